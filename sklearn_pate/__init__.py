@@ -1,0 +1,25 @@
+"""Private Aggregation of Teacher Ensembles (PATE) as one scikit-learn estimator."""
+
+from sklearn_pate.accounting.statement import PrivacySpent
+from sklearn_pate.classifier import PATEClassifier
+from sklearn_pate.exceptions import (
+    BudgetExceededError,
+    PrivacyLeakWarning,
+    PublicDataWarning,
+    StudentWarning,
+    TeacherWarning,
+)
+from sklearn_pate.public_data import PublicData
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "BudgetExceededError",
+    "PATEClassifier",
+    "PrivacyLeakWarning",
+    "PrivacySpent",
+    "PublicData",
+    "PublicDataWarning",
+    "StudentWarning",
+    "TeacherWarning",
+]

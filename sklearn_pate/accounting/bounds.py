@@ -1,0 +1,262 @@
+"""Published bounds on the cost of a noisy plurality vote.
+
+The classical worst cases depend on no data and may be published. The bounds of the
+PATE papers depend on the votes that were cast: they are as sensitive as the votes, and
+are here to reproduce the papers and to compare with.
+"""
+
+import numpy as np
+
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
+
+__all__ = [
+    "gaussian_worst_case",
+    "laplace_2017",
+    "laplace_2017_strong_composition",
+    "laplace_worst_case",
+    "threshold_worst_case",
+]
+
+
+def gaussian_worst_case(sigma, orders=DEFAULT_ORDERS):
+    """Classical worst case of one GNMax answer.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise added to every count, in votes.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Data-independent.
+
+    Notes
+    -----
+    r(a) = a / sigma^2: one vote moves, so that two counts change by 1 each, and the
+    answer is a post-processing of the noisy histogram (Papernot et al. 2018,
+    Proposition 8).
+    """
+    orders = np.asarray(orders, dtype=np.float64)
+    return RdpCurve(orders, orders / sigma**2)
+
+
+def threshold_worst_case(sigma, orders=DEFAULT_ORDERS):
+    """Classical worst case of comparing the noisy maximum count with a threshold.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise added to the maximum count, in votes.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Data-independent.
+
+    Notes
+    -----
+    r(a) = a / (2 sigma^2): the Gaussian mechanism on the maximum count, which one
+    moved vote changes by at most 1 (Papernot et al. 2018, Section 4.2).
+    """
+    orders = np.asarray(orders, dtype=np.float64)
+    return RdpCurve(orders, orders / (2 * sigma**2))
+
+
+def pure_dp_curve(epsilon, orders=DEFAULT_ORDERS):
+    """Tightest Renyi curve of a mechanism known to be epsilon-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        The pure guarantee, in nats.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Data-independent.
+
+    Notes
+    -----
+    r(a) = ln[ (e^{a eps} + e^{(1-a) eps}) / (1 + e^eps) ] / (a - 1), attained by
+    randomised response (Mironov 2017, Proposition 6 for the mechanism).
+    """
+    orders = np.asarray(orders, dtype=np.float64)
+    log_mgf = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(
+        0, epsilon
+    )
+    return RdpCurve(orders, np.maximum(log_mgf, 0) / (orders - 1))
+
+
+def laplace_worst_case(gamma, orders=DEFAULT_ORDERS):
+    """Classical worst case of one LNMax answer.
+
+    Parameters
+    ----------
+    gamma : float
+        Inverse scale of the Laplace noise added to every count, in 1 / votes.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Data-independent.
+
+    Notes
+    -----
+    The minimum of two bounds. The answer is a post-processing of two independent
+    noisy counts, each shifted by 1, hence twice
+    D_a(Lap(0, 1/g) || Lap(1, 1/g)) =
+    ln{ a/(2a-1) e^{(a-1) g} + (a-1)/(2a-1) e^{-a g} } / (a - 1) (Mironov 2017,
+    Proposition 6); and the answer is 2 gamma-DP (Papernot et al. 2017, Section 3.1).
+    """
+    orders = np.asarray(orders, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        one_shift = np.logaddexp(
+            np.log(orders / (2 * orders - 1)) + (orders - 1) * gamma,
+            np.log((orders - 1) / (2 * orders - 1)) - orders * gamma,
+        ) / (orders - 1)
+    values = np.minimum(2 * one_shift, pure_dp_curve(2 * gamma, orders).values)
+    return RdpCurve(orders, np.maximum(values, 0))
+
+
+def check_counts(counts):
+    """Return vote counts as a float64 array, or raise.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class. Whole numbers, not negative; any numeric dtype.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_queries, n_classes), dtype float64
+        The same counts.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, there are fewer than two classes, or a count is not a
+        whole number of votes.
+    """
+    counts = np.asarray(counts)
+    if counts.ndim != 2 or counts.shape[1] < 2:
+        raise ValueError(
+            f"counts has shape {counts.shape}; pass one row a query and one column a "
+            "class, with at least two classes."
+        )
+    if counts.dtype.kind not in "biuf":
+        raise ValueError(
+            f"counts has dtype {counts.dtype}; pass whole numbers of votes."
+        )
+    counts = counts.astype(np.float64)
+    if not np.all(np.isfinite(counts)):
+        raise ValueError("counts holds NaN or infinity; pass whole numbers of votes.")
+    if np.any(counts < 0) or np.any(counts != np.rint(counts)):
+        raise ValueError(
+            "counts holds a negative or fractional number; pass whole numbers of votes."
+        )
+    return counts
+
+
+def laplace_2017(counts, gamma, orders=DEFAULT_ORDERS):
+    """Data-dependent bound of the 2017 PATE paper on a list of LNMax answers.
+
+    Sensitive: it depends on the votes, and must not be published.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class for each question. The list of questions must have been fixed
+        without looking at answers.
+
+    gamma : float
+        Inverse scale of the Laplace noise, in 1 / votes.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders. The paper's moments l = 1..8 are the orders l + 1 = 2..9.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Summed over the questions; the paper's figure is
+        ``.to_epsilon(delta, conversion="classical")``.
+
+    Notes
+    -----
+    Papernot et al. 2017, Theorems 2 and 3 and Lemma 4. With e0 = 2 gamma, l = a - 1 and
+    q = min( sum_{j != j*} (2 + gamma gap_j) / (4 exp(gamma gap_j)), 1 - 1/K ), the
+    moment is the least of e0^2 l (l+1) / 2, e0 l, and, only while q is below
+    (e^{e0} - 1)/(e^{2 e0} - 1),
+    ln[ (1-q) ((1-q)/(1 - e^{e0} q))^l + q e^{e0 l} ]; the divergence is moment / l.
+    The bound is one-sided: it covers D_a(M(d) || M(d')) at the data d at hand.
+    """
+    orders = np.asarray(orders, dtype=np.float64)
+    counts, repeats = np.unique(
+        np.sort(check_counts(counts), axis=1), axis=0, return_counts=True
+    )
+    gaps = gamma * (counts[:, -1:] - counts[:, :-1])
+    n_classes = counts.shape[1]
+    q = np.minimum(np.sum((2 + gaps) / 4 * np.exp(-gaps), axis=1), 1 - 1 / n_classes)
+
+    pure_epsilon = 2 * gamma
+    moments = orders - 1
+    independent = np.minimum(
+        pure_epsilon**2 * moments * (moments + 1) / 2, pure_epsilon * moments
+    )
+    # (e^x - 1) / (e^{2x} - 1) = 1 / (e^x + 1)
+    dependent = q < 1 / (np.exp(pure_epsilon) + 1)
+    total = independent * np.sum(repeats[~dependent])
+    q, repeats = q[dependent], repeats[dependent]
+    ratio = np.log1p(-q) - np.log1p(-np.exp(pure_epsilon) * q)
+    with np.errstate(divide="ignore"):
+        log_q = np.log(q)
+    for i, moment in enumerate(moments):
+        theorem_3 = np.logaddexp(
+            np.log1p(-q) + moment * ratio, log_q + pure_epsilon * moment
+        )
+        # Round-off takes a divergence of about 1e-17 below zero.
+        moment_by_query = np.clip(theorem_3, 0, independent[i])
+        total[i] += np.sum(repeats * moment_by_query)
+    return RdpCurve(orders, total / moments)
+
+
+def laplace_2017_strong_composition(n_queries, gamma, delta):
+    """Data-independent epsilon of the 2017 PATE paper, by strong composition.
+
+    Parameters
+    ----------
+    n_queries : int
+        Number of LNMax answers.
+
+    gamma : float
+        Inverse scale of the Laplace noise, in 1 / votes.
+
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    epsilon : float
+        4 n gamma^2 + 2 gamma sqrt(2 n ln(1/delta)).
+
+    Notes
+    -----
+    Papernot et al. 2017, Section 3.2. Kept for comparison with the paper;
+    :func:`laplace_worst_case` is always at least as good.
+    """
+    delta = check_delta(delta)
+    return float(
+        4 * n_queries * gamma**2 + 2 * gamma * np.sqrt(-2 * n_queries * np.log(delta))
+    )

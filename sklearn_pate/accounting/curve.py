@@ -1,0 +1,173 @@
+"""Renyi differential privacy curves and their conversion to (epsilon, delta)."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+__all__ = ["DEFAULT_ORDERS", "RdpCurve"]
+
+# Geometric in (order - 1): dense near 1, where large budgets are decided, and up
+# to 32769, where very small ones are.
+DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-48, 121) / 8)
+DEFAULT_ORDERS.flags.writeable = False
+
+
+def check_delta(delta):
+    """Return `delta` as a float, or raise if it is not strictly between 0 and 1."""
+    if not isinstance(delta, Real) or not 0 < delta < 1:
+        raise ValueError(
+            f"delta={delta!r} must be a number strictly between 0 and 1; "
+            "choose one well below 1 / n_rows, such as 1e-5."
+        )
+    return float(delta)
+
+
+@dataclass(frozen=True, eq=False)
+class RdpCurve:
+    """A Renyi differential privacy guarantee at several orders.
+
+    Curves of independent releases about the same data add up (`+`), and `k`
+    releases with the same curve cost ``curve * k``.
+
+    Parameters
+    ----------
+    orders : array-like of shape (n_orders,)
+        Renyi orders, each greater than 1, in increasing order.
+
+    values : array-like of shape (n_orders,)
+        The Renyi divergence bound at each order, in nats; not negative, `inf` where
+        no bound is known.
+
+    Notes
+    -----
+    A mechanism M satisfies (a, r)-RDP when D_a(M(d) || M(d')) <= r for all
+    neighbours d, d' (Mironov 2017, "Renyi differential privacy"). Whether the
+    guarantee holds for all data sets, or for the one at hand only, is a matter of
+    where the curve comes from: see the mechanisms' ``worst_case_curve`` and
+    ``local_curve``.
+    """
+
+    orders: np.ndarray
+    values: np.ndarray
+
+    def __post_init__(self):
+        orders = np.array(self.orders, dtype=np.float64)
+        values = np.array(self.values, dtype=np.float64)
+        if orders.ndim != 1 or orders.size == 0 or orders.shape != values.shape:
+            raise ValueError(
+                f"orders has shape {orders.shape} and values {values.shape}; pass two "
+                "one-dimensional arrays of the same, non-zero length."
+            )
+        if not (np.all(orders > 1) and np.all(np.isfinite(orders))):
+            raise ValueError(
+                f"orders={self.orders!r} must all be finite and greater than 1; drop "
+                "the others."
+            )
+        if np.any(np.diff(orders) <= 0):
+            raise ValueError(
+                f"orders={self.orders!r} must be strictly increasing; sort them and "
+                "drop repeated ones."
+            )
+        if np.any(np.isnan(values)) or np.any(values < 0):
+            raise ValueError(
+                "values must be non-negative numbers; a Renyi divergence is never "
+                "negative."
+            )
+        for name, array in (("orders", orders), ("values", values)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __add__(self, other):
+        if not isinstance(other, RdpCurve):
+            return NotImplemented
+        if not np.array_equal(self.orders, other.orders):
+            raise ValueError(
+                "The two curves have different orders; compute both at the same "
+                "orders before adding them."
+            )
+        return RdpCurve(self.orders, self.values + other.values)
+
+    def __mul__(self, n_times):
+        if not isinstance(n_times, Real):
+            return NotImplemented
+        if not 0 <= n_times < np.inf:
+            raise ValueError(
+                f"A curve cannot be composed {n_times!r} times; use a finite number "
+                "that is not negative."
+            )
+        if n_times == 0:  # 0 * inf would be nan
+            return RdpCurve(self.orders, np.zeros_like(self.values))
+        return RdpCurve(self.orders, self.values * n_times)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other):
+        if not isinstance(other, RdpCurve):
+            return NotImplemented
+        return np.array_equal(self.orders, other.orders) and np.array_equal(
+            self.values, other.values
+        )
+
+    __hash__ = None
+
+    def __repr__(self):
+        return (
+            f"RdpCurve({self.orders.size} orders from {self.orders[0]:g} to "
+            f"{self.orders[-1]:g})"
+        )
+
+    def to_epsilon(self, delta, conversion="cks"):
+        """Convert to the epsilon of an (epsilon, delta) guarantee.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon need not cover, in (0, 1).
+
+        conversion : {"cks", "classical"}, default="cks"
+            The inequality to use. "classical" is what the PATE papers used, and is
+            never smaller.
+
+        Returns
+        -------
+        epsilon : float
+            The smallest epsilon over the orders, not negative.
+
+        Warns
+        -----
+        UserWarning
+            If the best order is the first or the last one: an order outside the
+            range would do better.
+
+        Notes
+        -----
+        "cks": epsilon = min over a of r(a) + ln(1 - 1/a) - (ln delta + ln a)/(a - 1)
+        (Canonne, Kamath, Steinke 2020, Proposition 12). "classical":
+        epsilon = min over a of r(a) + ln(1/delta)/(a - 1) (Mironov 2017,
+        Proposition 3).
+        """
+        delta = check_delta(delta)
+        orders = self.orders
+        if conversion == "cks":
+            gap = np.log1p(-1 / orders) - (np.log(delta) + np.log(orders)) / (
+                orders - 1
+            )
+        elif conversion == "classical":
+            gap = -np.log(delta) / (orders - 1)
+        else:
+            raise ValueError(
+                f"conversion={conversion!r} is unknown; use 'cks' or 'classical'."
+            )
+        epsilons = self.values + gap
+        best = int(np.argmin(epsilons))
+        epsilon = max(float(epsilons[best]), 0.0)
+        at_end = orders.size > 1 and best in (0, orders.size - 1)
+        if at_end and 0 < epsilon < np.inf:
+            warnings.warn(
+                f"The best order, {orders[best]:g}, is at the end of the orders; a "
+                "wider range would give a smaller epsilon.",
+                stacklevel=2,
+            )
+        return epsilon

@@ -1,0 +1,179 @@
+"""What may be said about a fit, and what must stay inside."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from sklearn_pate.accounting.curve import RdpCurve
+
+__all__ = ["NEIGHBOURS", "PrivacyAnalysis", "PrivacySpent"]
+
+#: The neighbour relation that each privacy unit stands for.
+NEIGHBOURS = {
+    "row": "replace one row by any other; the number of rows is public",
+    "group": (
+        "add or remove one group, or change any of its rows while its id stays "
+        "(a change of id is two such steps)"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PrivacySpent:
+    """The privacy statement of one fit. May be published.
+
+    It depends on no private value, and unpacks as ``epsilon, delta = privacy_spent``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Worst case over all votes. Infinite if the noise was seeded.
+
+    delta : float
+        The probability mass that epsilon does not cover.
+
+    unit : {"row", "group"}
+        Whose presence is protected.
+
+    neighbours : str
+        The exact change of the private data that is hidden.
+
+    mechanism : str
+        The mechanism with its parameters.
+
+    n_teachers : int
+        Number of teachers.
+
+    n_queries : int
+        Number of questions paid for.
+
+    assumptions : tuple of str
+        What was taken to be public, for the data holder to confirm.
+
+    curve : RdpCurve
+        The Renyi curve behind epsilon. Curves of several fits on the same data add up;
+        their sum's ``to_epsilon(delta)`` is the price of all of them together.
+    """
+
+    epsilon: float
+    delta: float
+    unit: str
+    neighbours: str
+    mechanism: str
+    n_teachers: int
+    n_queries: int
+    assumptions: tuple[str, ...]
+    curve: RdpCurve
+
+    def __iter__(self):
+        yield self.epsilon
+        yield self.delta
+
+    def __repr__(self):
+        return f"PrivacySpent(epsilon={_round_up(self.epsilon)}, delta={self.delta:g})"
+
+    def __str__(self):
+        if np.isinf(self.epsilon):
+            guarantee = "This fit gives no privacy guarantee (epsilon=inf)"
+        else:
+            guarantee = (
+                f"This fit is (epsilon={_round_up(self.epsilon)}, "
+                f"delta={self.delta:g})-differentially private"
+            )
+        return (
+            f"{guarantee}, where neighbouring data sets {self.neighbours}: "
+            f"{self.n_queries} questions to {self.n_teachers} teachers were answered by "
+            f"{self.mechanism}; the statement covers this fit alone, no search or other "
+            f"fit around it, and assumes {_enumerate(self.assumptions)}."
+        )
+
+    def to_dict(self):
+        """Return the statement as plain Python values.
+
+        Returns
+        -------
+        statement : dict
+            Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks.
+        """
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("curve", "assumptions")
+        } | {"assumptions": list(self.assumptions)}
+
+
+def _round_up(epsilon):
+    """Write epsilon with three decimals, never below its value."""
+    if np.isinf(epsilon):
+        return "inf"
+    return f"{np.ceil(epsilon * 1000 - 1e-9) / 1000:.3f}"
+
+
+def _enumerate(assumptions):
+    *most, last = assumptions
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+class PrivacyAnalysis:
+    """What the votes say about a fit. Sensitive: not for publication.
+
+    Everything here depends on private data. It prints redacted, cannot be pickled, and
+    a pickled or copied estimator comes without it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism that answered.
+
+    counts : ndarray of int of shape (n_queries, n_classes)
+        Votes on the questions asked. Not kept.
+
+    delta : float
+        In (0, 1).
+
+    teacher_failures : list of (int, str)
+        Index and error of every teacher that failed.
+
+    Attributes
+    ----------
+    epsilon : float
+        Data-dependent epsilon of this fit; at most ``privacy_spent_.epsilon`` of the
+        same noise, but not a guarantee that holds for other data.
+
+    curve : RdpCurve
+        The Renyi curve behind `epsilon`.
+
+    bound : str
+        Where `curve` comes from.
+
+    paper_epsilon : float or None
+        Epsilon as the mechanism's paper computed it.
+
+    delta : float
+        As given.
+
+    plurality : ndarray of int of shape (n_queries,)
+        The class with most votes, without noise, for each question in the order of
+        ``queried_indices_``.
+
+    teacher_failures : list of (int, str)
+        As given.
+    """
+
+    def __init__(self, mechanism, counts, delta, teacher_failures):
+        self.curve = mechanism.local_curve(counts)
+        self.delta = delta
+        self.epsilon = self.curve.to_epsilon(delta)
+        self.bound = mechanism.local_bound
+        self.paper_epsilon = mechanism.paper_epsilon(counts, delta)
+        self.plurality = np.argmax(counts, axis=1)
+        self.teacher_failures = teacher_failures
+
+    def __repr__(self):
+        return "PrivacyAnalysis(<sensitive: depends on private data, do not publish>)"
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(
+            "A PrivacyAnalysis is sensitive and cannot be pickled or copied; publish "
+            "privacy_spent_ instead."
+        )

@@ -1,0 +1,447 @@
+"""PATEClassifier: split, poll, ask, teach, account."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
+from sklearn_pate.exceptions import TeacherWarning
+from sklearn_pate.inputs import check_features, receive
+from sklearn_pate.mechanisms import Oracle
+from sklearn_pate.parameters import as_mechanism, as_teacher, check_parameters
+from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
+from sklearn_pate.seeding import MAX_SEED
+from sklearn_pate.students import accepts_unlabeled, random_queries, train_student
+from sklearn_pate.teachers import poll_teachers, shard_groups, shard_rows
+
+__all__ = ["PATEClassifier"]
+
+# "auto": as many answers as still help a student on labelled rows, few for one that
+# also learns from unlabelled rows.
+_AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
+
+
+def _student_has(method):
+    """Check the fitted student, or what it will be made of, for a method."""
+
+    def check(self):
+        student = getattr(self, "student_", None) or self._unfitted_student()
+        return hasattr(student, method)
+
+    return check
+
+
+class PATEClassifier(
+    CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
+    """Private Aggregation of Teacher Ensembles.
+
+    Teachers are trained on disjoint shards of the private rows. They vote on public
+    rows; a mechanism answers with noisy pluralities; a student is trained on public rows
+    and answers alone, and is what predicts. The student may be published, with
+    ``privacy_spent_`` as its statement.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The teacher. None means ``RandomForestClassifier()``. Teachers are fitted on
+        class indices 0..K-1, whatever the labels in y. Preprocessing that learns from
+        data (scaling, imputation, encoding) belongs in here, as a Pipeline: a step in
+        front of PATEClassifier would be fitted on private rows for all to see.
+
+    student : classifier, default=None
+        The student; None means a clone of the teacher. One that accepts unlabelled rows
+        (y = -1) gets all public rows: SelfTrainingClassifier, LabelSpreading,
+        LabelPropagation, and any estimator with an attribute
+        ``accepts_unlabeled = True``. Other students get the answered rows. It costs no
+        privacy, however it is trained.
+
+    n_teachers : int or "auto", default="auto"
+        Number of shards. More teachers outvote more noise, but learn from fewer rows
+        each. "auto" is the square root of the number of private rows, rounded, and is
+        refused for ``privacy_unit="group"``, where that number is not public.
+
+    mechanism : {"gnmax", "lnmax", "confident"} or Mechanism, default="gnmax"
+        How questions are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
+        sets more, such as the threshold of ``ConfidentGNMax``. Its noise comes from the
+        operating system and never from `random_state`.
+
+    n_queries : int or "auto", default="auto"
+        Number of public rows to ask about, each once. Each question costs privacy; at a
+        fixed epsilon, more questions mean more noise in each answer. "auto" is 2000, or
+        100 for a student that accepts unlabelled rows; in either case at most the number
+        of public rows.
+
+    query_strategy : {"random"}, default="random"
+        Which public rows to ask about.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon of this fit: noise is calibrated so that
+        ``privacy_spent_.epsilon`` is at most this, before anything is asked. None uses
+        the mechanism's own noise and reports what it costs.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Whom the statement protects: one row, or all rows of one group (a patient, say),
+        given as ``fit(..., groups=patient_id)``. With "row", a person with several rows
+        is **not** protected as a whole.
+
+    public_size : float, default=None
+        Without an `X_public` in `fit`, use this share of the rows (of the groups, if
+        they are the unit) as public. The people in them get **no protection**.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. A private row with another label is dropped.
+
+    n_jobs : int, default=None
+        Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
+        chooses where.
+
+    verbose : int, default=0
+        joblib's verbosity over the teachers. With scikit-learn 1.9 or later,
+        ``set_callbacks(ProgressBar())`` works too.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds shards, teachers, questions and student. It may be known to anyone.
+
+    Attributes
+    ----------
+    student_ : classifier
+        The student, fitted on class indices. May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be published.
+
+    privacy_analysis_ : PrivacyAnalysis
+        **Sensitive.** What the votes that were cast say. Prints redacted; a pickled or
+        copied estimator comes without it.
+
+    mechanism_ : Mechanism
+        The mechanism with all its numbers.
+
+    queried_indices_ : ndarray of int of shape (n_queries,)
+        Public rows that were asked about.
+
+    answers_ : ndarray of int of shape (n_queries,)
+        Answers to them: indices into ``classes_``, -1 for no answer.
+
+    public_indices_ : ndarray of int of shape (n_public,)
+        Rows of X that were used as public. Only with `public_size`.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017), "Semi-supervised knowledge
+    transfer for deep learning from private training data"; Papernot, Song, Mironov,
+    Raghunathan, Talwar, Erlingsson (2018), "Scalable private learning with PATE".
+
+    A search around this estimator fits it many times: each fit is charged by its own
+    statement only, and the scores that choose the winner are computed on private labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=200, n_queries=50)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator=None,
+        student=None,
+        *,
+        n_teachers="auto",
+        mechanism="gnmax",
+        n_queries="auto",
+        query_strategy="random",
+        epsilon=1.0,
+        delta=1e-5,
+        privacy_unit="row",
+        public_size=None,
+        classes=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.student = student
+        self.n_teachers = n_teachers
+        self.mechanism = mechanism
+        self.n_queries = n_queries
+        self.query_strategy = query_strategy
+        self.epsilon = epsilon
+        self.delta = delta
+        self.privacy_unit = privacy_unit
+        self.public_size = public_size
+        self.classes = classes
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X, y, *, X_public=None, groups=None):
+        """Train teachers on private rows, and a student on their noisy answers.
+
+        Every call is a new release with its own price.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Private rows.
+
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features), default=None
+            Public rows, without labels; nobody in them is protected. Wrap them in
+            :class:`~sklearn_pate.PublicData`, or a search may cut them.
+
+        groups : array-like of shape (n_rows,), default=None
+            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings.
+
+        Returns
+        -------
+        self : PATEClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work; nothing was asked and no privacy was
+            spent.
+
+        Warns
+        -----
+        PublicDataWarning
+            If rows of X are used as public, or `X_public` may be cut by a search.
+
+        PrivacyLeakWarning
+            If the noise is seeded, or `delta` is too large for the number of rows.
+
+        TeacherWarning
+            If teachers may have failed; see ``privacy_analysis_.teacher_failures``.
+
+        StudentWarning
+            If the answers hold fewer than two classes.
+        """
+        check_parameters(self)
+        # Drawn at once and in a fixed order, so that no seed depends on the data.
+        shard_seed, teacher_seed, query_seed, student_seed = check_random_state(
+            self.random_state
+        ).randint(MAX_SEED, size=4)
+        inputs = receive(self, X, y, X_public, groups, seed=shard_seed)
+        n_teachers = self._resolve_n_teachers(inputs)
+        n_queries = self._resolve_n_queries(inputs)
+        mechanism = as_mechanism(self.mechanism).prepared(
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=len(inputs.classes),
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
+
+        shards = _split(inputs, n_teachers, shard_seed)
+        votes, failures = self._poll(inputs, shards, teacher_seed)
+        oracle = Oracle(votes, mechanism, n_queries=n_queries)
+        queried = random_queries(inputs.n_public, n_queries, query_seed)
+        answers = oracle.ask(queried)
+        self.student_ = train_student(
+            self._unfitted_student(),
+            inputs.X_public,
+            queried,
+            answers,
+            n_classes=len(inputs.classes),
+            seed=student_seed,
+        )
+
+        self.classes_ = inputs.classes
+        self.mechanism_ = mechanism
+        self.queried_indices_ = queried
+        self.answers_ = answers
+        if inputs.public_indices is not None:
+            self.public_indices_ = inputs.public_indices
+        self.privacy_spent_ = self._account(oracle, mechanism, n_teachers, inputs)
+        self.privacy_analysis_ = PrivacyAnalysis(
+            mechanism, votes.counts(queried), self.delta, failures
+        )
+        return self
+
+    def _resolve_n_teachers(self, inputs):
+        if self.n_teachers == "auto":
+            return round(inputs.n_rows**0.5)
+        return self.n_teachers
+
+    def _resolve_n_queries(self, inputs):
+        if self.n_queries == "auto":
+            semi_supervised = accepts_unlabeled(self._unfitted_student())
+            few = _AUTO_QUERIES_SEMI_SUPERVISED if semi_supervised else _AUTO_QUERIES
+            return min(inputs.n_public, few)
+        if self.n_queries > inputs.n_public:
+            raise ValueError(
+                f"n_queries={self.n_queries} is more than the {inputs.n_public} public "
+                "rows, and each is asked at most once; lower n_queries or bring more "
+                "public rows."
+            )
+        return self.n_queries
+
+    def _poll(self, inputs, shards, seed):
+        seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
+        with each_teacher(self, len(shards)) as on_teacher_done:
+            votes, failures = poll_teachers(
+                as_teacher(self.estimator),
+                inputs.X,
+                inputs.codes,
+                shards,
+                inputs.X_public,
+                n_classes=len(inputs.classes),
+                seeds=seeds.tolist(),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                on_teacher_done=on_teacher_done,
+            )
+        if failures:
+            warnings.warn(
+                "Some teachers may have failed and abstained. How many, which and why "
+                "is sensitive: see privacy_analysis_.teacher_failures.",
+                TeacherWarning,
+                stacklevel=4,
+            )
+        return votes, failures
+
+    def _account(self, oracle, mechanism, n_teachers, inputs):
+        epsilon = oracle.curve.to_epsilon(self.delta)
+        assumptions = (
+            *inputs.assumptions,
+            "the parameters of this estimator were chosen without a look at private data",
+        )
+        if mechanism.noise_seed is not None:
+            epsilon = np.inf
+            assumptions = (*assumptions, "the noise was seeded, which voids privacy")
+        return PrivacySpent(
+            epsilon=epsilon,
+            delta=self.delta,
+            unit=self.privacy_unit,
+            neighbours=NEIGHBOURS[self.privacy_unit],
+            mechanism=repr(mechanism),
+            n_teachers=n_teachers,
+            n_queries=oracle.n_charged,
+            assumptions=assumptions,
+            curve=oracle.curve,
+        )
+
+    def _unfitted_student(self):
+        return as_teacher(self.estimator) if self.student is None else self.student
+
+    def predict(self, X):
+        """Predict labels with the student.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows. Prediction costs no privacy, whoever they belong to.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        X = self._check_before_predicting(X)
+        return self.classes_[np.asarray(self.student_.predict(X), dtype=np.intp)]
+
+    @available_if(_student_has("predict_proba"))
+    def predict_proba(self, X):
+        """Predict class probabilities with the student.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for every class in ``classes_``, 0 where the student never saw it.
+        """
+        X = self._check_before_predicting(X)
+        return self._in_all_classes(self.student_.predict_proba(X), absent=0.0)
+
+    @available_if(_student_has("decision_function"))
+    def decision_function(self, X):
+        """Score classes with the student.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            A column for every class in ``classes_``, -inf where the student never saw
+            it.
+        """
+        X = self._check_before_predicting(X)
+        scores = self.student_.decision_function(X)
+        if scores.ndim == 1 and len(self.classes_) > 2:  # it saw two classes only
+            scores = np.column_stack([-scores, scores])
+        return self._in_all_classes(scores, absent=-np.inf)
+
+    def _check_before_predicting(self, X):
+        check_is_fitted(self, "student_")
+        return check_features(self, X, reset=False)
+
+    def _in_all_classes(self, scores, *, absent):
+        n_classes = len(self.classes_)
+        if scores.ndim == 1 or scores.shape[1] == n_classes:
+            return scores
+        widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
+        widened[:, self.student_.classes_] = scores
+        return widened
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        state.pop("privacy_analysis_", None)
+        return state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        teacher = get_tags(as_teacher(self.estimator)).input_tags
+        student = get_tags(self._unfitted_student()).input_tags
+        tags.input_tags.sparse = teacher.sparse and student.sparse
+        tags.input_tags.allow_nan = teacher.allow_nan and student.allow_nan
+        # Noise for a target epsilon drowns the votes of a few dozen rows.
+        tags.classifier_tags.poor_score = self.epsilon is not None
+        tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
+        return tags
+
+
+def _split(inputs, n_teachers, seed):
+    """Assign private rows to teachers, without a look at X or y."""
+    if inputs.ids is None:
+        return shard_rows(inputs.n_rows, n_teachers, seed)
+    shard_of_row = shard_groups(inputs.ids, n_teachers, seed)[inputs.group_of_row]
+    return [np.flatnonzero(shard_of_row == t) for t in range(n_teachers)]

@@ -1,0 +1,9 @@
+"""The door: mechanisms that turn vote counts into private answers."""
+
+from sklearn_pate.mechanisms.base import Mechanism
+from sklearn_pate.mechanisms.confident import ConfidentGNMax
+from sklearn_pate.mechanisms.gaussian import GNMax
+from sklearn_pate.mechanisms.laplace import LNMax
+from sklearn_pate.mechanisms.oracle import Oracle
+
+__all__ = ["ConfidentGNMax", "GNMax", "LNMax", "Mechanism", "Oracle"]

@@ -1,0 +1,176 @@
+"""ConfidentGNMax: answers only where the teachers agree."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS
+from sklearn_pate.mechanisms.base import NO_ANSWER, Mechanism
+from sklearn_pate.mechanisms.gaussian import gaussian_plurality
+
+__all__ = ["ConfidentGNMax"]
+
+# The ratio of the 2018 paper's MNIST run (150 and 40), kept when calibrating.
+_THRESHOLD_NOISE_RATIO = 3.75
+
+
+class ConfidentGNMax(Mechanism):
+    """GNMax that answers only where a noisy check says that the teachers agree.
+
+    Parameters
+    ----------
+    threshold : int or float, default=0.8
+        Votes that the largest count must reach, up to noise: a share of the teachers if
+        it is a float of at most 1.0, a number of votes otherwise. It must be chosen
+        without a look at the votes.
+
+    sigma_threshold : float, default=None
+        Standard deviation of the noise on the largest count, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+
+    sigma : float, default=None
+        Standard deviation of the noise on every count of an answer, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+
+    max_answers : int, default=None
+        Asking stops once so many answers were given. It is fixed, and paid for, before
+        anything is asked: the price is that of every question's check plus
+        `max_answers` answers, however many are given. None means the number of
+        questions.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Notes
+    -----
+    If max_j n_j + N(0, sigma_threshold^2) >= threshold, the answer is
+    argmax_j n_j + N(0, sigma^2), else there is none (Papernot et al. 2018,
+    Algorithm 1).
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import ConfidentGNMax
+    >>> mechanism = ConfidentGNMax(threshold=200, sigma_threshold=1, sigma=1)
+    >>> mechanism.answer([[250, 0], [130, 120]])
+    array([ 0, -1])
+    """
+
+    noise_parameters = ("sigma_threshold", "sigma")
+
+    def __init__(
+        self,
+        threshold=0.8,
+        sigma_threshold=None,
+        sigma=None,
+        *,
+        max_answers=None,
+        noise_seed=None,
+    ):
+        self.threshold = threshold
+        self.sigma_threshold = sigma_threshold
+        self.sigma = sigma
+        self.max_answers = max_answers
+        self.noise_seed = noise_seed
+
+    def _answer(self, counts, noise):
+        largest = counts.max(axis=1)
+        noisy_largest = largest + noise.gaussian(self.sigma_threshold, largest.shape)
+        return np.where(
+            noisy_largest >= self.threshold,
+            gaussian_plurality(counts, self.sigma, noise),
+            NO_ANSWER,
+        )
+
+    def _with_scale(self, scale):
+        return clone(self).set_params(
+            sigma=float(scale), sigma_threshold=_THRESHOLD_NOISE_RATIO * float(scale)
+        )
+
+    def answer_cap(self, n_queries):
+        """Largest number of answers that `n_queries` questions can get."""
+        if self.max_answers is None:
+            return n_queries
+        return min(n_queries, self.max_answers)
+
+    def worst_case_curve(self, n_classes, orders=DEFAULT_ORDERS):
+        """Price of one question and its answer, whatever the votes. May be published.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        Returns
+        -------
+        curve : RdpCurve
+            a / (2 sigma_threshold^2) + a / sigma^2.
+        """
+        self._check_ready()
+        return threshold_worst_case(self.sigma_threshold, orders) + gaussian_worst_case(
+            self.sigma, orders
+        )
+
+    def account_curve(self, n_queries, n_classes, orders=DEFAULT_ORDERS):
+        """Price of a whole fit, whatever the votes. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions; each pays for its check.
+
+        n_classes : int
+            Number of classes.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        Returns
+        -------
+        curve : RdpCurve
+            n_queries checks and `max_answers` answers, however many are given.
+        """
+        self._check_ready()
+        checks = threshold_worst_case(self.sigma_threshold, orders) * n_queries
+        answers = gaussian_worst_case(self.sigma, orders) * self.answer_cap(n_queries)
+        return checks + answers
+
+    def _for_teachers(self, n_teachers):
+        self._check_threshold()
+        ready = clone(self)
+        if _is_share(self.threshold):
+            ready.set_params(threshold=max(1, round(self.threshold * n_teachers)))
+        return ready
+
+    def _check_threshold(self):
+        threshold = self.threshold
+        if not isinstance(threshold, Real) or not 0 < threshold < np.inf:
+            raise ValueError(
+                f"threshold={threshold!r} must be a positive number: a share of the "
+                "teachers such as 0.8, or a number of votes such as 200."
+            )
+        max_answers = self.max_answers
+        if max_answers is not None and (
+            not isinstance(max_answers, Integral) or max_answers < 1
+        ):
+            raise ValueError(
+                f"max_answers={max_answers!r} must be None or an integer of at least 1."
+            )
+
+    def _check_ready(self):
+        super()._check_ready()
+        self._check_threshold()
+        if _is_share(self.threshold):
+            raise ValueError(
+                f"threshold={self.threshold!r} is a share of the teachers, whose number "
+                "is not known here; pass a number of votes, such as 200."
+            )
+
+
+def _is_share(threshold):
+    return not isinstance(threshold, Integral) and threshold <= 1

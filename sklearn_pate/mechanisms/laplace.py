@@ -1,0 +1,114 @@
+"""LNMax: plurality with Laplace noise."""
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.mechanisms.base import Mechanism
+
+__all__ = ["LNMax"]
+
+# The 2017 paper's moments l = 1..8 are the Renyi orders l + 1.
+_PAPER_ORDERS = np.arange(2, 10)
+
+
+class LNMax(Mechanism):
+    """Plurality of vote counts with Laplace noise.
+
+    Parameters
+    ----------
+    gamma : float, default=None
+        Inverse scale of the noise on every count, in 1 / votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
+        smaller gamma is more noise and more privacy.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Notes
+    -----
+    argmax_j n_j + Laplace(1 / gamma), which is 2 gamma-DP (Papernot et al. 2017,
+    Section 3.1).
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import LNMax
+    >>> LNMax(gamma=0.05).worst_case_curve(n_classes=2)
+    RdpCurve(169 orders from 1.01562 to 32769)
+    """
+
+    noise_parameters = ("gamma",)
+    local_bound = "Papernot et al. 2017, Theorems 2 and 3 (one-sided)"
+
+    def __init__(self, gamma=None, *, noise_seed=None):
+        self.gamma = gamma
+        self.noise_seed = noise_seed
+
+    def _answer(self, counts, noise):
+        return np.argmax(counts + noise.laplace(1 / self.gamma, counts.shape), axis=1)
+
+    def _with_scale(self, scale):
+        return clone(self).set_params(gamma=1 / float(scale))
+
+    def worst_case_curve(self, n_classes, orders=DEFAULT_ORDERS):
+        """Price of one question, whatever the votes. May be published.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        Returns
+        -------
+        curve : RdpCurve
+            See :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`.
+        """
+        self._check_ready()
+        return laplace_worst_case(self.gamma, orders)
+
+    def local_curve(self, counts, orders=DEFAULT_ORDERS):
+        """Price of these questions at the votes that were cast. Sensitive.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        Returns
+        -------
+        curve : RdpCurve
+            The 2017 paper's bound, or the worst case where that is smaller, summed
+            over the rows of `counts`.
+        """
+        worst_case = super().local_curve(counts, orders)
+        bound = laplace_2017(counts, self.gamma, orders)
+        return RdpCurve(orders, np.minimum(bound.values, worst_case.values))
+
+    def paper_epsilon(self, counts, delta):
+        """Epsilon by the 2017 paper's bound, moments and conversion. Sensitive.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            min over l = 1..8 of (sum of moments + ln(1/delta)) / l.
+        """
+        self._check_ready()
+        curve = laplace_2017(counts, self.gamma, _PAPER_ORDERS)
+        epsilons = curve.values - np.log(delta) / (_PAPER_ORDERS - 1)
+        return float(epsilons.min())

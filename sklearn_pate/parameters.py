@@ -1,0 +1,122 @@
+"""Checks of PATEClassifier's parameters: one clear sentence each, before any work."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+
+from sklearn_pate.accounting.calibrate import check_epsilon
+from sklearn_pate.accounting.curve import check_delta
+from sklearn_pate.accounting.statement import NEIGHBOURS
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, Mechanism
+
+__all__ = ["as_mechanism", "as_teacher", "check_parameters"]
+
+MECHANISMS = {"gnmax": GNMax, "lnmax": LNMax, "confident": ConfidentGNMax}
+QUERY_STRATEGIES = ("random",)
+
+
+def check_parameters(pate):
+    """Raise ValueError for the first parameter that cannot work, whatever the data.
+
+    Parameters
+    ----------
+    pate : PATEClassifier
+        Its parameters are read, not changed.
+    """
+    _check_classifier("estimator", pate.estimator)
+    _check_classifier("student", pate.student)
+    _check_count("n_teachers", pate.n_teachers)
+    _check_count("n_queries", pate.n_queries)
+    as_mechanism(pate.mechanism)
+    if pate.query_strategy not in QUERY_STRATEGIES:
+        raise ValueError(
+            f"query_strategy={pate.query_strategy!r} is unknown; use 'random'."
+        )
+    if pate.epsilon is not None:
+        check_epsilon(pate.epsilon)
+    check_delta(pate.delta)
+    if not isinstance(pate.privacy_unit, str) or pate.privacy_unit not in NEIGHBOURS:
+        raise ValueError(
+            f"privacy_unit={pate.privacy_unit!r} is unknown; use 'row' if each person "
+            "has one row, 'group' (and groups=) if a person may have several."
+        )
+    if pate.privacy_unit == "group" and pate.n_teachers == "auto":
+        raise ValueError(
+            "n_teachers='auto' counts rows, which are not public when a group is the "
+            "unit; pass a number, chosen without a look at the data, such as 100."
+        )
+    size = pate.public_size
+    if size is not None and (
+        isinstance(size, bool) or not isinstance(size, Real) or not 0 < size < 1
+    ):
+        raise ValueError(
+            f"public_size={size!r} must be None or a share strictly between 0 and 1, "
+            "such as 0.2."
+        )
+    if pate.classes is not None:
+        classes = np.asarray(pate.classes)
+        if classes.ndim != 1 or len(np.unique(classes)) < max(2, len(classes)):
+            raise ValueError(
+                f"classes={pate.classes!r} must list at least two distinct labels, each "
+                "once."
+            )
+
+
+def as_teacher(estimator):
+    """Return the teacher to be cloned: `estimator`, or a random forest for None."""
+    return RandomForestClassifier() if estimator is None else estimator
+
+
+def as_mechanism(mechanism):
+    """Return the mechanism that a name stands for, or the mechanism itself.
+
+    Parameters
+    ----------
+    mechanism : str or Mechanism
+        The parameter of PATEClassifier.
+
+    Returns
+    -------
+    mechanism : Mechanism
+        Perhaps with noise parameters that are not set yet.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if isinstance(mechanism, Mechanism):
+        return mechanism
+    if isinstance(mechanism, str) and mechanism in MECHANISMS:
+        return MECHANISMS[mechanism]()
+    raise ValueError(
+        f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or a "
+        "mechanism such as GNMax(sigma=40)."
+    )
+
+
+def _check_classifier(name, estimator):
+    if estimator is None:
+        return
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"{name}={estimator.__name__} is a class; pass an instance, "
+            f"{estimator.__name__}()."
+        )
+    missing = [method for method in ("fit", "get_params") if not hasattr(estimator, method)]
+    # Some classifiers have `predict` only once they are fitted.
+    if missing or getattr(estimator, "_estimator_type", "classifier") != "classifier":
+        raise ValueError(
+            f"{name}={estimator!r} is not a classifier; pass one, such as "
+            "RandomForestClassifier()."
+        )
+
+
+def _check_count(name, value):
+    if isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(
+            f"{name}={value!r} must be 'auto' or an integer of at least 1."
+        )

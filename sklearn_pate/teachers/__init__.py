@@ -1,0 +1,19 @@
+"""The private side: shards, teachers and their votes."""
+
+from sklearn_pate.teachers.poll import poll_teachers
+from sklearn_pate.teachers.shards import (
+    group_ids,
+    hold_out_groups,
+    hold_out_rows,
+    shard_groups,
+    shard_rows,
+)
+
+__all__ = [
+    "group_ids",
+    "hold_out_groups",
+    "hold_out_rows",
+    "poll_teachers",
+    "shard_groups",
+    "shard_rows",
+]

@@ -1,0 +1,217 @@
+"""Which row goes to which teacher, decided without a look at X or y.
+
+One person may change one teacher only. An assignment that depended on labels or features
+(a stratified split, say) would let one changed row move other rows between teachers.
+"""
+
+import hashlib
+from numbers import Real
+
+import numpy as np
+
+__all__ = [
+    "group_ids",
+    "hold_out_groups",
+    "hold_out_rows",
+    "shard_groups",
+    "shard_rows",
+]
+
+# Whole numbers beyond this are no longer exact in float64.
+_LARGEST_EXACT_FLOAT = 2**53
+
+
+def shard_rows(n_rows, n_teachers, seed):
+    """Cut a random permutation of the rows into nearly equal parts.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows; public, as neighbours replace a row.
+
+    n_teachers : int
+        Number of shards.
+
+    seed : int
+        Seed of the permutation.
+
+    Returns
+    -------
+    shards : list of n_teachers ndarrays of int
+        Row indices; sizes differ by at most one.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than teachers.
+    """
+    if n_rows < n_teachers:
+        raise ValueError(
+            f"n_teachers={n_teachers} is more than the private rows, "
+            f"n_samples={n_rows}; lower n_teachers or bring more rows."
+        )
+    return np.array_split(np.random.RandomState(seed).permutation(n_rows), n_teachers)
+
+
+def hold_out_rows(n_rows, share, seed):
+    """Choose a random share of the rows to be public.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+
+    share : float
+        Share of the rows to hold out, in (0, 1).
+
+    seed : int
+        Seed of the choice.
+
+    Returns
+    -------
+    is_public : ndarray of bool of shape (n_rows,)
+        True for about ``share * n_rows`` rows, and for at least one.
+    """
+    n_public = max(1, round(share * n_rows))
+    is_public = np.zeros(n_rows, dtype=bool)
+    is_public[np.random.RandomState(seed).permutation(n_rows)[:n_public]] = True
+    return is_public
+
+
+def group_ids(groups):
+    """Bring group ids into one spelling, so that their hash never moves.
+
+    numpy changes the type of all ids when one of another type joins: 5 becomes 5.0, or
+    "5". All three are spelled "5" here. Two ids that are spelled alike count as one
+    group, which protects both together.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+        Whole numbers or strings.
+
+    Returns
+    -------
+    ids : ndarray of str of shape (n_groups,)
+        The distinct ids.
+
+    group_of_row : ndarray of int of shape (n_rows,)
+        Index into `ids`.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing, or a number that is not whole.
+    """
+    groups = np.asarray(groups)
+    if groups.ndim == 2 and groups.shape[1] == 1:
+        groups = groups[:, 0]
+    if groups.ndim != 1:
+        raise ValueError(
+            f"groups has shape {groups.shape}; pass one group id a row, of shape "
+            "(n_rows,)."
+        )
+    # Sorting mixed types fails; distinct Python objects are found by their spelling.
+    if groups.dtype.kind in "iub":
+        distinct, group_of_row = np.unique(groups, return_inverse=True)
+        spelled = np.array([_spell(value) for value in distinct.tolist()])
+        ids, merged = np.unique(spelled, return_inverse=True)
+        return ids, merged[group_of_row]
+    ids, group_of_row = np.unique(
+        np.array([_spell(value) for value in groups.tolist()], dtype=str),
+        return_inverse=True,
+    )
+    return ids, group_of_row
+
+
+def _spell(group_id):
+    if isinstance(group_id, Real) and not isinstance(group_id, int):
+        group_id = float(group_id)
+        if not abs(group_id) < _LARGEST_EXACT_FLOAT or group_id != int(group_id):
+            raise ValueError(
+                f"groups holds {group_id!r}; a missing or fractional group id protects "
+                "nobody. Give every row a whole number or a string."
+            )
+        group_id = int(group_id)
+    text = str(group_id)
+    if group_id is None or text in ("<NA>", "NaT", "nan", ""):
+        raise ValueError(
+            f"groups holds a missing id ({group_id!r}); give every row a whole number "
+            "or a string."
+        )
+    return text
+
+
+def shard_groups(ids, n_teachers, seed):
+    """Assign each group to a shard by a keyed hash of its id.
+
+    Adding or removing a group moves no other group, as a neighbour relation on groups
+    requires. Shards are equal in expectation only, and some may be empty.
+
+    Parameters
+    ----------
+    ids : ndarray of str of shape (n_groups,)
+        Distinct group ids, see :func:`group_ids`.
+
+    n_teachers : int
+        Number of shards.
+
+    seed : int
+        The key.
+
+    Returns
+    -------
+    shard_of_group : ndarray of int of shape (n_groups,)
+        In ``range(n_teachers)``.
+
+    Raises
+    ------
+    ValueError
+        If there is one group only, or fewer groups than teachers.
+    """
+    if len(ids) == 1:
+        raise ValueError(
+            f"groups holds one group only ({str(ids[0])!r}), so that a single teacher "
+            "would see every row; pass the id of a person, not of the whole data set."
+        )
+    if len(ids) < n_teachers:
+        raise ValueError(
+            f"n_teachers={n_teachers} is more than the {len(ids)} groups in groups; "
+            "lower n_teachers, or pass rows as the unit."
+        )
+    return np.floor(_keyed_uniform(ids, seed, b"shard") * n_teachers).astype(np.intp)
+
+
+def hold_out_groups(ids, share, seed):
+    """Choose the groups to be public: those whose keyed hash falls below the share.
+
+    Parameters
+    ----------
+    ids : ndarray of str of shape (n_groups,)
+        Distinct group ids, see :func:`group_ids`.
+
+    share : float
+        Expected share of the groups to hold out, in (0, 1).
+
+    seed : int
+        The key.
+
+    Returns
+    -------
+    is_public : ndarray of bool of shape (n_groups,)
+        Whether each group is public; no group's fate depends on another group.
+    """
+    return _keyed_uniform(ids, seed, b"public") < share
+
+
+def _keyed_uniform(ids, seed, purpose):
+    """Map each id to a number in [0, 1), by a hash keyed with `seed` and `purpose`."""
+    key = int(seed).to_bytes(8, "little")
+    digests = b"".join(
+        hashlib.blake2b(
+            str(one).encode(), digest_size=8, key=key, person=purpose
+        ).digest()
+        for one in ids
+    )
+    # 53 bits are all that fits into a float64 below 1.
+    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)) * 2.0**-53
