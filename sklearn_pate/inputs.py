@@ -133,14 +133,23 @@ def check_features(pate, X, *, reset):
             raise ValueError("Found array with 0 sample(s); pass at least one row.")
         return X
     tags = get_tags(pate).input_tags
+    if not sp.issparse(X):
+        X = np.asarray(X)
     return validate_data(
         pate,
         X,
         reset=reset,
         accept_sparse="csr" if tags.sparse else False,
         ensure_all_finite="allow-nan" if tags.allow_nan else True,
-        dtype=None,
+        dtype=None if _holds_text(X) else "numeric",
         allow_nd=True,
+    )
+
+
+def _holds_text(X):
+    # Text is for the teachers to encode; other objects should be numbers.
+    return X.dtype.kind in "US" or (
+        X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
     )
 
 

@@ -1,0 +1,6 @@
+"""Data sets of the PATE papers: original files, pinned by their hash."""
+
+from sklearn_pate.datasets.adult import fetch_adult
+from sklearn_pate.datasets.diabetes130 import fetch_diabetes130
+
+__all__ = ["fetch_adult", "fetch_diabetes130"]

@@ -1,0 +1,55 @@
+"""Tables of text: numbers, and categories as integers or as pandas has them."""
+
+import numpy as np
+
+__all__ = ["Table"]
+
+
+class Table:
+    """Columns of text as read from a file.
+
+    Parameters
+    ----------
+    columns : dict of str to sequence of str
+        Every column has the same length.
+
+    numeric : collection of str
+        Columns that hold numbers; the others hold categories.
+
+    Attributes
+    ----------
+    categories : dict of str to list of str
+        Sorted categories of each categorical column.
+    """
+
+    def __init__(self, columns, numeric):
+        self._columns = columns
+        self.categories = {
+            name: sorted(set(values))
+            for name, values in columns.items()
+            if name not in numeric
+        }
+
+    def to_array(self):
+        """Return float64 numbers; a category is its position in `categories`."""
+        return np.column_stack(
+            [
+                np.searchsorted(self.categories[name], values)
+                if name in self.categories
+                else np.array(values, dtype=np.float64)
+                for name, values in self._columns.items()
+            ]
+        ).astype(np.float64)
+
+    def to_frame(self):
+        """Return a pandas DataFrame of int64 and categorical columns."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                name: pd.Categorical(values, categories=self.categories[name])
+                if name in self.categories
+                else np.array(values, dtype=np.int64)
+                for name, values in self._columns.items()
+            }
+        )
