@@ -104,7 +104,9 @@ def _check_classifier(name, estimator):
             f"{name}={estimator.__name__} is a class; pass an instance, "
             f"{estimator.__name__}()."
         )
-    missing = [method for method in ("fit", "get_params") if not hasattr(estimator, method)]
+    missing = [
+        method for method in ("fit", "get_params") if not hasattr(estimator, method)
+    ]
     # Some classifiers have `predict` only once they are fitted.
     if missing or getattr(estimator, "_estimator_type", "classifier") != "classifier":
         raise ValueError(

@@ -9,9 +9,12 @@ import numpy as np
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
 # Geometric in (order - 1): dense near 1, where large budgets are decided, and up
-# to 32769, where very small ones are.
-DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-48, 121) / 8)
+# to 2^18, where very small ones are.
+DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-48, 145) / 8)
 DEFAULT_ORDERS.flags.writeable = False
+
+# Share of epsilon that a missing order may cost without a warning.
+_NEGLIGIBLE = 0.01
 
 
 def check_delta(delta):
@@ -164,7 +167,8 @@ class RdpCurve:
         best = int(np.argmin(epsilons))
         epsilon = max(float(epsilons[best]), 0.0)
         at_end = orders.size > 1 and best in (0, orders.size - 1)
-        if at_end and 0 < epsilon < np.inf:
+        # Pure guarantees are best at the last order, where nothing is left to gain.
+        if at_end and epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
             warnings.warn(
                 f"The best order, {orders[best]:g}, is at the end of the orders; a "
                 "wider range would give a smaller epsilon.",

@@ -197,7 +197,9 @@ class Mechanism(BaseEstimator, ABC):
 
     def _given_noise(self):
         values = ((name, getattr(self, name)) for name in self.noise_parameters)
-        return ", ".join(f"{name}={value!r}" for name, value in values if value is not None)
+        return ", ".join(
+            f"{name}={value!r}" for name, value in values if value is not None
+        )
 
     def _check_ready(self):
         """Raise unless every noise parameter is a positive, finite number."""

@@ -35,8 +35,9 @@ class LNMax(Mechanism):
     Examples
     --------
     >>> from sklearn_pate.mechanisms import LNMax
-    >>> LNMax(gamma=0.05).worst_case_curve(n_classes=2)
-    RdpCurve(169 orders from 1.01562 to 32769)
+    >>> curve = LNMax(gamma=0.05).account_curve(n_queries=100, n_classes=2)
+    >>> round(curve.to_epsilon(1e-5), 2)
+    3.13
     """
 
     noise_parameters = ("gamma",)

@@ -96,7 +96,9 @@ def train_student(student, X_public, queried, answers, *, n_classes, seed):
 def _constant_student(labels, n_classes):
     """Predict the one class in `labels`, or no class in particular without labels."""
     if labels.size:
-        what = f"All {labels.size} answers name one class; the student always predicts it"
+        what = (
+            f"All {labels.size} answers name one class; the student always predicts it"
+        )
         targets = labels[:1]
     else:
         what = "No question was answered; the student predicts all classes alike"

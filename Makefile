@@ -1,0 +1,55 @@
+# `make demo` and `make test` create what they need and reuse it afterwards.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test lint format benchmarks clean
+
+help:
+	@echo "make demo        the main job on data inside scikit-learn, under two minutes"
+	@echo "make test        the tests"
+	@echo "make lint        style, docstrings, import contract, types"
+	@echo "make format      apply the style"
+	@echo "make benchmarks  measure again every figure in README.md (about an hour)"
+	@echo "make clean       remove the virtual environment and caches"
+
+$(VENV)/core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable .
+	touch $@
+
+# torch first, pinned by the constraints: whatever else depends on it finds it there.
+$(VENV)/test: $(VENV)/core
+	$(INSTALL) torch
+	$(INSTALL) --editable '.[test]'
+	touch $@
+
+$(VENV)/lint: $(VENV)/core
+	$(INSTALL) --editable '.[lint]'
+	touch $@
+
+demo: $(VENV)/core
+	$(RUN) examples/quickstart.py
+
+test: $(VENV)/test
+	$(RUN) -m pytest
+
+lint: $(VENV)/lint
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/numpydoc lint $$(git ls-files 'sklearn_pate/*.py')
+	$(VENV)/bin/lint-imports --config setup.cfg
+	$(VENV)/bin/mypy
+
+format: $(VENV)/lint
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+benchmarks: $(VENV)/test
+	$(RUN) benchmarks/tabular.py
+	$(RUN) benchmarks/tables.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

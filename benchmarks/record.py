@@ -1,0 +1,60 @@
+"""Result files: the figures, and where, when and with what they were measured."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
+
+
+def environment():
+    """Describe this machine and what is installed."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def summary(values):
+    """Mean, standard deviation (n - 1) and the values themselves."""
+    values = [float(value) for value in values]
+    return {
+        "mean": float(np.mean(values)),
+        "std": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
+        "values": values,
+    }
+
+
+def save(name, tables, **facts):
+    """Write tables to results/<name>.json; tables not measured now stay as they are.
+
+    Parameters
+    ----------
+    name : str
+        Name of the result file.
+
+    tables : dict of str to list of dict
+        Rows of each table measured now.
+
+    **facts
+        Whatever else belongs to these tables, such as seeds.
+    """
+    path = RESULTS / f"{name}.json"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    for table, rows in tables.items():
+        kept[table] = {**environment(), **facts, "rows": rows}
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"wrote {', '.join(tables)} to {path}")
+
+
+def load(name):
+    """Read a result file."""
+    return json.loads((RESULTS / f"{name}.json").read_text())

@@ -1,0 +1,194 @@
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from sklearn_pate.accounting import RdpCurve
+from sklearn_pate.accounting.bounds import (
+    gaussian_worst_case,
+    laplace_2017,
+    laplace_2017_strong_composition,
+    laplace_worst_case,
+    pure_dp_curve,
+    threshold_worst_case,
+)
+
+PAPER_ORDERS = np.arange(2, 10)  # moments l = 1..8
+gammas = st.floats(0.005, 2)
+orders = st.floats(1.05, 200)
+
+
+def renyi_divergence(p, q, order):
+    """D_a(p || q) with 50 digits."""
+    with mpmath.workdps(50):
+        total = mpmath.fsum(
+            mpmath.mpf(a) ** order * mpmath.mpf(b) ** (1 - order)
+            for a, b in zip(p, q, strict=True)
+        )
+        return float(mpmath.log(total) / (order - 1))
+
+
+def two_class_laplace(gap, gamma):
+    """Probabilities of plurality and runner-up under LNMax, two classes."""
+    x = gamma * abs(gap)
+    loser = (2 + x) / (4 * math.exp(x))
+    return [1 - loser, loser] if gap >= 0 else [loser, 1 - loser]
+
+
+def two_class_gaussian(gap, sigma):
+    x = gap / (sigma * math.sqrt(2))
+    return [ndtr(x), ndtr(-x)]
+
+
+def paper_epsilon(counts, gamma, delta):
+    curve = laplace_2017(counts, gamma, PAPER_ORDERS)
+    return float(np.min(curve.values - np.log(delta) / (PAPER_ORDERS - 1)))
+
+
+# Against the papers' published figures
+
+
+@pytest.mark.parametrize(
+    ("data", "n_queries", "gamma", "delta", "epsilon"),
+    [
+        ("svhn", 500, 0.1, 1e-6, 5.041),
+        ("svhn", 1000, 0.1, 1e-6, 8.192),
+        ("svhn", 500, 0.05, 1e-6, 4.372),
+        ("svhn", 1000, 0.05, 1e-6, 6.433),
+        ("mnist", 100, 0.05, 1e-5, 2.043),
+        ("mnist", 1000, 0.05, 1e-5, 7.399),
+        ("adult", 500, 0.05, 1e-5, 2.581),
+    ],
+)
+def test_published_votes_give_the_2017_figures(
+    published_counts, data, n_queries, gamma, delta, epsilon
+):
+    counts = published_counts(data)[:n_queries]
+    assert paper_epsilon(counts, gamma, delta) == pytest.approx(epsilon, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "delta", "epsilon"), [(1000, 1e-6, 26.6), (100, 1e-5, 5.80)]
+)
+def test_strong_composition_gives_the_2017_figures(n_queries, delta, epsilon):
+    found = laplace_2017_strong_composition(n_queries, 0.05, delta)
+    assert found == pytest.approx(epsilon, abs=0.05)
+
+
+def test_worst_case_of_100_laplace_answers():
+    curve = laplace_worst_case(0.05) * 100
+    assert curve.to_epsilon(1e-5) == pytest.approx(3.127, abs=2e-3)
+
+
+# Against independent computations
+
+
+@given(gamma=gammas, order=st.floats(1.1, 40))
+def test_laplace_worst_case_is_two_shifted_laplaces_or_pure_dp(gamma, order):
+    with mpmath.workdps(30):
+        integral = mpmath.quad(
+            lambda x: (
+                mpmath.exp(-gamma * (order * abs(x) + (1 - order) * abs(x - 1)))
+                * gamma
+                / 2
+            ),
+            [-mpmath.inf, 0, 1, mpmath.inf],
+        )
+        one_shift = float(mpmath.log(integral) / (order - 1))
+    pure = renyi_divergence(
+        *(
+            [1 / (1 + math.exp(s * 2 * gamma)) for s in signs]
+            for signs in ((-1, 1), (1, -1))
+        ),
+        order,
+    )
+    found = laplace_worst_case(gamma, [order]).values[0]
+    assert found == pytest.approx(min(2 * one_shift, pure), rel=1e-7, abs=1e-12)
+
+
+@given(gamma=gammas, order=orders, gap=st.integers(-60, 60))
+def test_laplace_worst_case_covers_two_classes_exactly(gamma, order, gap):
+    cost = renyi_divergence(
+        two_class_laplace(gap, gamma), two_class_laplace(gap - 2, gamma), order
+    )
+    assert cost <= laplace_worst_case(gamma, [order]).values[0] * (1 + 1e-9)
+
+
+@given(sigma=st.floats(0.7, 100), order=orders, gap=st.integers(-4, 4))
+def test_gaussian_worst_case_covers_two_classes_exactly(sigma, order, gap):
+    cost = renyi_divergence(
+        two_class_gaussian(gap, sigma), two_class_gaussian(gap - 2, sigma), order
+    )
+    assert cost <= gaussian_worst_case(sigma, [order]).values[0] * (1 + 1e-9)
+
+
+@given(sigma=st.floats(0.7, 100), order=orders, margin=st.integers(-4, 4))
+def test_threshold_worst_case_covers_the_answered_bit_exactly(sigma, order, margin):
+    def law(margin):
+        return [ndtr(margin / sigma), ndtr(-margin / sigma)]
+
+    for moved in (margin - 1, margin + 1):
+        cost = renyi_divergence(law(margin), law(moved), order)
+        assert cost <= threshold_worst_case(sigma, [order]).values[0] * (1 + 1e-9)
+
+
+@given(gamma=st.floats(0.005, 0.34), order=orders, gap=st.integers(0, 200))
+def test_2017_bound_covers_the_exact_forward_cost_of_two_classes(gamma, order, gap):
+    here = two_class_laplace(gap, gamma)
+    bound = laplace_2017([[300, 300 - gap]], gamma, [order]).values[0]
+    for moved in (gap - 2, gap + 2):
+        cost = renyi_divergence(here, two_class_laplace(moved, gamma), order)
+        assert cost <= bound * (1 + 1e-9) + 1e-15
+
+
+@given(epsilon=st.floats(0.01, 5), order=orders)
+def test_pure_dp_curve_is_randomised_response(epsilon, order):
+    truth = 1 / (1 + math.exp(-epsilon))
+    cost = renyi_divergence([truth, 1 - truth], [1 - truth, truth], order)
+    assert pure_dp_curve(epsilon, [order]).values[0] == pytest.approx(cost, rel=1e-7)
+
+
+# Properties of the 2017 bound
+
+vote_rows = st.lists(
+    st.lists(st.integers(0, 250), min_size=3, max_size=3), min_size=1, max_size=8
+)
+
+
+@given(counts=vote_rows, gamma=gammas)
+def test_2017_bound_adds_over_questions(counts, gamma):
+    whole = laplace_2017(counts, gamma, PAPER_ORDERS)
+    parts = [laplace_2017([row], gamma, PAPER_ORDERS) for row in counts]
+    total = sum(parts[1:], start=parts[0])
+    np.testing.assert_allclose(whole.values, total.values, rtol=1e-9, atol=1e-300)
+
+
+@given(counts=vote_rows, gamma=gammas, data=st.data())
+def test_2017_bound_does_not_know_the_names_of_classes(counts, gamma, data):
+    order = data.draw(st.permutations(range(3)))
+    renamed = np.array(counts)[:, order]
+    found = laplace_2017(renamed, gamma, PAPER_ORDERS)
+    np.testing.assert_allclose(
+        found.values, laplace_2017(counts, gamma, PAPER_ORDERS).values, rtol=1e-12
+    )
+
+
+def test_2017_bound_ignores_theorem_3_where_its_condition_fails():
+    # The first version of the paper lacks the condition; its formula goes negative.
+    bound = laplace_2017([[10, 10]], 0.5, [2])
+    assert bound.values[0] == pytest.approx(1.0)  # e0^2 l (l + 1) / 2 with e0 = 1
+
+
+def test_2017_bound_of_a_unanimous_vote_with_huge_gaps_is_finite():
+    bound = laplace_2017([[5000, 0, 0]], 1.0, PAPER_ORDERS)
+    assert np.all(bound.values >= 0)
+    assert np.all(bound.values < 1e-300)
+
+
+def test_bounds_are_curves_that_add_to_each_other():
+    total = laplace_2017([[10, 2]], 0.1) + laplace_worst_case(0.1)
+    assert isinstance(total, RdpCurve)

@@ -1,0 +1,54 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_pate.accounting import calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting.bounds import gaussian_worst_case
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+
+targets = st.floats(0.05, 20)
+deltas = st.sampled_from([1e-9, 1e-5, 1e-3])
+
+
+@settings(deadline=None)
+@given(epsilon=targets, delta=deltas, n_queries=st.integers(1, 5000))
+@pytest.mark.parametrize("mechanism", [GNMax(), LNMax(), ConfidentGNMax(threshold=200)])
+def test_calibrated_noise_is_enough_and_hardly_more(
+    mechanism, epsilon, delta, n_queries
+):
+    ready = mechanism.prepared(
+        n_teachers=250, n_queries=n_queries, n_classes=2, epsilon=epsilon, delta=delta
+    )
+    assert ready.account_curve(n_queries, 2).to_epsilon(delta) <= epsilon
+    parameter = mechanism.noise_parameters[-1]
+    scale = getattr(ready, parameter)
+    scale = 1 / scale if parameter == "gamma" else scale
+    with_less = ready._with_scale(scale * (1 - 1e-5))
+    assert with_less.account_curve(n_queries, 2).to_epsilon(delta) > epsilon
+
+
+@given(epsilon=targets, delta=deltas, sigma=st.floats(1, 300))
+def test_the_number_of_questions_fits_and_one_more_does_not(epsilon, delta, sigma):
+    def price(n_queries):
+        return gaussian_worst_case(sigma) * n_queries
+
+    n_queries = calibrate_n_queries(price, epsilon=epsilon, delta=delta)
+    if n_queries:
+        assert price(n_queries).to_epsilon(delta) <= epsilon
+    assert price(n_queries + 1).to_epsilon(delta) > epsilon
+
+
+def test_confident_keeps_the_ratio_of_its_two_scales():
+    ready = ConfidentGNMax(threshold=0.8).prepared(
+        n_teachers=250, n_queries=100, n_classes=10, epsilon=1, delta=1e-5
+    )
+    assert ready.sigma_threshold == pytest.approx(3.75 * ready.sigma)
+    assert ready.threshold == 200
+
+
+def test_a_target_that_no_noise_reaches_says_so():
+    def constant(scale):
+        return gaussian_worst_case(1)
+
+    with pytest.raises(ValueError, match=r"epsilon=0\.1 cannot be reached"):
+        calibrate_noise(constant, epsilon=0.1, delta=1e-5)

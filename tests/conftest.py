@@ -1,0 +1,67 @@
+"""Shared data: real where behaviour matters, found or downloaded once a run."""
+
+import functools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_blobs
+
+from sklearn_pate.datasets import fetch_adult, fetch_diabetes130
+
+
+@functools.cache
+def _fetched(fetch, as_frame):
+    try:
+        return fetch(as_frame=as_frame)
+    except OSError as error:
+        return error
+
+
+def _fetch_or_skip(fetch, *, as_frame):
+    data = _fetched(fetch, as_frame)
+    if isinstance(data, OSError):
+        pytest.skip(f"neither file nor network: {data}")
+    return data
+
+
+@pytest.fixture(scope="session")
+def adult():
+    return _fetch_or_skip(fetch_adult, as_frame=False)
+
+
+@pytest.fixture(scope="session")
+def adult_frame():
+    return _fetch_or_skip(fetch_adult, as_frame=True)
+
+
+@pytest.fixture(scope="session")
+def diabetes():
+    return _fetch_or_skip(fetch_diabetes130, as_frame=True)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return load_digits(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Private rows, labels, public rows, public labels: easy to learn from few rows."""
+    X, y = make_blobs(900, centers=3, cluster_std=1.0, random_state=3)
+    return X[:600], y[:600], X[600:], y[600:]
+
+
+@pytest.fixture(scope="session")
+def published_counts():
+    """Vote counts that the 2018 PATE paper published, by data set."""
+    folder = Path(os.environ.get("SKLEARN_PATE_DATA", "")) / "pate2018_votes"
+
+    def load(name):
+        path = folder / f"{name}_250_teachers.npy"
+        if not path.is_file():
+            pytest.skip(f"the published votes are not in SKLEARN_PATE_DATA: {path}")
+        return np.load(path)
+
+    return load
