@@ -5,7 +5,7 @@
 (c) diabetes     patients as the unit, at publishable epsilon 2
 
 Run one of them with ``python benchmarks/tabular.py adult``, all of them without a name.
-The partition, teachers and students are seeded; the noise is not, and differs each time.
+The partition, teachers and students are seeded; the noise is not, and always differs.
 """
 
 import sys

@@ -41,8 +41,8 @@ class PATEClassifier(
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
-    rows; a mechanism answers with noisy pluralities; a student is trained on public rows
-    and answers alone, and is what predicts. The student may be published, with
+    rows; a mechanism answers with noisy pluralities; a student is trained on public
+    rows and answers alone, and is what predicts. The student may be published, with
     ``privacy_spent_`` as its statement.
 
     Parameters
@@ -73,8 +73,8 @@ class PATEClassifier(
     n_queries : int or "auto", default="auto"
         Number of public rows to ask about, each once. Each question costs privacy; at a
         fixed epsilon, more questions mean more noise in each answer. "auto" is 2000, or
-        100 for a student that accepts unlabelled rows; in either case at most the number
-        of public rows.
+        100 for a student that accepts unlabelled rows; in either case at most the
+        number of public rows.
 
     query_strategy : {"random"}, default="random"
         Which public rows to ask about.
@@ -121,7 +121,8 @@ class PATEClassifier(
         Class labels.
 
     privacy_spent_ : PrivacySpent
-        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be published.
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
 
     privacy_analysis_ : PrivacyAnalysis
         **Sensitive.** What the votes that were cast say. Prints redacted; a pickled or
@@ -136,8 +137,8 @@ class PATEClassifier(
     answers_ : ndarray of int of shape (n_queries,)
         Answers to them: indices into ``classes_``, -1 for no answer.
 
-    public_indices_ : ndarray of int of shape (n_public,)
-        Rows of X that were used as public. Only with `public_size`.
+    public_indices_ : ndarray of int of shape (n_public,) or None
+        Rows of X that were used as public because of `public_size`.
 
     n_features_in_ : int
         Number of features.
@@ -151,8 +152,8 @@ class PATEClassifier(
     transfer for deep learning from private training data"; Papernot, Song, Mironov,
     Raghunathan, Talwar, Erlingsson (2018), "Scalable private learning with PATE".
 
-    A search around this estimator fits it many times: each fit is charged by its own
-    statement only, and the scores that choose the winner are computed on private labels.
+    A search around this estimator fits it many times: each statement covers its own fit
+    only, and the scores that choose the winner are computed on private labels.
 
     Examples
     --------
@@ -282,8 +283,7 @@ class PATEClassifier(
         self.mechanism_ = mechanism
         self.queried_indices_ = queried
         self.answers_ = answers
-        if inputs.public_indices is not None:
-            self.public_indices_ = inputs.public_indices
+        self.public_indices_ = inputs.public_indices
         self.privacy_spent_ = self._account(oracle, mechanism, n_teachers, inputs)
         self.privacy_analysis_ = PrivacyAnalysis(
             mechanism, votes.counts(queried), self.delta, failures
@@ -336,7 +336,7 @@ class PATEClassifier(
         epsilon = oracle.curve.to_epsilon(self.delta)
         assumptions = (
             *inputs.assumptions,
-            "the parameters of this estimator were chosen without a look at private data",
+            "its parameters were chosen without a look at private data",
         )
         if mechanism.noise_seed is not None:
             epsilon = np.inf

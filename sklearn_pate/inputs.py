@@ -177,8 +177,8 @@ def _encode(y, classes):
     if classes is None:
         if len(labels) < 2:
             raise ValueError(
-                f"y holds one class only, {labels.tolist()[0]!r}; classifiers need two. "
-                "Pass classes= if others are possible."
+                f"y holds one class only, {labels.tolist()[0]!r}; classifiers need "
+                "two. Pass classes= if others are possible."
             )
         assumption = "the label set, read from y, is public"
         return labels, label_of_row, (assumption,)
@@ -198,8 +198,8 @@ def _check_groups(privacy_unit, groups, X):
         return None, None
     if groups is None:
         raise ValueError(
-            "privacy_unit='group' needs groups in fit, and got none. Inside a search or "
-            "a pipeline, groups reach fit only with "
+            "privacy_unit='group' needs groups in fit, and got none. Inside a search "
+            "or a pipeline, groups reach fit only with "
             "set_config(enable_metadata_routing=True) and "
             ".set_fit_request(groups=True) on the PATEClassifier."
         )

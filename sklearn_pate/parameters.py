@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.accounting.calibrate import check_epsilon
@@ -58,8 +59,8 @@ def check_parameters(pate):
         classes = np.asarray(pate.classes)
         if classes.ndim != 1 or len(np.unique(classes)) < max(2, len(classes)):
             raise ValueError(
-                f"classes={pate.classes!r} must list at least two distinct labels, each "
-                "once."
+                f"classes={pate.classes!r} must list at least two distinct labels, "
+                "each once."
             )
 
 
@@ -104,11 +105,8 @@ def _check_classifier(name, estimator):
             f"{name}={estimator.__name__} is a class; pass an instance, "
             f"{estimator.__name__}()."
         )
-    missing = [
-        method for method in ("fit", "get_params") if not hasattr(estimator, method)
-    ]
     # Some classifiers have `predict` only once they are fitted.
-    if missing or getattr(estimator, "_estimator_type", "classifier") != "classifier":
+    if not (hasattr(estimator, "fit") and is_classifier(estimator)):
         raise ValueError(
             f"{name}={estimator!r} is not a classifier; pass one, such as "
             "RandomForestClassifier()."

@@ -6,9 +6,10 @@ __all__ = ["PublicData"]
 class PublicData:
     """Public rows, protected from being cut by cross-validation.
 
-    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others cut every
-    array-like fit parameter that has as many rows as ``X``, so that a raw ``X_public``
-    may silently lose rows. A `PublicData` has no length and no shape: nobody cuts it.
+    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others cut
+    every array-like fit parameter that has as many rows as ``X``, so that a raw
+    ``X_public`` may silently lose rows. A `PublicData` has no length and no shape:
+    nobody cuts it.
 
     Parameters
     ----------

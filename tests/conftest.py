@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from sklearn_pate.datasets import fetch_adult, fetch_diabetes130
 
 @functools.cache
 def _fetched(fetch, as_frame):
-    try:
-        return fetch(as_frame=as_frame)
-    except OSError as error:
-        return error
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Retry downloading")
+        try:
+            return fetch(as_frame=as_frame)
+        except OSError as error:
+            return error
 
 
 def _fetch_or_skip(fetch, *, as_frame):

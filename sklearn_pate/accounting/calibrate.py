@@ -16,7 +16,8 @@ _LARGEST_N_QUERIES = 2**40
 
 def check_epsilon(epsilon):
     """Return `epsilon` as a float, or raise if it is not positive and finite."""
-    if not isinstance(epsilon, Real) or not 0 < epsilon < np.inf:
+    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+    if not is_number or not 0 < epsilon < np.inf:
         raise ValueError(
             f"epsilon={epsilon!r} must be a positive, finite number; typical values "
             "lie between 0.1 and 10."

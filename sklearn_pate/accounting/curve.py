@@ -168,7 +168,7 @@ class RdpCurve:
         epsilon = max(float(epsilons[best]), 0.0)
         at_end = orders.size > 1 and best in (0, orders.size - 1)
         # Pure guarantees are best at the last order, where nothing is left to gain.
-        if at_end and epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
+        if at_end and 0 < epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
             warnings.warn(
                 f"The best order, {orders[best]:g}, is at the end of the orders; a "
                 "wider range would give a smaller epsilon.",

@@ -82,9 +82,9 @@ class PrivacySpent:
             )
         return (
             f"{guarantee}, where neighbouring data sets {self.neighbours}: "
-            f"{self.n_queries} questions to {self.n_teachers} teachers were answered by "
-            f"{self.mechanism}; the statement covers this fit alone, no search or other "
-            f"fit around it, and assumes {_enumerate(self.assumptions)}."
+            f"{self.n_queries} questions to {self.n_teachers} teachers were answered "
+            f"by {self.mechanism}; the statement covers this fit alone, no search or "
+            f"other fit around it, and assumes {_enumerate(self.assumptions)}."
         )
 
     def to_dict(self):

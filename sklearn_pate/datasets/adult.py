@@ -1,4 +1,4 @@
-"""UCI Adult: does a person earn more than 50,000 dollars a year?"""
+"""UCI Adult: who earns more than 50,000 dollars a year."""
 
 import io
 
@@ -61,8 +61,9 @@ _DESCR = """UCI Adult (census income), B. Becker and R. Kohavi, 1996, CC BY 4.0.
 48842 rows, 14 features: 32561 training rows (adult.data), then 16281 test rows
 (adult.test). The target is "<=50K" or ">50K". Missing categories are "?".
 
-Without as_frame, each category is replaced by an integer, its position among the sorted
-categories of the column, as in the experiments of Papernot et al. (2017).
+Without as_frame, each category is replaced by an integer, as in the experiments of
+Papernot et al. (2017). Their order is not known; here it is that of first appearance in
+the file, with which votes cost about what the published votes cost.
 """
 
 
@@ -80,7 +81,8 @@ def fetch_adult(
     ----------
     data_home : str or path-like, default=None
         Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn.datasets.get_data_home()/sklearn_pate``.
+        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
         The original split; "all" is the 32561 training rows followed by the 16281 test
@@ -100,8 +102,9 @@ def fetch_adult(
     -------
     adult : Bunch
         ``data`` of shape (n_rows, 14), ``target`` of shape (n_rows,) with labels
-        "<=50K" and ">50K", ``feature_names``, ``categories`` (a dict of the sorted
-        categories of each categorical feature), ``target_names``, ``DESCR``.
+        "<=50K" and ">50K", ``feature_names``, ``categories`` (a dict of the
+        categories of each categorical feature, in the order of their integers),
+        ``target_names``, ``DESCR``.
 
     Raises
     ------

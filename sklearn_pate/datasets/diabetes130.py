@@ -1,4 +1,4 @@
-"""UCI Diabetes 130-US hospitals: is a patient back within 30 days?"""
+"""UCI Diabetes 130-US hospitals: which patient is back within 30 days."""
 
 import csv
 import io
@@ -42,8 +42,8 @@ _DESCR = """UCI Diabetes 130-US hospitals 1999-2008, Strack et al., 2014, CC BY 
 groups= to a PATEClassifier with privacy_unit="group", and keep the patients of training
 and test rows apart.
 
-Without as_frame, each category is replaced by an integer, its position among the sorted
-categories of the column.
+Without as_frame, each category is replaced by an integer, in the order of first
+appearance in the file.
 """
 
 
@@ -56,7 +56,8 @@ def fetch_diabetes130(
     ----------
     data_home : str or path-like, default=None
         Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn.datasets.get_data_home()/sklearn_pate``.
+        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True
         Whether the network may be used.
@@ -73,8 +74,9 @@ def fetch_diabetes130(
     diabetes : Bunch
         ``data`` of shape (101766, 47), ``target`` of shape (101766,) with labels "NO",
         ">30" and "<30", ``groups`` of shape (101766,), the patient of each row,
-        ``feature_names``, ``categories`` (a dict of the sorted categories of each
-        categorical feature), ``target_names``, ``DESCR``.
+        ``feature_names``, ``categories`` (a dict of the categories of each
+        categorical feature, in the order of their integers), ``target_names``,
+        ``DESCR``.
 
     Raises
     ------

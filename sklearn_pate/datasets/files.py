@@ -49,7 +49,8 @@ def read_data_file(file, *, data_home=None, download_if_missing=True):
 
     data_home : str or path-like, default=None
         Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn.datasets.get_data_home()/sklearn_pate``.
+        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True
         Whether the network may be used.
@@ -119,7 +120,7 @@ def _download(file, path):
 
 
 def _unpack(content, name):
-    """Return the content itself, or of the one member of a zip archive with that name."""
+    """Return the content itself, or that of the member of a zip with this name."""
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

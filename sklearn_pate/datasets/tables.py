@@ -8,6 +8,8 @@ __all__ = ["Table"]
 class Table:
     """Columns of text as read from a file.
 
+    Categories are numbered in the order of their first appearance.
+
     Parameters
     ----------
     columns : dict of str to sequence of str
@@ -19,13 +21,13 @@ class Table:
     Attributes
     ----------
     categories : dict of str to list of str
-        Sorted categories of each categorical column.
+        Categories of each categorical column, in order of appearance.
     """
 
     def __init__(self, columns, numeric):
         self._columns = columns
         self.categories = {
-            name: sorted(set(values))
+            name: list(dict.fromkeys(values))
             for name, values in columns.items()
             if name not in numeric
         }
@@ -33,13 +35,14 @@ class Table:
     def to_array(self):
         """Return float64 numbers; a category is its position in `categories`."""
         return np.column_stack(
-            [
-                np.searchsorted(self.categories[name], values)
-                if name in self.categories
-                else np.array(values, dtype=np.float64)
-                for name, values in self._columns.items()
-            ]
-        ).astype(np.float64)
+            [self._numbers(name, values) for name, values in self._columns.items()]
+        )
+
+    def _numbers(self, name, values):
+        if name in self.categories:
+            code = {category: i for i, category in enumerate(self.categories[name])}
+            values = [code[value] for value in values]
+        return np.array(values, dtype=np.float64)
 
     def to_frame(self):
         """Return a pandas DataFrame of int64 and categorical columns."""

@@ -167,8 +167,8 @@ class ConfidentGNMax(Mechanism):
         self._check_threshold()
         if _is_share(self.threshold):
             raise ValueError(
-                f"threshold={self.threshold!r} is a share of the teachers, whose number "
-                "is not known here; pass a number of votes, such as 200."
+                f"threshold={self.threshold!r} is a share of the teachers, whose "
+                "number is not known here; pass a number of votes, such as 200."
             )
 
 

@@ -64,7 +64,7 @@ class GNMax(Mechanism):
         Returns
         -------
         curve : RdpCurve
-            a / sigma^2, see :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
+            See :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
         """
         self._check_ready()
         return gaussian_worst_case(self.sigma, orders)

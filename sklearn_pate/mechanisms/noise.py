@@ -36,9 +36,9 @@ class NoiseSource:
             self._random_bytes = secrets.token_bytes
         else:
             warnings.warn(
-                f"noise_seed={noise_seed!r} makes the noise reproducible: whoever knows "
-                "the seed can subtract it, and nothing is private. Leave noise_seed=None "
-                "for anything but research and tests.",
+                f"noise_seed={noise_seed!r} makes the noise reproducible: whoever "
+                "knows the seed can subtract it, and nothing is private. Leave "
+                "noise_seed=None for anything but research and tests.",
                 PrivacyLeakWarning,
                 stacklevel=3,
             )

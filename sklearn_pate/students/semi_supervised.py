@@ -104,8 +104,8 @@ def _constant_student(labels, n_classes):
         what = "No question was answered; the student predicts all classes alike"
         targets = np.arange(n_classes)
     warnings.warn(
-        f"{what}. The privacy was spent all the same. Before another fit, consider more "
-        "questions, a lower threshold, more teachers or a larger epsilon.",
+        f"{what}. The privacy was spent all the same. Before another fit, consider "
+        "more questions, a lower threshold, more teachers or a larger epsilon.",
         StudentWarning,
         stacklevel=4,
     )

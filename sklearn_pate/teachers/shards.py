@@ -1,7 +1,8 @@
 """Which row goes to which teacher, decided without a look at X or y.
 
-One person may change one teacher only. An assignment that depended on labels or features
-(a stratified split, say) would let one changed row move other rows between teachers.
+One person may change one teacher only. An assignment that depended on labels or
+features (a stratified split, say) would let one changed row move other rows between
+teachers.
 """
 
 import hashlib

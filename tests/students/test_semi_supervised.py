@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import (
+    LabelPropagation,
+    LabelSpreading,
+    SelfTrainingClassifier,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.students import accepts_unlabeled, random_queries
+
+
+class Declares(LogisticRegression):
+    accepts_unlabeled = True
+
+    def fit(self, X, y):
+        self.seen_ = np.asarray(y)
+        labelled = self.seen_ >= 0
+        return super().fit(X[labelled], self.seen_[labelled])
+
+
+@pytest.mark.parametrize(
+    ("student", "accepts"),
+    [
+        (LabelSpreading(), True),
+        (LabelPropagation(), True),
+        (SelfTrainingClassifier(LogisticRegression()), True),
+        (make_pipeline(StandardScaler(), LabelSpreading()), True),
+        (Declares(), True),
+        (make_pipeline(StandardScaler(), Declares()), True),
+        (LogisticRegression(), False),
+        (make_pipeline(StandardScaler(), LogisticRegression()), False),
+    ],
+)
+def test_who_accepts_unlabeled_rows(student, accepts):
+    assert accepts_unlabeled(student) is accepts
+
+
+def fit(student, blobs, **parameters):
+    X, y, X_public, _ = blobs
+    return PATEClassifier(
+        DecisionTreeClassifier(),
+        student,
+        n_teachers=20,
+        mechanism=GNMax(sigma=1),
+        epsilon=None,
+        random_state=0,
+        **parameters,
+    ).fit(X, np.array(["a", "b", "c"])[y], X_public=PublicData(X_public))
+
+
+def test_a_semi_supervised_student_gets_every_public_row(blobs):
+    pate = fit(Declares(), blobs, n_queries=40)
+    seen = pate.student_.seen_
+    assert seen.shape == (300,)
+    np.testing.assert_array_equal(seen[pate.queried_indices_], pate.answers_)
+    assert np.count_nonzero(seen == -1) == 260
+
+
+def test_a_supervised_student_gets_the_answered_rows_only(blobs):
+    class Counts(DecisionTreeClassifier):
+        def fit(self, X, y):
+            self.n_rows_ = len(X)
+            return super().fit(X, y)
+
+    assert fit(Counts(), blobs, n_queries=40).student_.n_rows_ == 40
+
+
+@pytest.mark.parametrize(
+    ("student", "n_queries"), [(LabelSpreading(), 100), (LogisticRegression(), 300)]
+)
+def test_auto_asks_less_for_a_student_that_learns_without_labels(
+    blobs, student, n_queries
+):
+    assert len(fit(student, blobs).answers_) == n_queries
+
+
+def test_unlabeled_rows_help_where_answers_are_few(digits):
+    X, y = digits
+    scores = {
+        name: PATEClassifier(
+            LogisticRegression(max_iter=2000),
+            student,
+            n_teachers=10,
+            mechanism=GNMax(sigma=0.5),
+            epsilon=None,
+            n_queries=40,
+            random_state=0,
+        )
+        .fit(X[:1000] / 16, y[:1000], X_public=PublicData(X[1000:1600] / 16))
+        .score(X[1600:] / 16, y[1600:])
+        for name, student in {
+            "semi-supervised": LabelSpreading(kernel="knn", n_neighbors=7),
+            "supervised": LogisticRegression(max_iter=2000),
+        }.items()
+    }
+    assert scores["semi-supervised"] > scores["supervised"] + 0.03
+
+
+def test_questions_are_distinct_and_seeded():
+    first = random_queries(1000, 100, seed=0)
+    assert len(set(first.tolist())) == 100
+    np.testing.assert_array_equal(first, random_queries(1000, 100, seed=0))
+    assert not np.array_equal(first, random_queries(1000, 100, seed=1))

@@ -1,0 +1,155 @@
+"""Wrong calls: one clear sentence each, before any teacher is fitted or noise drawn."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting.bounds import gaussian_worst_case
+from sklearn_pate.datasets import fetch_adult
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+from sklearn_pate.mechanisms.noise import NoiseSource
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = np.arange(60) % 2
+X_PUBLIC = np.random.default_rng(1).normal(size=(30, 3))
+
+
+class MustNotBeFitted(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        pytest.fail("a teacher was fitted before the input was checked")
+
+    def predict(self, X):
+        pytest.fail("a teacher was asked before the input was checked")
+
+
+@pytest.fixture(autouse=True)
+def no_noise(monkeypatch):
+    def draw(self, shape):
+        pytest.fail("noise was drawn before the input was checked")
+
+    monkeypatch.setattr(NoiseSource, "uniform", draw)
+
+
+DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
+GROUPED = {"privacy_unit": "group", "n_teachers": 5}
+TWO_A_GROUP = np.arange(60) // 2
+
+
+# Parameters, arguments of fit (changes to the defaults), and what the message says.
+WRONG_FITS = {
+    # parameters
+    "estimator is a class": ({"estimator": DecisionTreeClassifier}, {}, r"DecisionTreeClassifier is a class; pass an instance"),
+    "estimator is a regressor": ({"estimator": LinearRegression()}, {}, r"estimator=LinearRegression\(\) is not a classifier"),
+    "estimator is a clusterer": ({"estimator": KMeans()}, {}, r"estimator=KMeans\(\) is not a classifier"),
+    "estimator is a string": ({"estimator": "forest"}, {}, r"estimator='forest' is not a classifier"),
+    "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
+    "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be 'auto' or an integer"),
+    "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
+    "n_teachers is a bool": ({"n_teachers": True}, {}, r"n_teachers=True must be"),
+    "n_teachers is a wrong word": ({"n_teachers": "many"}, {}, r"n_teachers='many' must be"),
+    "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows, n_samples=60; lower"),
+    "n_queries is negative": ({"n_queries": -1}, {}, r"n_queries=-1 must be"),
+    "n_queries above the public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
+    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['confident', 'gnmax', 'lnmax'\]"),
+    "mechanism is a class": ({"mechanism": GNMax}, {}, r"mechanism=<class .* is unknown"),
+    "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'random'"),
+    "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
+    "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),
+    "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),
+    "epsilon is NaN": ({"epsilon": np.nan}, {}, r"epsilon=nan must be"),
+    "epsilon is a string": ({"epsilon": "1"}, {}, r"epsilon='1' must be"),
+    "epsilon is a bool": ({"epsilon": True}, {}, r"epsilon=True must be"),
+    "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 1"),
+    "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
+    "delta is missing": ({"delta": None}, {}, r"delta=None must be"),
+    "epsilon and noise together": ({"mechanism": GNMax(sigma=40)}, {}, r"epsilon=1.0 and GNMax\(sigma=40\) both fix the noise"),
+    "neither epsilon nor noise": ({"epsilon": None}, {}, r"GNMax has sigma=None; set it, or give PATEClassifier an epsilon"),
+    "epsilon and half of the noise": ({"mechanism": ConfidentGNMax(sigma=4)}, {}, r"epsilon=1.0 and ConfidentGNMax\(sigma=4\)"),
+    "sigma is negative": ({"mechanism": GNMax(sigma=-1), "epsilon": None}, {}, r"sigma=-1 of GNMax must be a positive"),
+    "gamma is zero": ({"mechanism": LNMax(gamma=0), "epsilon": None}, {}, r"gamma=0 of LNMax must be a positive"),
+    "threshold is negative": ({"mechanism": ConfidentGNMax(threshold=-5)}, {}, r"threshold=-5 must be a positive number: a share"),
+    "max_answers is zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 must be None or an integer"),
+    "noise_seed is a float": ({"mechanism": GNMax(sigma=1, noise_seed=0.5), "epsilon": None}, {}, r"noise_seed=0.5 must be None or an integer"),
+    "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown; use 'row'"),
+    "public_size is one": ({"public_size": 1}, {"X_public": None}, r"public_size=1 must be None or a share"),
+    "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
+    "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
+    "a class twice in classes": ({"classes": [0, 1, 1]}, {}, r"classes=\[0, 1, 1\] must list"),
+    "classes of another type": ({"classes": ["0", "1"]}, {}, r"No private row of y has a label in classes=\['0', '1'\]"),
+    "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
+    # data
+    "no public rows": ({}, {"X_public": None}, r"needs public rows.*X_public=PublicData\(X_public\).*public_size=0.2"),
+    "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
+    "y is missing": ({}, {"y": None}, r"requires y to be passed, but the target y is None"),
+    "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only, 1.0.*Pass classes="),
+    "y is continuous": ({}, {"y": X[:, 0]}, r"Unknown label type: continuous"),
+    "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
+    "y holds NaN": ({}, {"y": np.where(Y, np.nan, 1.0)}, r"Input y contains NaN"),
+    "y holds None": ({}, {"y": np.where(Y, None, "a")}, r"y holds missing labels"),
+    "X holds NaN": ({}, {"X": np.where(X > 2, np.nan, X)}, r"Input X contains NaN"),
+    "X is a vector": ({}, {"X": X[:, 0]}, r"Expected 2D array, got 1D array"),
+    "X is empty": ({}, {"X": X[:0], "y": Y[:0]}, r"Found array with 0 sample"),
+    "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X has 2 features, but PATEClassifier is expecting 3"),
+    "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"Found array with 0 sample"),
+    "public rows are a frame": ({}, {"X_public": PublicData(pd.DataFrame(X_PUBLIC))}, r"X is a ndarray and X_public a DataFrame"),
+    "public columns in another order": ({}, {"X": pd.DataFrame(X, columns=list("abc")), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=list("cba")))}, r"feature names should match|Feature names must be in the same order"),
+    "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
+    # groups
+    "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
+    "the unit without groups": (GROUPED, {}, r"needs groups in fit.*set_config\(enable_metadata_routing=True\).*set_fit_request\(groups=True\)"),
+    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows, which are not public"),
+    "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups holds one group only \('0'\)"),
+    "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
+    "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
+    "groups hold NaN": (GROUPED, {"groups": np.where(Y, np.nan, 1.0)}, r"groups holds nan; a missing or fractional group id"),
+    "groups are a table": (GROUPED, {"groups": X}, r"groups has shape \(60, 3\); pass one group id a row"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_FITS)
+def test_a_wrong_fit_is_refused_before_any_work(name):
+    parameters, arguments, message = WRONG_FITS[name]
+    arguments = DEFAULT_ARGUMENTS | arguments
+    pate = PATEClassifier(**({"estimator": MustNotBeFitted()} | parameters))
+    # TypeError is what scikit-learn raises for sparse data.
+    with pytest.raises((ValueError, TypeError), match=message):
+        pate.fit(**arguments)
+    assert not hasattr(pate, "privacy_spent_")
+
+
+WRONG_CALLS = {
+    "PublicData of nothing": (lambda: PublicData(None), r"PublicData\(None\) holds no rows"),
+    "answering without noise": (lambda: GNMax().answer([[1, 2]]), r"GNMax has sigma=None"),
+    "pricing without noise": (lambda: LNMax().worst_case_curve(2), r"LNMax has gamma=None"),
+    "a share without teachers": (lambda: ConfidentGNMax(0.8, 1, 1).answer([[1, 2]]), r"threshold=0.8 is a share of the teachers, whose number is not known"),
+    "counts of one class": (lambda: GNMax(1).answer([[1], [2]]), r"counts has shape \(2, 1\)"),
+    "counts of one query as a vector": (lambda: GNMax(1).answer([1, 2]), r"counts has shape \(2,\)"),
+    "negative counts": (lambda: GNMax(1).answer([[1, -2]]), r"counts holds a negative or fractional number"),
+    "fractional counts": (lambda: GNMax(1).answer([[1, 0.5]]), r"counts holds a negative or fractional number"),
+    "counts with NaN": (lambda: GNMax(1).answer([[1, np.nan]]), r"counts holds NaN"),
+    "counts of words": (lambda: GNMax(1).answer([["1", "2"]]), r"counts has dtype <U1"),
+    "orders of one and below": (lambda: gaussian_worst_case(1, [0.5, 1, 2]), r"must all be finite and greater than 1"),
+    "orders out of order": (lambda: gaussian_worst_case(1, [3, 2]), r"must be strictly increasing"),
+    "negative divergence": (lambda: RdpCurve([2, 3], [1, -1]), r"values must be non-negative"),
+    "orders without values": (lambda: RdpCurve([2, 3], [1]), r"orders has shape \(2,\) and values \(1,\)"),
+    "a curve minus once": (lambda: gaussian_worst_case(1) * -1, r"cannot be composed -1 times"),
+    "an unknown conversion": (lambda: gaussian_worst_case(1).to_epsilon(1e-5, "best"), r"conversion='best' is unknown"),
+    "a delta of two": (lambda: gaussian_worst_case(1).to_epsilon(2), r"delta=2 must be"),
+    "calibrating to nothing": (lambda: calibrate_noise(gaussian_worst_case, epsilon=0, delta=1e-5), r"epsilon=0 must be"),
+    "questions for nothing": (lambda: calibrate_n_queries(lambda n: gaussian_worst_case(1) * n, epsilon=1, delta=0), r"delta=0 must be"),
+    "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_a_wrong_call_is_refused_before_any_noise(name):
+    call, message = WRONG_CALLS[name]
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,100 @@
+"""scikit-learn's own checks, all of them: there is no list of expected failures.
+
+Several checks fit twice and compare. Noise from the operating system differs between
+fits, so those configurations either have seeded noise, or noise far below one vote and
+a single teacher, whose vote it cannot turn.
+"""
+
+import pytest
+from sklearn import config_context
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+
+PUBLIC = {"public_size": 0.3}
+OWN_NOISE = {"epsilon": None, **PUBLIC}
+
+CONFIGURATIONS = {
+    "forest, operating system's noise": PATEClassifier(
+        RandomForestClassifier(10),
+        mechanism=GNMax(sigma=1e-3),
+        n_teachers=1,
+        **OWN_NOISE,
+    ),
+    "forest, calibrated": PATEClassifier(
+        RandomForestClassifier(5), mechanism=GNMax(noise_seed=0), **PUBLIC
+    ),
+    "logistic regression, LNMax": PATEClassifier(
+        LogisticRegression(),
+        mechanism=LNMax(gamma=10, noise_seed=0),
+        n_teachers=5,
+        **OWN_NOISE,
+    ),
+    "logistic regression, LNMax, calibrated": PATEClassifier(
+        LogisticRegression(), mechanism=LNMax(noise_seed=0), epsilon=5, **PUBLIC
+    ),
+    "pipeline, GNMax": PATEClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        mechanism=GNMax(sigma=0.1, noise_seed=0),
+        n_teachers=3,
+        **OWN_NOISE,
+    ),
+    "confident": PATEClassifier(
+        LogisticRegression(),
+        mechanism=ConfidentGNMax(0.5, 0.1, 0.1, noise_seed=0),
+        n_teachers=3,
+        **OWN_NOISE,
+    ),
+    "self-training student": PATEClassifier(
+        LogisticRegression(),
+        SelfTrainingClassifier(LogisticRegression()),
+        mechanism=GNMax(sigma=0.1, noise_seed=0),
+        n_teachers=3,
+        **OWN_NOISE,
+    ),
+    "label-spreading student": PATEClassifier(
+        LogisticRegression(),
+        LabelSpreading(kernel="knn", n_neighbors=3),
+        mechanism=GNMax(sigma=0.1, noise_seed=0),
+        n_teachers=3,
+        **OWN_NOISE,
+    ),
+    "student without probabilities": PATEClassifier(
+        RandomForestClassifier(5),
+        LinearSVC(),
+        mechanism=GNMax(sigma=1e-3),
+        n_teachers=1,
+        **OWN_NOISE,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_check_estimator_has_no_failures(name, routing):
+    with config_context(enable_metadata_routing=routing):
+        results = check_estimator(CONFIGURATIONS[name], on_fail=None, on_skip=None)
+    failed = {
+        result["check_name"]: result["exception"]
+        for result in results
+        if result["status"] not in ("passed", "skipped")
+    }
+    assert failed == {}
+    assert len(results) > 45
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_tags_are_true(name):
+    pate = CONFIGURATIONS[name]
+    tags = get_tags(pate)
+    assert tags.classifier_tags.poor_score == (pate.epsilon is not None)
+    assert tags.non_deterministic == (pate.mechanism.noise_seed is None)

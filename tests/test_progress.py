@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.mechanisms import GNMax
+
+callback = pytest.importorskip(
+    "sklearn.callback", reason="scikit-learn before 1.9 has no callbacks"
+)
+
+
+class Recorder:
+    """Counts finished tasks, and looks for anything sensitive on the estimator."""
+
+    def __init__(self):
+        self.finished = []
+        self.seen_attributes = set()
+        self.set_up = self.torn_down = 0
+
+    def setup(self, estimator, context):
+        self.set_up += 1
+
+    def teardown(self, estimator, context):
+        self.torn_down += 1
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.finished.append(context.task_name)
+        self.seen_attributes |= {name for name in vars(estimator) if name[-1] == "_"}
+
+
+@pytest.fixture
+def pate():
+    return PATEClassifier(
+        DecisionTreeClassifier(), n_teachers=15, mechanism=GNMax(1), epsilon=None
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_hear_of_every_teacher_and_nothing_else(pate, blobs, n_jobs):
+    X, y, X_public, _ = blobs
+    recorder = Recorder()
+    pate.set_params(n_jobs=n_jobs).set_callbacks(recorder)
+    pate.fit(X, y, X_public=PublicData(X_public))
+    assert recorder.finished == ["teacher"] * 15 + ["fit"]
+    assert recorder.set_up == recorder.torn_down == 1
+    assert recorder.seen_attributes <= {"n_features_in_"}
+
+
+def test_callbacks_are_torn_down_when_the_fit_fails(pate, blobs):
+    X, y, X_public, _ = blobs
+    recorder = Recorder()
+    pate.set_params(estimator=DecisionTreeClassifier(max_depth=-1))
+    pate.set_callbacks(recorder)
+    with pytest.raises(ValueError, match="All teachers"):
+        pate.fit(X, y, X_public=PublicData(X_public))
+    assert recorder.torn_down == 1
+
+
+def test_the_progress_bar_of_scikit_learn_shows_teachers(pate, blobs, capsys):
+    pytest.importorskip("rich", reason="scikit-learn's ProgressBar needs rich")
+    X, y, X_public, _ = blobs
+    pate.set_callbacks(callback.ProgressBar())
+    pate.fit(X, y, X_public=PublicData(X_public))
+    assert "PATEClassifier" in capsys.readouterr().out
+
+
+def test_a_search_over_pate_with_callbacks_works(pate, blobs):
+    X, y, X_public, _ = blobs
+    search = GridSearchCV(pate, {"n_queries": [20, 40]}, cv=2)
+    search.set_callbacks(Recorder())
+    search.fit(X, y, X_public=PublicData(X_public))
+    assert np.isfinite(search.best_score_)
+
+
+def test_verbose_shows_progress_without_callbacks(pate, blobs, capfd):
+    X, y, X_public, _ = blobs
+    pate.set_params(verbose=10).fit(X, y, X_public=PublicData(X_public))
+    assert "Done" in "".join(capfd.readouterr())
