@@ -1,8 +1,12 @@
 """PATEClassifier: split, poll, ask, teach, account."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -11,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.inputs import check_features, receive
-from sklearn_pate.mechanisms import Oracle
+from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.parameters import as_mechanism, as_teacher, check_parameters
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students import accepts_unlabeled, random_queries, train_student
 from sklearn_pate.teachers import poll_teachers, shard_groups, shard_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["PATEClassifier"]
 
@@ -106,7 +113,7 @@ class PATEClassifier(
         chooses where.
 
     verbose : int, default=0
-        joblib's verbosity over the teachers. With scikit-learn 1.9 or later,
+        Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
         ``set_callbacks(ProgressBar())`` works too.
 
     random_state : int, RandomState instance or None, default=None
@@ -171,22 +178,22 @@ class PATEClassifier(
 
     def __init__(
         self,
-        estimator=None,
-        student=None,
+        estimator: Any = None,
+        student: Any = None,
         *,
-        n_teachers="auto",
-        mechanism="gnmax",
-        n_queries="auto",
-        query_strategy="random",
-        epsilon=1.0,
-        delta=1e-5,
-        privacy_unit="row",
-        public_size=None,
-        classes=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
+        n_teachers: int | Literal["auto"] = "auto",
+        mechanism: str | Mechanism = "gnmax",
+        n_queries: int | Literal["auto"] = "auto",
+        query_strategy: str = "random",
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        privacy_unit: Literal["row", "group"] = "row",
+        public_size: float | None = None,
+        classes: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
         self.estimator = estimator
         self.student = student
         self.n_teachers = n_teachers
@@ -203,7 +210,7 @@ class PATEClassifier(
         self.random_state = random_state
 
     @with_callbacks
-    def fit(self, X, y, *, X_public=None, groups=None):
+    def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
 
         Every call is a new release with its own price.
@@ -356,7 +363,7 @@ class PATEClassifier(
     def _unfitted_student(self):
         return as_teacher(self.estimator) if self.student is None else self.student
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the student.
 
         Parameters
@@ -373,7 +380,7 @@ class PATEClassifier(
         return self.classes_[np.asarray(self.student_.predict(X), dtype=np.intp)]
 
     @available_if(_student_has("predict_proba"))
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Predict class probabilities with the student.
 
         Parameters
@@ -390,7 +397,7 @@ class PATEClassifier(
         return self._in_all_classes(self.student_.predict_proba(X), absent=0.0)
 
     @available_if(_student_has("decision_function"))
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Score classes with the student.
 
         Parameters

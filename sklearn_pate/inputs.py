@@ -53,7 +53,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
     pate : PATEClassifier
         Its parameters are read; ``n_features_in_`` and ``feature_names_in_`` are set.
 
-    X, y, X_public, groups
+    X, y, X_public, groups : array-like
         As in :meth:`PATEClassifier.fit`.
 
     seed : int

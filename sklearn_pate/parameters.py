@@ -65,7 +65,18 @@ def check_parameters(pate):
 
 
 def as_teacher(estimator):
-    """Return the teacher to be cloned: `estimator`, or a random forest for None."""
+    """Return the teacher to be cloned.
+
+    Parameters
+    ----------
+    estimator : classifier or None
+        The parameter of PATEClassifier.
+
+    Returns
+    -------
+    teacher : classifier
+        A random forest for None.
+    """
     return RandomForestClassifier() if estimator is None else estimator
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks over the teachers, where scikit-learn has them."""
+"""Callbacks over the teachers, where scikit-learn has them."""
 
 from contextlib import contextmanager
 

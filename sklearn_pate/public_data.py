@@ -1,5 +1,7 @@
 """The wrapper that keeps public rows whole."""
 
+from typing import Any
+
 __all__ = ["PublicData"]
 
 
@@ -31,7 +33,9 @@ class PublicData:
 
     __slots__ = ("X",)
 
-    def __init__(self, X):
+    X: Any
+
+    def __init__(self, X: Any) -> None:
         if X is None:
             raise ValueError("PublicData(None) holds no rows; pass the public rows.")
         self.X = X.X if isinstance(X, PublicData) else X

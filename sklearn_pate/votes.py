@@ -13,7 +13,7 @@ class Votes:
 
     Parameters
     ----------
-    votes_by_teacher : ndarray of shape (n_teachers, n_public), integer dtype
+    votes_by_teacher : ndarray of int of shape (n_teachers, n_public)
         Class indices in ``range(n_classes)``, -1 for an abstention.
 
     n_classes : int

@@ -6,6 +6,7 @@ are here to reproduce the papers and to compare with.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
 
@@ -18,7 +19,7 @@ __all__ = [
 ]
 
 
-def gaussian_worst_case(sigma, orders=DEFAULT_ORDERS):
+def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     """Classical worst case of one GNMax answer.
 
     Parameters
@@ -44,7 +45,7 @@ def gaussian_worst_case(sigma, orders=DEFAULT_ORDERS):
     return RdpCurve(orders, orders / sigma**2)
 
 
-def threshold_worst_case(sigma, orders=DEFAULT_ORDERS):
+def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     """Classical worst case of comparing the noisy maximum count with a threshold.
 
     Parameters
@@ -69,7 +70,7 @@ def threshold_worst_case(sigma, orders=DEFAULT_ORDERS):
     return RdpCurve(orders, orders / (2 * sigma**2))
 
 
-def pure_dp_curve(epsilon, orders=DEFAULT_ORDERS):
+def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     """Tightest Renyi curve of a mechanism known to be epsilon-DP.
 
     Parameters
@@ -97,7 +98,7 @@ def pure_dp_curve(epsilon, orders=DEFAULT_ORDERS):
     return RdpCurve(orders, np.maximum(log_mgf, 0) / (orders - 1))
 
 
-def laplace_worst_case(gamma, orders=DEFAULT_ORDERS):
+def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     """Classical worst case of one LNMax answer.
 
     Parameters
@@ -131,7 +132,7 @@ def laplace_worst_case(gamma, orders=DEFAULT_ORDERS):
     return RdpCurve(orders, np.maximum(values, 0))
 
 
-def check_counts(counts):
+def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
     """Return vote counts as a float64 array, or raise.
 
     Parameters
@@ -170,7 +171,9 @@ def check_counts(counts):
     return counts
 
 
-def laplace_2017(counts, gamma, orders=DEFAULT_ORDERS):
+def laplace_2017(
+    counts: ArrayLike, gamma: float, orders: ArrayLike = DEFAULT_ORDERS
+) -> RdpCurve:
     """Data-dependent bound of the 2017 PATE paper on a list of LNMax answers.
 
     Sensitive: it depends on the votes, and must not be published.
@@ -232,7 +235,9 @@ def laplace_2017(counts, gamma, orders=DEFAULT_ORDERS):
     return RdpCurve(orders, total / moments)
 
 
-def laplace_2017_strong_composition(n_queries, gamma, delta):
+def laplace_2017_strong_composition(
+    n_queries: int, gamma: float, delta: float
+) -> float:
     """Data-independent epsilon of the 2017 PATE paper, by strong composition.
 
     Parameters

@@ -1,10 +1,12 @@
 """Noise for a target epsilon, and questions for a budget."""
 
+import warnings
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
 
-from sklearn_pate.accounting.curve import check_delta
+from sklearn_pate.accounting.curve import RdpCurve, check_delta
 
 __all__ = ["calibrate_n_queries", "calibrate_noise"]
 
@@ -14,8 +16,19 @@ _LARGEST_SCALE = 1e12
 _LARGEST_N_QUERIES = 2**40
 
 
-def check_epsilon(epsilon):
-    """Return `epsilon` as a float, or raise if it is not positive and finite."""
+def check_epsilon(epsilon: float) -> float:
+    """Return `epsilon` as a float, or raise if it is not positive and finite.
+
+    Parameters
+    ----------
+    epsilon : float
+        The value to check.
+
+    Returns
+    -------
+    epsilon : float
+        The same value.
+    """
     is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
     if not is_number or not 0 < epsilon < np.inf:
         raise ValueError(
@@ -25,7 +38,9 @@ def check_epsilon(epsilon):
     return float(epsilon)
 
 
-def calibrate_noise(curve_at_scale, *, epsilon, delta):
+def calibrate_noise(
+    curve_at_scale: Callable[[float], RdpCurve], *, epsilon: float, delta: float
+) -> float:
     """Find the smallest noise scale whose guarantee is within (epsilon, delta).
 
     Parameters
@@ -78,7 +93,9 @@ def calibrate_noise(curve_at_scale, *, epsilon, delta):
     return high
 
 
-def calibrate_n_queries(curve_at_n_queries, *, epsilon, delta):
+def calibrate_n_queries(
+    curve_at_n_queries: Callable[[int], RdpCurve], *, epsilon: float, delta: float
+) -> int:
     """Find the largest number of questions whose guarantee is within (epsilon, delta).
 
     Parameters
@@ -124,7 +141,6 @@ def calibrate_n_queries(curve_at_n_queries, *, epsilon, delta):
 def _epsilon_quietly(curve, delta):
     # A search passes through extreme scales, whose best order may be at an end. That
     # is a matter for the final answer, not for each trial.
-    import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

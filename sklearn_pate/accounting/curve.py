@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
@@ -17,8 +18,19 @@ DEFAULT_ORDERS.flags.writeable = False
 _NEGLIGIBLE = 0.01
 
 
-def check_delta(delta):
-    """Return `delta` as a float, or raise if it is not strictly between 0 and 1."""
+def check_delta(delta: float) -> float:
+    """Return `delta` as a float, or raise if it is not strictly between 0 and 1.
+
+    Parameters
+    ----------
+    delta : float
+        The value to check.
+
+    Returns
+    -------
+    delta : float
+        The same value.
+    """
     if not isinstance(delta, Real) or not 0 < delta < 1:
         raise ValueError(
             f"delta={delta!r} must be a number strictly between 0 and 1; "
@@ -27,7 +39,7 @@ def check_delta(delta):
     return float(delta)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class RdpCurve:
     """A Renyi differential privacy guarantee at several orders.
 
@@ -52,12 +64,12 @@ class RdpCurve:
     ``local_curve``.
     """
 
-    orders: np.ndarray
-    values: np.ndarray
+    orders: NDArray[np.float64]
+    values: NDArray[np.float64]
 
-    def __post_init__(self):
-        orders = np.array(self.orders, dtype=np.float64)
-        values = np.array(self.values, dtype=np.float64)
+    def __init__(self, orders: ArrayLike, values: ArrayLike) -> None:
+        orders = np.array(orders, dtype=np.float64)
+        values = np.array(values, dtype=np.float64)
         if orders.ndim != 1 or orders.size == 0 or orders.shape != values.shape:
             raise ValueError(
                 f"orders has shape {orders.shape} and values {values.shape}; pass two "
@@ -65,12 +77,12 @@ class RdpCurve:
             )
         if not (np.all(orders > 1) and np.all(np.isfinite(orders))):
             raise ValueError(
-                f"orders={self.orders!r} must all be finite and greater than 1; drop "
+                f"orders={orders.tolist()} must all be finite and greater than 1; drop "
                 "the others."
             )
         if np.any(np.diff(orders) <= 0):
             raise ValueError(
-                f"orders={self.orders!r} must be strictly increasing; sort them and "
+                f"orders={orders.tolist()} must be strictly increasing; sort them and "
                 "drop repeated ones."
             )
         if np.any(np.isnan(values)) or np.any(values < 0):
@@ -82,7 +94,7 @@ class RdpCurve:
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
-    def __add__(self, other):
+    def __add__(self, other: "RdpCurve") -> "RdpCurve":
         if not isinstance(other, RdpCurve):
             return NotImplemented
         if not np.array_equal(self.orders, other.orders):
@@ -92,7 +104,7 @@ class RdpCurve:
             )
         return RdpCurve(self.orders, self.values + other.values)
 
-    def __mul__(self, n_times):
+    def __mul__(self, n_times: float) -> "RdpCurve":
         if not isinstance(n_times, Real):
             return NotImplemented
         if not 0 <= n_times < np.inf:
@@ -113,7 +125,7 @@ class RdpCurve:
             self.values, other.values
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment] # arrays have none
 
     def __repr__(self):
         return (
@@ -121,7 +133,7 @@ class RdpCurve:
             f"{self.orders[-1]:g})"
         )
 
-    def to_epsilon(self, delta, conversion="cks"):
+    def to_epsilon(self, delta: float, conversion: str = "cks") -> float:
         """Convert to the epsilon of an (epsilon, delta) guarantee.
 
         Parameters

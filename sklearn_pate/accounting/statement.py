@@ -1,6 +1,8 @@
 """What may be said about a fit, and what must stay inside."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +67,7 @@ class PrivacySpent:
     assumptions: tuple[str, ...]
     curve: RdpCurve
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[float]:
         yield self.epsilon
         yield self.delta
 
@@ -87,7 +89,7 @@ class PrivacySpent:
             f"other fit around it, and assumes {_enumerate(self.assumptions)}."
         )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain Python values.
 
         Returns

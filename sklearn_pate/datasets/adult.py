@@ -1,6 +1,8 @@
 """UCI Adult: who earns more than 50,000 dollars a year."""
 
 import io
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -69,12 +71,12 @@ the file, with which votes cost about what the published votes cost.
 
 def fetch_adult(
     *,
-    data_home=None,
-    subset="all",
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=False,
-):
+    data_home: str | PathLike[str] | None = None,
+    subset: str = "all",
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Load UCI Adult, downloading it if necessary.
 
     Parameters
@@ -125,14 +127,14 @@ def fetch_adult(
         for file in (_TRAIN, _TEST)
     )
     # Codes come from both parts, whatever the subset: they mean the same in each.
-    *features, target = zip(*train, *test, strict=True)
+    *features, labels = zip(*train, *test, strict=True)
     table = Table(dict(zip(_FEATURES, features, strict=True)), _NUMERIC)
     kept = {
         "all": slice(None),
         "train": slice(len(train)),
         "test": slice(len(train), None),
     }[subset]
-    target = np.array(target)[kept]
+    target = np.array(labels)[kept]
     if as_frame:
         import pandas as pd
 

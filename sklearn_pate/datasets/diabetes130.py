@@ -2,6 +2,8 @@
 
 import csv
 import io
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -48,8 +50,12 @@ appearance in the file.
 
 
 def fetch_diabetes130(
-    *, data_home=None, download_if_missing=True, return_X_y=False, as_frame=False
-):
+    *,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Load UCI Diabetes 130-US hospitals, downloading it if necessary.
 
     Parameters

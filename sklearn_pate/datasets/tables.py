@@ -33,7 +33,13 @@ class Table:
         }
 
     def to_array(self):
-        """Return float64 numbers; a category is its position in `categories`."""
+        """Return numbers; a category is its position in `categories`.
+
+        Returns
+        -------
+        data : ndarray of shape (n_rows, n_columns), dtype float64
+            One column of numbers for each column.
+        """
         return np.column_stack(
             [self._numbers(name, values) for name, values in self._columns.items()]
         )
@@ -45,7 +51,13 @@ class Table:
         return np.array(values, dtype=np.float64)
 
     def to_frame(self):
-        """Return a pandas DataFrame of int64 and categorical columns."""
+        """Return a pandas DataFrame.
+
+        Returns
+        -------
+        data : DataFrame of shape (n_rows, n_columns)
+            With int64 and categorical columns.
+        """
         import pandas as pd
 
         return pd.DataFrame(

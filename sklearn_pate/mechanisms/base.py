@@ -4,11 +4,12 @@ from abc import ABC, abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.calibrate import calibrate_noise
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.noise import NoiseSource
 
 __all__ = ["NO_ANSWER", "Mechanism"]
@@ -32,7 +33,13 @@ class Mechanism(BaseEstimator, ABC):
     #: Where `local_curve` comes from.
     local_bound = "classical worst case over all votes"
 
-    def answer(self, counts, *, max_answers=None, noise=None):
+    def answer(
+        self,
+        counts: ArrayLike,
+        *,
+        max_answers: int | None = None,
+        noise: NoiseSource | None = None,
+    ) -> NDArray[np.intp]:
         """Answer questions by noisy plurality votes.
 
         Every call draws fresh noise and costs privacy anew: ask each question once.
@@ -79,14 +86,43 @@ class Mechanism(BaseEstimator, ABC):
         """Return a clone with noise of that scale, in votes."""
 
     @abstractmethod
-    def worst_case_curve(self, n_classes, orders=DEFAULT_ORDERS):
-        """Price of one question, whatever the votes. May be published."""
+    def worst_case_curve(
+        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
+        """Price of one question, whatever the votes. May be published.
 
-    def answer_cap(self, n_queries):
-        """Largest number of answers that `n_queries` questions can get."""
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Data-independent.
+        """
+
+    def answer_cap(self, n_queries: int) -> int:
+        """Largest number of answers that so many questions can get.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions.
+
+        Returns
+        -------
+        n_answers : int
+            At most `n_queries`.
+        """
         return n_queries
 
-    def account_curve(self, n_queries, n_classes, orders=DEFAULT_ORDERS):
+    def account_curve(
+        self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of a whole fit, whatever the votes. May be published.
 
         Parameters
@@ -107,7 +143,9 @@ class Mechanism(BaseEstimator, ABC):
         """
         return self.worst_case_curve(n_classes, orders) * n_queries
 
-    def local_curve(self, counts, orders=DEFAULT_ORDERS):
+    def local_curve(
+        self, counts: ArrayLike, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of these questions at the votes that were cast. Sensitive.
 
         Parameters
@@ -124,10 +162,10 @@ class Mechanism(BaseEstimator, ABC):
             Summed over the rows of `counts`. Where nothing sharper is known it is the
             worst case, see the attribute `local_bound`.
         """
-        counts = check_counts(counts)
-        return self.account_curve(*counts.shape, orders)
+        n_queries, n_classes = check_counts(counts).shape
+        return self.account_curve(n_queries, n_classes, orders)
 
-    def paper_epsilon(self, counts, delta):
+    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
         """Epsilon as the mechanism's paper computed it, or None. Sensitive.
 
         Parameters
@@ -145,7 +183,15 @@ class Mechanism(BaseEstimator, ABC):
         """
         return None
 
-    def prepared(self, *, n_teachers, n_queries, n_classes, epsilon=None, delta=None):
+    def prepared(
+        self,
+        *,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+    ) -> "Mechanism":
         """Return a clone that is ready to answer.
 
         Parameters
@@ -162,7 +208,7 @@ class Mechanism(BaseEstimator, ABC):
         epsilon : float, default=None
             Target for the price of the whole fit. None keeps the noise as it is.
 
-        delta : float, default=None
+        delta : float, default=1e-5
             Goes with `epsilon`.
 
         Returns

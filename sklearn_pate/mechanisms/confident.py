@@ -1,12 +1,14 @@
 """ConfidentGNMax: answers only where the teachers agree."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.base import NO_ANSWER, Mechanism
 from sklearn_pate.mechanisms.gaussian import gaussian_plurality
 
@@ -62,16 +64,16 @@ class ConfidentGNMax(Mechanism):
 
     def __init__(
         self,
-        threshold=0.8,
-        sigma_threshold=None,
-        sigma=None,
+        threshold: float = 0.8,
+        sigma_threshold: float | None = None,
+        sigma: float | None = None,
         *,
-        max_answers=None,
-        noise_seed=None,
-    ):
+        max_answers: int | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
         self.threshold = threshold
-        self.sigma_threshold = sigma_threshold
-        self.sigma = sigma
+        self.sigma_threshold: Any = sigma_threshold
+        self.sigma: Any = sigma
         self.max_answers = max_answers
         self.noise_seed = noise_seed
 
@@ -89,13 +91,26 @@ class ConfidentGNMax(Mechanism):
             sigma=float(scale), sigma_threshold=_THRESHOLD_NOISE_RATIO * float(scale)
         )
 
-    def answer_cap(self, n_queries):
-        """Largest number of answers that `n_queries` questions can get."""
+    def answer_cap(self, n_queries: int) -> int:
+        """Largest number of answers that so many questions can get.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions.
+
+        Returns
+        -------
+        n_answers : int
+            At most `max_answers`.
+        """
         if self.max_answers is None:
             return n_queries
         return min(n_queries, self.max_answers)
 
-    def worst_case_curve(self, n_classes, orders=DEFAULT_ORDERS):
+    def worst_case_curve(
+        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of one question and its answer, whatever the votes. May be published.
 
         Parameters
@@ -109,14 +124,16 @@ class ConfidentGNMax(Mechanism):
         Returns
         -------
         curve : RdpCurve
-            a / (2 sigma_threshold^2) + a / sigma^2.
+            The check, a / (2 sigma_threshold^2), and the answer, a / sigma^2.
         """
         self._check_ready()
         return threshold_worst_case(self.sigma_threshold, orders) + gaussian_worst_case(
             self.sigma, orders
         )
 
-    def account_curve(self, n_queries, n_classes, orders=DEFAULT_ORDERS):
+    def account_curve(
+        self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of a whole fit, whatever the votes. May be published.
 
         Parameters
@@ -133,7 +150,7 @@ class ConfidentGNMax(Mechanism):
         Returns
         -------
         curve : RdpCurve
-            n_queries checks and `max_answers` answers, however many are given.
+            All checks, and `max_answers` answers, however many are given.
         """
         self._check_ready()
         checks = threshold_worst_case(self.sigma_threshold, orders) * n_queries

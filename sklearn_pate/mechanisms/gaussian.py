@@ -1,10 +1,13 @@
 """GNMax: plurality with Gaussian noise."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.base import Mechanism
 
 __all__ = ["GNMax", "gaussian_plurality"]
@@ -40,8 +43,10 @@ class GNMax(Mechanism):
 
     noise_parameters = ("sigma",)
 
-    def __init__(self, sigma=None, *, noise_seed=None):
-        self.sigma = sigma
+    def __init__(
+        self, sigma: float | None = None, *, noise_seed: int | None = None
+    ) -> None:
+        self.sigma: Any = sigma
         self.noise_seed = noise_seed
 
     def _answer(self, counts, noise):
@@ -50,7 +55,9 @@ class GNMax(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(sigma=float(scale))
 
-    def worst_case_curve(self, n_classes, orders=DEFAULT_ORDERS):
+    def worst_case_curve(
+        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of one question, whatever the votes. May be published.
 
         Parameters
@@ -71,5 +78,22 @@ class GNMax(Mechanism):
 
 
 def gaussian_plurality(counts, sigma, noise):
-    """Return argmax_j n_j + N(0, sigma^2) for each row of `counts`."""
+    """Return argmax_j n_j + N(0, sigma^2) for each row of counts.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_queries, n_classes)
+        Votes per class.
+
+    sigma : float
+        Standard deviation of the noise, in votes.
+
+    noise : NoiseSource
+        Where the noise comes from.
+
+    Returns
+    -------
+    answers : ndarray of int of shape (n_queries,)
+        Class indices.
+    """
     return np.argmax(counts + noise.gaussian(sigma, counts.shape), axis=1)

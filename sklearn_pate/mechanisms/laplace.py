@@ -1,6 +1,9 @@
 """LNMax: plurality with Laplace noise."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
@@ -43,8 +46,10 @@ class LNMax(Mechanism):
     noise_parameters = ("gamma",)
     local_bound = "Papernot et al. 2017, Theorems 2 and 3 (one-sided)"
 
-    def __init__(self, gamma=None, *, noise_seed=None):
-        self.gamma = gamma
+    def __init__(
+        self, gamma: float | None = None, *, noise_seed: int | None = None
+    ) -> None:
+        self.gamma: Any = gamma
         self.noise_seed = noise_seed
 
     def _answer(self, counts, noise):
@@ -53,7 +58,9 @@ class LNMax(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(gamma=1 / float(scale))
 
-    def worst_case_curve(self, n_classes, orders=DEFAULT_ORDERS):
+    def worst_case_curve(
+        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of one question, whatever the votes. May be published.
 
         Parameters
@@ -72,7 +79,9 @@ class LNMax(Mechanism):
         self._check_ready()
         return laplace_worst_case(self.gamma, orders)
 
-    def local_curve(self, counts, orders=DEFAULT_ORDERS):
+    def local_curve(
+        self, counts: ArrayLike, orders: ArrayLike = DEFAULT_ORDERS
+    ) -> RdpCurve:
         """Price of these questions at the votes that were cast. Sensitive.
 
         Parameters
@@ -93,7 +102,7 @@ class LNMax(Mechanism):
         bound = laplace_2017(counts, self.gamma, orders)
         return RdpCurve(orders, np.minimum(bound.values, worst_case.values))
 
-    def paper_epsilon(self, counts, delta):
+    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
         """Epsilon by the 2017 paper's bound, moments and conversion. Sensitive.
 
         Parameters
@@ -107,7 +116,7 @@ class LNMax(Mechanism):
         Returns
         -------
         epsilon : float
-            min over l = 1..8 of (sum of moments + ln(1/delta)) / l.
+            Minimum over l = 1..8 of (sum of moments + ln(1/delta)) / l.
         """
         self._check_ready()
         curve = laplace_2017(counts, self.gamma, _PAPER_ORDERS)

@@ -45,18 +45,57 @@ class NoiseSource:
             self._random_bytes = np.random.default_rng(noise_seed).bytes
 
     def uniform(self, shape):
-        """Draw from the open interval (0, 1)."""
+        """Draw from the open interval (0, 1).
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            Shape of the draw.
+
+        Returns
+        -------
+        draws : ndarray of the given shape
+            Never 0 and never 1.
+        """
         n_bytes = 8 * int(np.prod(shape))
         bits = np.frombuffer(self._random_bytes(n_bytes), dtype="<u8")
         # 52 bits and a half are the most that stays exact, and below 1, in float64.
         return ((bits >> np.uint64(12)) + 0.5).reshape(shape) * 2.0**-52
 
     def gaussian(self, sigma, shape):
-        """Draw from N(0, sigma^2)."""
+        """Draw from N(0, sigma^2).
+
+        Parameters
+        ----------
+        sigma : float
+            Standard deviation.
+
+        shape : int or tuple of int
+            Shape of the draw.
+
+        Returns
+        -------
+        draws : ndarray of the given shape
+            Finite.
+        """
         return sigma * ndtri(self.uniform(shape))
 
     def laplace(self, scale, shape):
-        """Draw from the Laplace distribution with density exp(-|x| / scale)."""
+        """Draw from the Laplace distribution, density exp(-|x| / scale) / (2 scale).
+
+        Parameters
+        ----------
+        scale : float
+            Scale, the inverse of gamma.
+
+        shape : int or tuple of int
+            Shape of the draw.
+
+        Returns
+        -------
+        draws : ndarray of the given shape
+            Finite.
+        """
         uniform = self.uniform(shape)
         # min(u, 1 - u) keeps both tails exact.
         magnitude = -np.log(2 * np.minimum(uniform, 1 - uniform))

@@ -65,7 +65,7 @@ def poll_teachers(
         Number of tasks at once, as in joblib.
 
     verbose : int, default=0
-        joblib's verbosity.
+        Verbosity of joblib.
 
     on_teacher_done : callable, default=None
         Called without arguments in this process, once for each teacher.
