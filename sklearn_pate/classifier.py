@@ -343,7 +343,7 @@ class PATEClassifier(
         epsilon = oracle.curve.to_epsilon(self.delta)
         assumptions = (
             *inputs.assumptions,
-            "its parameters were chosen without a look at private data",
+            "all parameters were chosen without a look at private data",
         )
         if mechanism.noise_seed is not None:
             epsilon = np.inf

@@ -180,7 +180,7 @@ def _encode(y, classes):
                 f"y holds one class only, {labels.tolist()[0]!r}; classifiers need "
                 "two. Pass classes= if others are possible."
             )
-        assumption = "the label set, read from y, is public"
+        assumption = "the label set (read from y) is public"
         return labels, label_of_row, (assumption,)
     classes = np.unique(np.asarray(classes))
     index = {label: k for k, label in enumerate(classes.tolist())}

@@ -109,7 +109,7 @@ def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
         "300 questions to 20 teachers",
         "GNMax(sigma=",
         "this fit alone",
-        "label set, read from y",
+        "label set (read from y)",
         "X_public is public",
     ):
         assert part in sentence

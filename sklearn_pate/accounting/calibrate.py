@@ -58,8 +58,9 @@ def calibrate_noise(
     Returns
     -------
     scale : float
-        At most one part in a million above the smallest sufficient scale, and never
-        below it: ``curve_at_scale(scale).to_epsilon(delta) <= epsilon``.
+        At most one part in 50,000 above the smallest sufficient scale, and never
+        below it: ``curve_at_scale(scale).to_epsilon(delta) <= epsilon``. It has six
+        significant digits, so that a statement can print it in full.
 
     Raises
     ------
@@ -90,7 +91,9 @@ def calibrate_noise(
             high = middle
         else:
             low = middle
-    return high
+    # Up, as more noise is the safe side.
+    digits = 5 - int(np.floor(np.log10(high)))
+    return float(np.ceil(high * 10.0**digits) / 10.0**digits)
 
 
 def calibrate_n_queries(

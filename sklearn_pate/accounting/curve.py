@@ -11,7 +11,7 @@ __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
 # Geometric in (order - 1): dense near 1, where large budgets are decided, and up
 # to 2^18, where very small ones are.
-DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-48, 145) / 8)
+DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-96, 289) / 16)
 DEFAULT_ORDERS.flags.writeable = False
 
 # Share of epsilon that a missing order may cost without a warning.

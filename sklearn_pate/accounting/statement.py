@@ -112,7 +112,7 @@ def _round_up(epsilon):
 
 
 def _enumerate(assumptions):
-    *most, last = assumptions
+    *most, last = (f"that {one}" for one in assumptions)
     return f"{', '.join(most)} and {last}" if most else last
 
 

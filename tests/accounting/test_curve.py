@@ -30,7 +30,7 @@ def test_classical_conversion_is_never_smaller(sigma, delta):
 )
 def test_gaussian_composition_has_its_known_epsilons(n_queries, epsilon):
     curve = gaussian_worst_case(40) * n_queries
-    assert curve.to_epsilon(1e-5) == pytest.approx(epsilon, abs=1.5e-3)
+    assert curve.to_epsilon(1e-5) == pytest.approx(epsilon, abs=1e-3)
 
 
 def test_default_orders_lose_little_against_the_best_order():

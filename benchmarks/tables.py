@@ -1,0 +1,156 @@
+"""Write the tables of README.md from the result files, between their markers."""
+
+import re
+from pathlib import Path
+
+from record import load
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def percent(measured):
+    """Format an accuracy: mean and, over several seeds, standard deviation."""
+    return _with_spread(measured, 100, 1)
+
+
+def area(measured):
+    """Format an AUC."""
+    return _with_spread(measured, 1, 3)
+
+
+def _with_spread(measured, unit, digits):
+    text = f"{unit * measured['mean']:.{digits}f}"
+    if len(measured["values"]) > 1:
+        text += f" ± {unit * measured['std']:.{digits}f}"
+    return text
+
+
+def markdown(header, rows):
+    """Format a table; the first column is text, the others are numbers."""
+    rule = ["---"] + ["--:"] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])
+
+
+def source(results):
+    """Say where the figures come from."""
+    versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
+    return (
+        f"Measured {results['date']}, Python {results['python']}, {versions}; "
+        f"{results['machine']}; seeds {results['seeds']}."
+    )
+
+
+def adult_2017():
+    """Compare with the 2017 paper."""
+    results = load("tabular")["adult_2017"]
+    [row] = results["rows"]
+    epsilon = row["epsilon_2017"]
+    table = markdown(
+        ["", "2017 paper", "sklearn_pate"],
+        [
+            ["accuracy without privacy", "85", percent(row["not_private"])],
+            ["accuracy of the student", "83", percent(row["accuracy"])],
+            [
+                "epsilon by the 2017 bound (depends on the votes: not publishable)",
+                "2.66",
+                f"{epsilon['mean']:.2f} ± {epsilon['std']:.2f}",
+            ],
+            [
+                "publishable epsilon of the same answers",
+                f"{row['strong_composition_2017']:.1f} (strong composition)",
+                f"{row['publishable_epsilon']:.2f}",
+            ],
+        ],
+    )
+    return f"{table}\n\n{source(results)}"
+
+
+def adult():
+    """Show accuracy against the number of questions, and the best of each epsilon."""
+    results = load("tabular")["adult"]
+    rows = results["rows"]
+    plain = [row for row in rows if "n_queries" not in row]
+    private = [row for row in rows if "n_queries" in row]
+    epsilons = sorted({row["target_epsilon"] for row in private})
+    best = {
+        epsilon: max(
+            (row for row in private if row["target_epsilon"] == epsilon),
+            key=lambda row: row["accuracy"]["mean"],
+        )
+        for epsilon in epsilons
+    }
+    summary = markdown(
+        ["Adult", "accuracy", "questions", "noise sigma", "student"],
+        [[row["student"], percent(row["accuracy"]), "", "", ""] for row in plain]
+        + [
+            [
+                f"**epsilon {epsilon:g}**",
+                f"**{percent(row['accuracy'])}**",
+                str(row["n_queries"]),
+                f"{row['sigma']:.0f}",
+                row["student"],
+            ]
+            for epsilon, row in best.items()
+        ],
+    )
+    accuracy = {
+        (row["n_queries"], row["target_epsilon"], row["student"]): row["accuracy"]
+        for row in private
+    }
+    columns = [
+        (epsilon, student)
+        for epsilon in epsilons
+        for student in dict.fromkeys(row["student"] for row in private)
+    ]
+    sweep = markdown(
+        [
+            "questions",
+            *(f"{student}, epsilon {epsilon:g}" for epsilon, student in columns),
+        ],
+        [
+            [str(n), *(percent(accuracy[(n, *column)]) for column in columns)]
+            for n in sorted({row["n_queries"] for row in private})
+        ],
+    )
+    return f"{summary}\n\n{sweep}\n\n{source(results)}"
+
+
+def diabetes():
+    """Show the private student beside models without privacy."""
+    results = load("tabular")["diabetes"]
+    table = markdown(
+        ["Diabetes, readmitted within 30 days", "AUC", "balanced accuracy", "accuracy"],
+        [
+            [
+                f"**private, epsilon {row['publishable_epsilon']:.2f} per patient**"
+                if row["model"] == "private"
+                else row["model"],
+                area(row["auc"]),
+                percent(row["balanced_accuracy"]),
+                percent(row["accuracy"]),
+            ]
+            for row in results["rows"]
+        ],
+    )
+    return f"{table}\n\n{source(results)}"
+
+
+def main():
+    """Replace what stands between the markers of each table."""
+    text = README.read_text()
+    for table in (adult_2017, adult, diabetes):
+        name = table.__name__
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        text, n_replaced = re.subn(
+            f"{begin}.*?{end}",
+            lambda _, table=table, begin=begin, end=end: f"{begin}\n{table()}\n{end}",
+            text,
+            flags=re.DOTALL,
+        )
+        if n_replaced != 1:
+            raise SystemExit(f"README.md needs the markers {begin} and {end} once.")
+    README.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
