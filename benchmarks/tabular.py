@@ -3,6 +3,7 @@
 (a) adult_2017   the set-up of the 2017 PATE paper, with its bound and a publishable one
 (b) adult        accuracy against the number of questions, at fixed publishable epsilon
 (c) diabetes     patients as the unit, at publishable epsilon 2
+    diabetes_balanced   what balancing does to accuracy, before and after the split
 
 Run one of them with ``python benchmarks/tabular.py adult``, all of them without a name.
 The partition, teachers and students are seeded; the noise is not, and always differs.
@@ -233,11 +234,52 @@ def diabetes():
     ]
 
 
+def diabetes_balanced():
+    """Return accuracies of a forest without privacy, on data balanced in two ways."""
+    data = fetch_diabetes130()
+    readmitted = data.target == "<30"
+    n_repeats = round(np.mean(~readmitted) / np.mean(readmitted))
+    measured = defaultdict(list)
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        forest = RandomForestClassifier(100, n_jobs=N_JOBS, random_state=seed)
+
+        def accuracy(train, test, forest=forest):
+            forest.fit(data.data[train], readmitted[train])
+            return forest.score(data.data[test], readmitted[test])
+
+        # Fair: as many others as readmitted, on both sides of a split by patient.
+        train, test = (
+            _as_many_others(part, readmitted, rng)
+            for part in _split_patients(data.groups, 0.2, seed)
+        )
+        measured["drop others, split by patient"].append(accuracy(train, test))
+        # Not fair: copies of one row on both sides.
+        rows = np.concatenate(
+            [np.flatnonzero(~readmitted)] + [np.flatnonzero(readmitted)] * n_repeats
+        )
+        test, train = np.split(rng.permutation(rows), [len(rows) // 5])
+        measured["repeat the readmitted, then split by row"].append(
+            accuracy(train, test)
+        )
+        print("diabetes_balanced", seed, dict(measured))
+    return [
+        {"balancing": name, "accuracy": summary(values)}
+        for name, values in measured.items()
+    ]
+
+
+def _as_many_others(rows, readmitted, rng):
+    """Keep the readmitted, and a random choice of as many others."""
+    positive, others = rows[readmitted[rows]], rows[~readmitted[rows]]
+    return np.concatenate([positive, rng.choice(others, len(positive), replace=False)])
+
+
 def _few(X):
     """Merge rare categories: histogram boosting takes at most 255 of them."""
     X = X.copy()
     for name in X.select_dtypes("category"):
-        common = X[name].value_counts().index[:250]
+        common = X[name].value_counts().index[:250].tolist()
         X[name] = X[name].cat.set_categories(common)
     return X
 
@@ -258,7 +300,12 @@ def _measure(into, model, X, y):
     )
 
 
-TABLES = {"adult_2017": adult_2017, "adult": adult, "diabetes": diabetes}
+TABLES = {
+    "adult_2017": adult_2017,
+    "adult": adult,
+    "diabetes": diabetes,
+    "diabetes_balanced": diabetes_balanced,
+}
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", category=FutureWarning)

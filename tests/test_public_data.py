@@ -9,7 +9,9 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
 from sklearn_pate.mechanisms import GNMax
@@ -81,6 +83,36 @@ def test_a_grid_search_over_teacher_student_and_mechanism(
     assert search.best_estimator_.answers_.shape == (15,)
     assert set(search.predict(X)) <= {"a", "b", "c"}
     assert search.best_score_ > 0.5
+
+
+def test_groups_reach_fit_through_a_search_with_routing_only(
+    pate, as_many_public_as_private_rows
+):
+    X, y, X_public = as_many_public_as_private_rows
+    patients = np.repeat(np.arange(100), 3)
+    pate.set_params(privacy_unit="group")
+
+    def search():
+        return GridSearchCV(
+            pate, {"n_queries": [15]}, cv=GroupKFold(3), error_score="raise"
+        )
+
+    with config_context(enable_metadata_routing=True):
+        pate.set_fit_request(X_public=True, groups=True)
+        fitted = search().fit(X, y, X_public=PublicData(X_public), groups=patients)
+    assert fitted.best_estimator_.privacy_spent_.unit == "group"
+    with pytest.raises(ValueError, match="set_fit_request"):
+        search().fit(X, y, X_public=PublicData(X_public), groups=patients)
+
+
+def test_a_pipeline_around_pate_hands_public_rows_on(
+    pate, as_many_public_as_private_rows
+):
+    X, y, X_public = as_many_public_as_private_rows
+    pipeline = make_pipeline(FunctionTransformer(), pate)
+    pipeline.fit(X, y, pateclassifier__X_public=PublicData(X_public))
+    assert pipeline[-1].n_features_in_ == 2
+    assert set(pipeline.predict(X)) <= {"a", "b", "c"}
 
 
 def test_calibration_around_pate_keeps_public_rows_whole(

@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import contextmanager
+from copy import deepcopy
 
 import numpy as np
 import scipy.sparse as sp
@@ -139,7 +140,9 @@ def _vote(estimator, X, rows, codes, X_public, n_classes, seed, parent_process):
         with _one_thread(os.getpid() != parent_process), seeded_torch(seed):
             teacher = seeded_clone(estimator, seed)
             teacher.fit(X if rows is None else X[rows], codes)
-            ballot = np.asarray(teacher.predict(X_public))
+            # A copy: a teacher that scales in place, say, would otherwise hand what it
+            # learnt from its shard to the teachers after it.
+            ballot = np.asarray(teacher.predict(deepcopy(X_public)))
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
     if ballot.shape != (_n_rows(X_public),):

@@ -14,6 +14,8 @@ import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
@@ -229,6 +231,35 @@ def test_temporary_files_are_private_and_removed(blobs, tmp_path, monkeypatch):
     while list(folder.rglob("*.pkl")) and time.monotonic() < deadline:
         time.sleep(0.1)  # joblib's resource tracker is a process of its own
     assert not list(folder.rglob("*.pkl"))
+
+
+class Scribbler(Constant):
+    """Votes for class 1 if it finds the public rows unspoilt, and spoils them."""
+
+    def predict(self, X):
+        ballot = np.full(X.shape[0], int(np.all(X == 7)))
+        X[:] = 0
+        return ballot
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_teacher_cannot_pass_anything_on_through_the_public_rows(blobs, n_jobs):
+    X, y, _, _ = blobs
+    X_public = np.full((400, 500), 7.0)
+    votes, failures = poll(Scribbler(), X, y, X_public, n_jobs=n_jobs)
+    assert failures == []
+    assert np.all(counts(votes) == [0, N_TEACHERS, 0])
+    assert np.all(X_public == 7)
+
+
+def test_scaling_in_place_inside_a_teacher_is_harmless(blobs):
+    X, y, X_public, _ = blobs
+
+    def vote(copy):
+        scaler = StandardScaler(copy=copy)
+        return poll(make_pipeline(scaler, LogisticRegression()), X, y, X_public)[0]
+
+    np.testing.assert_array_equal(counts(vote(copy=False)), counts(vote(copy=True)))
 
 
 class CountsItsPickles:
