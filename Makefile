@@ -42,6 +42,7 @@ lint: $(VENV)/lint
 	$(VENV)/bin/numpydoc lint $$(git ls-files 'sklearn_pate/*.py')
 	$(VENV)/bin/lint-imports --config setup.cfg
 	$(VENV)/bin/mypy
+	$(RUN) benchmarks/tables.py --check
 
 format: $(VENV)/lint
 	$(VENV)/bin/ruff format .

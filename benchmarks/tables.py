@@ -1,6 +1,10 @@
-"""Write the tables of README.md from the result files, between their markers."""
+"""Write the tables of README.md from the result files, between their markers.
+
+With ``--check``, only fail if README.md says anything else than the result files.
+"""
 
 import re
+import sys
 from pathlib import Path
 
 from record import load
@@ -147,7 +151,7 @@ def diabetes_balanced():
 
 def main():
     """Replace what stands between the markers of each table."""
-    text = README.read_text()
+    before = text = README.read_text()
     for table in (adult_2017, adult, diabetes, diabetes_balanced):
         name = table.__name__
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
@@ -159,6 +163,8 @@ def main():
         )
         if n_replaced != 1:
             raise SystemExit(f"README.md needs the markers {begin} and {end} once.")
+    if "--check" in sys.argv:
+        sys.exit("README.md differs from the result files." if text != before else 0)
     README.write_text(text)
 
 

@@ -16,20 +16,22 @@ from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, Priva
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.inputs import check_features, receive
 from sklearn_pate.mechanisms import Mechanism, Oracle
-from sklearn_pate.parameters import as_mechanism, as_teacher, check_parameters
+from sklearn_pate.parameters import (
+    as_mechanism,
+    as_teacher,
+    check_parameters,
+    resolve_n_queries,
+    resolve_n_teachers,
+)
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
 from sklearn_pate.seeding import MAX_SEED
-from sklearn_pate.students import accepts_unlabeled, random_queries, train_student
+from sklearn_pate.students import random_queries, train_student
 from sklearn_pate.teachers import poll_teachers, shard_groups, shard_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["PATEClassifier"]
-
-# "auto": as many answers as still help a student on labelled rows, few for one that
-# also learns from unlabelled rows.
-_AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
 
 
 def _student_has(method):
@@ -262,8 +264,10 @@ class PATEClassifier(
             self.random_state
         ).randint(MAX_SEED, size=4)
         inputs = receive(self, X, y, X_public, groups, seed=shard_seed)
-        n_teachers = self._resolve_n_teachers(inputs)
-        n_queries = self._resolve_n_queries(inputs)
+        n_teachers = resolve_n_teachers(self.n_teachers, inputs.n_rows)
+        n_queries = resolve_n_queries(
+            self.n_queries, inputs.n_public, self._unfitted_student()
+        )
         mechanism = as_mechanism(self.mechanism).prepared(
             n_teachers=n_teachers,
             n_queries=n_queries,
@@ -296,24 +300,6 @@ class PATEClassifier(
             mechanism, votes.counts(queried), self.delta, failures
         )
         return self
-
-    def _resolve_n_teachers(self, inputs):
-        if self.n_teachers == "auto":
-            return round(inputs.n_rows**0.5)
-        return self.n_teachers
-
-    def _resolve_n_queries(self, inputs):
-        if self.n_queries == "auto":
-            semi_supervised = accepts_unlabeled(self._unfitted_student())
-            few = _AUTO_QUERIES_SEMI_SUPERVISED if semi_supervised else _AUTO_QUERIES
-            return min(inputs.n_public, few)
-        if self.n_queries > inputs.n_public:
-            raise ValueError(
-                f"n_queries={self.n_queries} is more than the {inputs.n_public} public "
-                "rows, and each is asked at most once; lower n_queries or bring more "
-                "public rows."
-            )
-        return self.n_queries
 
     def _poll(self, inputs, shards, seed):
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))

@@ -1,4 +1,4 @@
-"""Checks of PATEClassifier's parameters: one clear sentence each, before any work."""
+"""Parameters of PATEClassifier: checked before any work, and made into numbers."""
 
 from numbers import Integral, Real
 
@@ -10,11 +10,22 @@ from sklearn_pate.accounting.calibrate import check_epsilon
 from sklearn_pate.accounting.curve import check_delta
 from sklearn_pate.accounting.statement import NEIGHBOURS
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, Mechanism
+from sklearn_pate.students import accepts_unlabeled
 
-__all__ = ["as_mechanism", "as_teacher", "check_parameters"]
+__all__ = [
+    "as_mechanism",
+    "as_teacher",
+    "check_parameters",
+    "resolve_n_queries",
+    "resolve_n_teachers",
+]
 
 MECHANISMS = {"gnmax": GNMax, "lnmax": LNMax, "confident": ConfidentGNMax}
 QUERY_STRATEGIES = ("random",)
+
+# "auto": as many answers as still help a student on labelled rows, few for one that
+# also learns from unlabelled rows.
+_AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
 
 
 def check_parameters(pate):
@@ -106,6 +117,61 @@ def as_mechanism(mechanism):
         f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or a "
         "mechanism such as GNMax(sigma=40)."
     )
+
+
+def resolve_n_teachers(n_teachers, n_rows):
+    """Return the number of teachers.
+
+    Parameters
+    ----------
+    n_teachers : int or "auto"
+        The parameter of PATEClassifier.
+
+    n_rows : int
+        Number of private rows; it must be public if `n_teachers` is "auto".
+
+    Returns
+    -------
+    n_teachers : int
+        The square root of the number of rows for "auto".
+    """
+    return round(n_rows**0.5) if n_teachers == "auto" else n_teachers
+
+
+def resolve_n_queries(n_queries, n_public, student):
+    """Return the number of questions.
+
+    Parameters
+    ----------
+    n_queries : int or "auto"
+        The parameter of PATEClassifier.
+
+    n_public : int
+        Number of public rows.
+
+    student : classifier
+        Whoever learns from the answers.
+
+    Returns
+    -------
+    n_queries : int
+        At most `n_public`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer public rows than questions.
+    """
+    if n_queries == "auto":
+        semi_supervised = accepts_unlabeled(student)
+        few = _AUTO_QUERIES_SEMI_SUPERVISED if semi_supervised else _AUTO_QUERIES
+        return min(n_public, few)
+    if n_queries > n_public:
+        raise ValueError(
+            f"n_queries={n_queries} is more than the {n_public} public rows, and each "
+            "is asked at most once; lower n_queries or bring more public rows."
+        )
+    return n_queries
 
 
 def _check_classifier(name, estimator):

@@ -24,11 +24,14 @@ class Mechanism(BaseEstimator, ABC):
     ``clone``), so that a search reaches them as ``mechanism__sigma``.
 
     A subclass names its noise parameters in `noise_parameters`, and provides `_answer`,
-    `_with_scale` and `worst_case_curve`.
+    `_with_scale` and `_price`.
     """
 
     #: Names of the parameters that set the amount of noise.
     noise_parameters: tuple[str, ...] = ()
+
+    #: A cap on the answers of a whole fit, for mechanisms that may not answer.
+    max_answers: int | None = None
 
     #: Where `local_curve` comes from.
     local_bound = "classical worst case over all votes"
@@ -86,6 +89,9 @@ class Mechanism(BaseEstimator, ABC):
         """Return a clone with noise of that scale, in votes."""
 
     @abstractmethod
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        """Worst-case curve of so many questions and answers; the noise is set."""
+
     def worst_case_curve(
         self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
     ) -> RdpCurve:
@@ -104,6 +110,8 @@ class Mechanism(BaseEstimator, ABC):
         curve : RdpCurve
             Data-independent.
         """
+        self._check_noise()
+        return self._price(1, 1, n_classes, orders)
 
     def answer_cap(self, n_queries: int) -> int:
         """Largest number of answers that so many questions can get.
@@ -116,9 +124,11 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         n_answers : int
-            At most `n_queries`.
+            At most `n_queries`, and at most `max_answers`.
         """
-        return n_queries
+        if self.max_answers is None:
+            return n_queries
+        return min(n_queries, self.max_answers)
 
     def account_curve(
         self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
@@ -139,9 +149,11 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         curve : RdpCurve
-            Data-independent.
+            Data-independent: that of as many answers as `answer_cap` allows, however
+            many are given.
         """
-        return self.worst_case_curve(n_classes, orders) * n_queries
+        self._check_noise()
+        return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
     def local_curve(
         self, counts: ArrayLike, orders: ArrayLike = DEFAULT_ORDERS
@@ -162,8 +174,11 @@ class Mechanism(BaseEstimator, ABC):
             Summed over the rows of `counts`. Where nothing sharper is known it is the
             worst case, see the attribute `local_bound`.
         """
-        n_queries, n_classes = check_counts(counts).shape
-        return self.account_curve(n_queries, n_classes, orders)
+        self._check_noise()
+        return self._local_price(check_counts(counts), orders)
+
+    def _local_price(self, counts, orders):
+        return self.account_curve(*counts.shape, orders)
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
         """Epsilon as the mechanism's paper computed it, or None. Sensitive.
@@ -248,6 +263,10 @@ class Mechanism(BaseEstimator, ABC):
         )
 
     def _check_ready(self):
+        """Raise unless the mechanism can answer."""
+        self._check_noise()
+
+    def _check_noise(self):
         """Raise unless every noise parameter is a positive, finite number."""
         for name in self.noise_parameters:
             value = getattr(self, name)

@@ -4,11 +4,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.base import NO_ANSWER, Mechanism
 from sklearn_pate.mechanisms.gaussian import gaussian_plurality
 
@@ -50,7 +48,9 @@ class ConfidentGNMax(Mechanism):
     -----
     If max_j n_j + N(0, sigma_threshold^2) >= threshold, the answer is
     argmax_j n_j + N(0, sigma^2), else there is none (Papernot et al. 2018,
-    Algorithm 1).
+    Algorithm 1). Checks are priced by
+    :func:`~sklearn_pate.accounting.bounds.threshold_worst_case`, answers by
+    :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
 
     Examples
     --------
@@ -91,70 +91,9 @@ class ConfidentGNMax(Mechanism):
             sigma=float(scale), sigma_threshold=_THRESHOLD_NOISE_RATIO * float(scale)
         )
 
-    def answer_cap(self, n_queries: int) -> int:
-        """Largest number of answers that so many questions can get.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of questions.
-
-        Returns
-        -------
-        n_answers : int
-            At most `max_answers`.
-        """
-        if self.max_answers is None:
-            return n_queries
-        return min(n_queries, self.max_answers)
-
-    def worst_case_curve(
-        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Price of one question and its answer, whatever the votes. May be published.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        Returns
-        -------
-        curve : RdpCurve
-            The check, a / (2 sigma_threshold^2), and the answer, a / sigma^2.
-        """
-        self._check_ready()
-        return threshold_worst_case(self.sigma_threshold, orders) + gaussian_worst_case(
-            self.sigma, orders
-        )
-
-    def account_curve(
-        self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Price of a whole fit, whatever the votes. May be published.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of questions; each pays for its check.
-
-        n_classes : int
-            Number of classes.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        Returns
-        -------
-        curve : RdpCurve
-            All checks, and `max_answers` answers, however many are given.
-        """
-        self._check_ready()
+    def _price(self, n_queries, n_answers, n_classes, orders):
         checks = threshold_worst_case(self.sigma_threshold, orders) * n_queries
-        answers = gaussian_worst_case(self.sigma, orders) * self.answer_cap(n_queries)
+        answers = gaussian_worst_case(self.sigma, orders) * n_answers
         return checks + answers
 
     def _for_teachers(self, n_teachers):

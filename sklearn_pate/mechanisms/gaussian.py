@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.base import Mechanism
 
 __all__ = ["GNMax", "gaussian_plurality"]
@@ -29,7 +27,8 @@ class GNMax(Mechanism):
 
     Notes
     -----
-    argmax_j n_j + N(0, sigma^2) (Papernot et al. 2018, Section 4.1).
+    argmax_j n_j + N(0, sigma^2) (Papernot et al. 2018, Section 4.1), priced by
+    :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
 
     Examples
     --------
@@ -55,26 +54,8 @@ class GNMax(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(sigma=float(scale))
 
-    def worst_case_curve(
-        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Price of one question, whatever the votes. May be published.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        Returns
-        -------
-        curve : RdpCurve
-            See :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
-        """
-        self._check_ready()
-        return gaussian_worst_case(self.sigma, orders)
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        return gaussian_worst_case(self.sigma, orders) * n_answers
 
 
 def gaussian_plurality(counts, sigma, noise):

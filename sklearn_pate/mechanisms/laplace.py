@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.mechanisms.base import Mechanism
 
 __all__ = ["LNMax"]
@@ -33,7 +33,9 @@ class LNMax(Mechanism):
     Notes
     -----
     argmax_j n_j + Laplace(1 / gamma), which is 2 gamma-DP (Papernot et al. 2017,
-    Section 3.1).
+    Section 3.1), priced by
+    :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`; ``local_curve`` is the
+    smaller of that and :func:`~sklearn_pate.accounting.bounds.laplace_2017`.
 
     Examples
     --------
@@ -58,47 +60,11 @@ class LNMax(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(gamma=1 / float(scale))
 
-    def worst_case_curve(
-        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Price of one question, whatever the votes. May be published.
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        return laplace_worst_case(self.gamma, orders) * n_answers
 
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        Returns
-        -------
-        curve : RdpCurve
-            See :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`.
-        """
-        self._check_ready()
-        return laplace_worst_case(self.gamma, orders)
-
-    def local_curve(
-        self, counts: ArrayLike, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Price of these questions at the votes that were cast. Sensitive.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        Returns
-        -------
-        curve : RdpCurve
-            The 2017 paper's bound, or the worst case where that is smaller, summed
-            over the rows of `counts`.
-        """
-        worst_case = super().local_curve(counts, orders)
+    def _local_price(self, counts, orders):
+        worst_case = super()._local_price(counts, orders)
         bound = laplace_2017(counts, self.gamma, orders)
         return RdpCurve(orders, np.minimum(bound.values, worst_case.values))
 
@@ -118,7 +84,7 @@ class LNMax(Mechanism):
         epsilon : float
             Minimum over l = 1..8 of (sum of moments + ln(1/delta)) / l.
         """
-        self._check_ready()
+        self._check_noise()
         curve = laplace_2017(counts, self.gamma, _PAPER_ORDERS)
         epsilons = curve.values - np.log(delta) / (_PAPER_ORDERS - 1)
         return float(epsilons.min())

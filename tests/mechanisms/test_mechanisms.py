@@ -56,6 +56,11 @@ def test_confident_stops_at_its_cap_and_pays_for_the_cap_only():
     np.testing.assert_allclose(price.values, price.orders * (10 / 2 + 3))
 
 
+def test_confident_has_a_price_before_its_share_is_a_number_of_votes():
+    share, votes = ConfidentGNMax(0.8, 30, 10), ConfidentGNMax(200, 30, 10)
+    assert share.account_curve(50, 2) == votes.account_curve(50, 2)
+
+
 def test_the_price_of_confident_does_not_depend_on_how_many_were_answered():
     mechanism = ConfidentGNMax(200, 10, 10)
     curves = [

@@ -1,0 +1,20 @@
+"""What README.md tells a newcomer to type works as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+@pytest.mark.usefixtures("adult")  # skips where there is neither file nor network
+def test_the_python_of_the_readme_runs():
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 2
+    namespace = {}
+    for block in blocks:
+        exec(block, namespace)
+    clf = namespace["clf"]
+    assert repr(clf.privacy_spent_) == "PrivacySpent(epsilon=1.000, delta=1e-05)"
+    assert clf.score(namespace["X_test"], namespace["y_test"]) > 0.79
