@@ -15,6 +15,7 @@ from collections import defaultdict
 
 import numpy as np
 from record import save, summary
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -123,19 +124,20 @@ def adult():
         {
             "student": f"not private, {name}",
             "accuracy": summary(
-                [model.fit(train.data, train.target).score(X_eval, y_eval)]
+                [clone(model).fit(train.data, train.target).score(X_eval, y_eval)]
             ),
         }
         for name, model in not_private.items()
     ]
-    for epsilon in (0.5, 1.0, 2.0):
+    # Smaller teachers, but more of them, where the noise is larger.
+    for epsilon, n_teachers in ((0.5, 500), (1.0, 250), (2.0, 250)):
         for n_queries in (250, 500, 1000, 1500, 2000, 3000, len(X_public)):
             for name, student in students.items():
                 pates = [
                     PATEClassifier(
                         teacher,
                         student,
-                        n_teachers=250,
+                        n_teachers=n_teachers,
                         epsilon=epsilon,
                         delta=DELTA,
                         n_queries=n_queries,
@@ -147,7 +149,7 @@ def adult():
                 rows.append(
                     {
                         "student": name,
-                        "n_teachers": 250,
+                        "n_teachers": n_teachers,
                         "n_queries": n_queries,
                         "sigma": pates[0].mechanism_.sigma,
                         "target_epsilon": epsilon,
@@ -195,7 +197,7 @@ def diabetes():
         )
         for name, model in not_private.items():
             columns = _few(X) if "boosting" in name else X
-            model.fit(columns.iloc[private], y[private])
+            model = clone(model).fit(columns.iloc[private], y[private])
             _measure(measured[name], model, columns.iloc[test], y[test])
         pate = PATEClassifier(
             teacher,

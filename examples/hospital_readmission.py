@@ -14,6 +14,7 @@ PATEClassifier.
 import argparse
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score, roc_curve
@@ -93,7 +94,7 @@ def main():
         X_public=PublicData(X.iloc[public]),
         groups=patient[private],
     )
-    model.fit(X.iloc[private], y[private])
+    model = clone(model).fit(X.iloc[private], y[private])
 
     true = y[test] == "readmitted"
     curves = {

@@ -13,6 +13,7 @@ import argparse
 import time
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
@@ -75,7 +76,7 @@ def main():
     pate.fit(X_private, y_private, X_public=PublicData(X_public))
     seconds = time.perf_counter() - start
 
-    model = pate.estimator.fit(X_private, y_private)
+    model = clone(pate.estimator).fit(X_private, y_private)
     # The plurality is sensitive: it is shown here because this data set is public.
     asked = y_public[pate.queried_indices_]
     plurality = pate.classes_[pate.privacy_analysis_.plurality]

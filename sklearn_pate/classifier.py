@@ -1,17 +1,16 @@
 """PATEClassifier: split, poll, ask, teach, account."""
 
-from __future__ import annotations
-
 import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.inputs import check_features, receive
@@ -27,9 +26,6 @@ from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callb
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students import random_queries, train_student
 from sklearn_pate.teachers import poll_teachers, shard_groups, shard_rows
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["PATEClassifier"]
 
@@ -60,7 +56,8 @@ class PATEClassifier(
         The teacher. None means ``RandomForestClassifier()``. Teachers are fitted on
         class indices 0..K-1, whatever the labels in y. Preprocessing that learns from
         data (scaling, imputation, encoding) belongs in here, as a Pipeline: a step in
-        front of PATEClassifier would be fitted on private rows for all to see.
+        front of PATEClassifier would be fitted on private rows for all to see. It is
+        cloned; do not fit this very object yourself, as this estimator prints with it.
 
     student : classifier, default=None
         The student; None means a clone of the teacher. One that accepts unlabelled rows
@@ -134,8 +131,8 @@ class PATEClassifier(
         published.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive.** What the votes that were cast say. Prints redacted; a pickled or
-        copied estimator comes without it.
+        **Sensitive.** What the votes that were cast say, and what teachers warned of.
+        Prints redacted; a pickled or copied estimator comes without it.
 
     mechanism_ : Mechanism
         The mechanism with all its numbers.
@@ -147,7 +144,8 @@ class PATEClassifier(
         Answers to them: indices into ``classes_``, -1 for no answer.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`.
+        Rows of X that were used as public because of `public_size`. For the data
+        holder: a pickled or copied estimator comes without it.
 
     n_features_in_ : int
         Number of features.
@@ -253,16 +251,16 @@ class PATEClassifier(
             If the noise is seeded, or `delta` is too large for the number of rows.
 
         TeacherWarning
-            If teachers may have failed; see ``privacy_analysis_.teacher_failures``.
+            If teachers may have failed or warned; see ``privacy_analysis_``.
 
         StudentWarning
             If the answers hold fewer than two classes.
         """
         check_parameters(self)
         # Drawn at once and in a fixed order, so that no seed depends on the data.
-        shard_seed, teacher_seed, query_seed, student_seed = check_random_state(
-            self.random_state
-        ).randint(MAX_SEED, size=4)
+        shard_seed, teacher_seed, query_seed, student_seed = (
+            check_random_state(self.random_state).randint(MAX_SEED, size=4).tolist()
+        )
         inputs = receive(self, X, y, X_public, groups, seed=shard_seed)
         n_teachers = resolve_n_teachers(self.n_teachers, inputs.n_rows)
         n_queries = resolve_n_queries(
@@ -277,11 +275,11 @@ class PATEClassifier(
         )
 
         shards = _split(inputs, n_teachers, shard_seed)
-        votes, failures = self._poll(inputs, shards, teacher_seed)
+        votes, problems = self._poll(inputs, shards, teacher_seed)
         oracle = Oracle(votes, mechanism, n_queries=n_queries)
         queried = random_queries(inputs.n_public, n_queries, query_seed)
         answers = oracle.ask(queried)
-        self.student_ = train_student(
+        student = train_student(
             self._unfitted_student(),
             inputs.X_public,
             queried,
@@ -289,22 +287,23 @@ class PATEClassifier(
             n_classes=len(inputs.classes),
             seed=student_seed,
         )
+        spent = self._account(oracle, mechanism, n_teachers, inputs)
+        analysis = self._analyse(mechanism, votes.counts(queried), problems)
 
+        self.student_ = student
         self.classes_ = inputs.classes
         self.mechanism_ = mechanism
         self.queried_indices_ = queried
         self.answers_ = answers
         self.public_indices_ = inputs.public_indices
-        self.privacy_spent_ = self._account(oracle, mechanism, n_teachers, inputs)
-        self.privacy_analysis_ = PrivacyAnalysis(
-            mechanism, votes.counts(queried), self.delta, failures
-        )
+        self.privacy_spent_ = spent
+        self.privacy_analysis_ = analysis
         return self
 
     def _poll(self, inputs, shards, seed):
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
         with each_teacher(self, len(shards)) as on_teacher_done:
-            votes, failures = poll_teachers(
+            votes, problems = poll_teachers(
                 as_teacher(self.estimator),
                 inputs.X,
                 inputs.codes,
@@ -316,34 +315,49 @@ class PATEClassifier(
                 verbose=self.verbose,
                 on_teacher_done=on_teacher_done,
             )
-        if failures:
+        if problems:
             warnings.warn(
-                "Some teachers may have failed and abstained. How many, which and why "
-                "is sensitive: see privacy_analysis_.teacher_failures.",
+                "Some teachers may have warned, or failed and abstained. How many, "
+                "which and why is sensitive: see teacher_failures and teacher_warnings "
+                "of privacy_analysis_.",
                 TeacherWarning,
                 stacklevel=4,
             )
-        return votes, failures
+        return votes, problems
 
     def _account(self, oracle, mechanism, n_teachers, inputs):
-        epsilon = oracle.curve.to_epsilon(self.delta)
+        curve = oracle.curve
         assumptions = (
             *inputs.assumptions,
+            "the columns of X, their types and their categories are public",
             "all parameters were chosen without a look at private data",
         )
         if mechanism.noise_seed is not None:
-            epsilon = np.inf
+            curve = RdpCurve(curve.orders, np.full_like(curve.values, np.inf))
             assumptions = (*assumptions, "the noise was seeded, which voids privacy")
         return PrivacySpent(
-            epsilon=epsilon,
+            epsilon=curve.to_epsilon(self.delta),
             delta=self.delta,
             unit=self.privacy_unit,
             neighbours=NEIGHBOURS[self.privacy_unit],
             mechanism=repr(mechanism),
-            n_teachers=n_teachers,
+            n_teachers=int(n_teachers),
             n_queries=oracle.n_charged,
             assumptions=assumptions,
-            curve=oracle.curve,
+            curve=curve,
+        )
+
+    def _analyse(self, mechanism, counts, problems):
+        curve = mechanism.local_curve(counts)
+        return PrivacyAnalysis(
+            epsilon=curve.to_epsilon(self.delta),
+            delta=self.delta,
+            curve=curve,
+            bound=mechanism.local_bound,
+            paper_epsilon=mechanism.paper_epsilon(counts, self.delta),
+            plurality=np.argmax(counts, axis=1),
+            teacher_failures=problems.failures,
+            teacher_warnings=problems.warnings,
         )
 
     def _unfitted_student(self):
@@ -409,15 +423,27 @@ class PATEClassifier(
 
     def _in_all_classes(self, scores, *, absent):
         n_classes = len(self.classes_)
-        if scores.ndim == 1 or scores.shape[1] == n_classes:
+        seen = self.student_.classes_
+        if scores.ndim == 1 or scores.shape[1] == n_classes or len(seen) == n_classes:
             return scores
+        if scores.shape[1] != len(seen):
+            raise ValueError(
+                f"{type(self.student_).__name__} saw {len(seen)} of {n_classes} "
+                f"classes and returned {scores.shape[1]} columns; use a student with "
+                "one column a class (decision_function_shape='ovr' for SVC)."
+            )
         widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
-        widened[:, self.student_.classes_] = scores
+        widened[:, seen] = scores
         return widened
 
     def __getstate__(self):
         state = super().__getstate__().copy()
-        state.pop("privacy_analysis_", None)
+        # For the data holder only: the gaps between public rows count private ones.
+        for name in ("privacy_analysis_", "public_indices_"):
+            state.pop(name, None)
+        # Somebody may have fitted them, on private rows, since they were passed.
+        for name in ("estimator", "student"):
+            state[name] = clone(state[name], safe=False)
         return state
 
     def __sklearn_tags__(self):

@@ -69,7 +69,6 @@ def receive(pate, X, y, X_public, groups, *, seed):
             "PATEClassifier requires y to be passed, but the target y is None."
         )
     X = check_features(pate, X, reset=True)
-    y = _check_labels(y)
     check_consistent_length(X, y)
     ids, group_of_row = _check_groups(pate.privacy_unit, groups, X)
     classes, codes, assumptions = _encode(y, pate.classes)
@@ -157,10 +156,35 @@ def _is_frame(X):
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
+def _encode(y, classes):
+    """Return sorted classes, the index of each label in them, and what is assumed."""
+    if classes is None:
+        labels, codes = np.unique(_check_labels(y), return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError(
+                f"y holds one class only, {labels.tolist()[0]!r}; classifiers need "
+                "two. Pass classes= if others are possible."
+            )
+        return labels, codes, ("the label set (read from y) is public",)
+    classes = np.unique(np.asarray(classes))
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    # Label by label: one label of another type must not change how others are read.
+    y = y if hasattr(y, "dtype") else np.array(y, dtype=object)
+    codes = np.array([_code(label, index) for label in column_or_1d(y).tolist()])
+    return classes, codes, ("the label set is public",)
+
+
+def _code(label, index):
+    try:
+        return index.get(label, -1)
+    except TypeError:  # unhashable, so no label of ours
+        return -1
+
+
 def _check_labels(y):
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "O":
-        if any(label is None or label != label for label in y.tolist()):
+        if any(_is_missing(label) for label in y.tolist()):
             raise ValueError(
                 "y holds missing labels (None or NaN); drop those rows, or give them a "
                 "label of their own."
@@ -171,21 +195,9 @@ def _check_labels(y):
     return y
 
 
-def _encode(y, classes):
-    """Return sorted classes, the index of each label in them (-1 if outside)."""
-    labels, label_of_row = np.unique(y, return_inverse=True)
-    if classes is None:
-        if len(labels) < 2:
-            raise ValueError(
-                f"y holds one class only, {labels.tolist()[0]!r}; classifiers need "
-                "two. Pass classes= if others are possible."
-            )
-        assumption = "the label set (read from y) is public"
-        return labels, label_of_row, (assumption,)
-    classes = np.unique(np.asarray(classes))
-    index = {label: k for k, label in enumerate(classes.tolist())}
-    code_of_label = np.array([index.get(label, -1) for label in labels.tolist()])
-    return classes, code_of_label[label_of_row], ("the label set is public",)
+def _is_missing(label):
+    # pandas' own missing value refuses to be compared.
+    return label is None or type(label).__name__ == "NAType" or label != label
 
 
 def _check_groups(privacy_unit, groups, X):

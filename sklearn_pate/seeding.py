@@ -1,15 +1,21 @@
 """Seeds for teachers and students. Never for the noise, which is `mechanisms.noise`."""
 
+import random
 import sys
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, nullcontext
 
+import numpy as np
 from sklearn.base import clone
 
 MAX_SEED = 2**31 - 1
 
+# The global generators belong to the whole process: one teacher at a time.
+_GLOBAL_GENERATORS = threading.RLock()
+
 
 def seeded_clone(estimator, seed):
-    """Return a clone in which every unset `random_state` is derived from `seed`.
+    """Return a clone in which every `random_state` is derived from `seed`.
 
     Parameters
     ----------
@@ -38,20 +44,28 @@ def seeded_clone(estimator, seed):
 
 
 @contextmanager
-def seeded_torch(seed):
-    """Seed torch for the duration of a block, if torch is in use at all.
+def seeded_globals(seed):
+    """Seed the global generators of Python, numpy and torch for the length of a block.
 
-    skorch networks have no `random_state`; they draw from torch's global generator.
+    Some estimators draw from them: skorch networks, a shuffling cross-validator inside
+    a search. Without this, what one teacher draws would depend on how much the teachers
+    before it drew, and so on their shards. Threads take turns.
 
     Parameters
     ----------
     seed : int
-        The seed. The generator's state from before is restored afterwards.
+        The seed. The states from before are restored afterwards.
     """
     torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        yield
+    with _GLOBAL_GENERATORS:
+        of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+        try:
+            with torch.random.fork_rng() if torch is not None else nullcontext():
+                random.seed(seed)
+                np.random.seed(seed)  # noqa: NPY002
+                if torch is not None:
+                    torch.manual_seed(seed)
+                yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)  # noqa: NPY002

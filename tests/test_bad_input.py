@@ -105,7 +105,7 @@ WRONG_FITS = {
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
     "the unit without groups": (GROUPED, {}, r"needs groups in fit.*set_config\(enable_metadata_routing=True\).*set_fit_request\(groups=True\)"),
     "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows, which are not public"),
-    "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups holds one group only \('0'\)"),
+    "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups holds one group only, so that a single teacher"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
     "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
     "groups hold NaN": (GROUPED, {"groups": np.where(Y, np.nan, 1.0)}, r"groups holds nan; a missing or fractional group id"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate.accounting.curve import RdpCurve
 
@@ -116,6 +117,7 @@ def _enumerate(assumptions):
     return f"{', '.join(most)} and {last}" if most else last
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivacyAnalysis:
     """What the votes say about a fit. Sensitive: not for publication.
 
@@ -124,23 +126,12 @@ class PrivacyAnalysis:
 
     Parameters
     ----------
-    mechanism : Mechanism
-        The mechanism that answered.
-
-    counts : ndarray of int of shape (n_queries, n_classes)
-        Votes on the questions asked. Not kept.
-
-    delta : float
-        In (0, 1).
-
-    teacher_failures : list of (int, str)
-        Index and error of every teacher that failed.
-
-    Attributes
-    ----------
     epsilon : float
         Data-dependent epsilon of this fit; at most ``privacy_spent_.epsilon`` of the
         same noise, but not a guarantee that holds for other data.
+
+    delta : float
+        The probability mass that epsilon does not cover.
 
     curve : RdpCurve
         The Renyi curve behind `epsilon`.
@@ -151,25 +142,25 @@ class PrivacyAnalysis:
     paper_epsilon : float or None
         Epsilon as the mechanism's paper computed it.
 
-    delta : float
-        As given.
-
     plurality : ndarray of int of shape (n_queries,)
         The class with most votes, without noise, for each question in the order of
         ``queried_indices_``.
 
     teacher_failures : list of (int, str)
-        As given.
+        Index and error of every teacher that failed.
+
+    teacher_warnings : list of (int, str)
+        Index of the teacher and text of every warning.
     """
 
-    def __init__(self, mechanism, counts, delta, teacher_failures):
-        self.curve = mechanism.local_curve(counts)
-        self.delta = delta
-        self.epsilon = self.curve.to_epsilon(delta)
-        self.bound = mechanism.local_bound
-        self.paper_epsilon = mechanism.paper_epsilon(counts, delta)
-        self.plurality = np.argmax(counts, axis=1)
-        self.teacher_failures = teacher_failures
+    epsilon: float
+    delta: float
+    curve: RdpCurve
+    bound: str
+    paper_epsilon: float | None
+    plurality: NDArray[np.intp]
+    teacher_failures: list[tuple[int, str]]
+    teacher_warnings: list[tuple[int, str]]
 
     def __repr__(self):
         return "PrivacyAnalysis(<sensitive: depends on private data, do not publish>)"

@@ -275,7 +275,8 @@ class Mechanism(BaseEstimator, ABC):
                     f"{type(self).__name__} has {name}=None; set it, or give "
                     "PATEClassifier an epsilon to calibrate it."
                 )
-            if not isinstance(value, Real) or not 0 < value < np.inf:
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or not 0 < value < np.inf:
                 raise ValueError(
                     f"{name}={value!r} of {type(self).__name__} must be a positive, "
                     "finite number."

@@ -105,7 +105,8 @@ class ConfidentGNMax(Mechanism):
 
     def _check_threshold(self):
         threshold = self.threshold
-        if not isinstance(threshold, Real) or not 0 < threshold < np.inf:
+        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+        if not is_number or not 0 < threshold < np.inf:
             raise ValueError(
                 f"threshold={threshold!r} must be a positive number: a share of the "
                 "teachers such as 0.8, or a number of votes such as 200."

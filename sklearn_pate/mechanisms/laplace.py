@@ -58,7 +58,11 @@ class LNMax(Mechanism):
         return np.argmax(counts + noise.laplace(1 / self.gamma, counts.shape), axis=1)
 
     def _with_scale(self, scale):
-        return clone(self).set_params(gamma=1 / float(scale))
+        # Six digits, so that a statement can print it in full; down is more noise.
+        gamma = 1 / scale
+        digits = 5 - int(np.floor(np.log10(gamma)))
+        gamma = np.floor(gamma * 10.0**digits) / 10.0**digits
+        return clone(self).set_params(gamma=float(gamma))
 
     def _price(self, n_queries, n_answers, n_classes, orders):
         return laplace_worst_case(self.gamma, orders) * n_answers

@@ -1,6 +1,7 @@
 """How a student is trained on the answers."""
 
 import warnings
+from copy import deepcopy
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -13,7 +14,7 @@ from sklearn.semi_supervised import (
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate.exceptions import StudentWarning
-from sklearn_pate.seeding import seeded_clone, seeded_torch
+from sklearn_pate.seeding import seeded_clone, seeded_globals
 
 __all__ = ["accepts_unlabeled", "train_student"]
 
@@ -85,11 +86,12 @@ def train_student(student, X_public, queried, answers, *, n_classes, seed):
     if len(np.unique(labels)) < 2:
         return _constant_student(labels, n_classes)
     student = seeded_clone(student, seed)
-    with seeded_torch(seed):
+    with seeded_globals(seed):
         if accepts_unlabeled(student):
             targets = np.full(X_public.shape[0], UNLABELED, dtype=np.int64)
             targets[rows] = labels
-            return student.fit(X_public, targets)
+            # A copy: other fits of a search share the public rows.
+            return student.fit(deepcopy(X_public), targets)
         return student.fit(_safe_indexing(X_public, rows), labels.astype(np.int64))
 
 

@@ -2,21 +2,33 @@
 
 import os
 import sys
+import warnings
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from sklearn_pate.seeding import seeded_clone, seeded_torch
+from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.votes import Votes
 
 __all__ = ["poll_teachers"]
 
 ABSTAIN = -1
+
+
+@dataclass
+class TeacherProblems:
+    """Errors and warnings of teachers, each with the teacher's index. Sensitive."""
+
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    warnings: list[tuple[int, str]] = field(default_factory=list)
+
+    def __bool__(self):
+        return bool(self.failures or self.warnings)
 
 
 def poll_teachers(
@@ -77,8 +89,8 @@ def poll_teachers(
         Sealed. A teacher that failed, or whose shard is empty, abstains everywhere; one
         that saw a single class votes for it.
 
-    failures : list of (int, str)
-        Index and error of every teacher that failed. Sensitive.
+    problems : TeacherProblems
+        Errors and warnings of teachers. Sensitive.
 
     Raises
     ------
@@ -98,22 +110,23 @@ def poll_teachers(
             )
 
     dtype = np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
-    votes_by_teacher = np.full((n_teachers, _n_rows(X_public)), ABSTAIN, dtype=dtype)
-    failures = []
+    votes_by_teacher = np.full((n_teachers, X_public.shape[0]), ABSTAIN, dtype=dtype)
+    problems = TeacherProblems()
     with _one_thread():
         ballots = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             tasks()
         )
-        for teacher, (ballot, error) in enumerate(ballots):
-            if ballot is not None:
-                votes_by_teacher[teacher] = ballot
-            if error is not None:
-                failures.append((teacher, error))
+        for teacher, ballot in enumerate(ballots):
+            if ballot.votes is not None:
+                votes_by_teacher[teacher] = ballot.votes
+            if ballot.failure is not None:
+                problems.failures.append((teacher, ballot.failure))
+            problems.warnings.extend((teacher, text) for text in ballot.warnings)
             if on_teacher_done is not None:
                 on_teacher_done()
     if np.all(votes_by_teacher == ABSTAIN):
-        _raise_for_no_votes(n_teachers, failures)
-    return Votes(votes_by_teacher, n_classes), failures
+        _raise_for_no_votes(n_teachers, problems.failures)
+    return Votes(votes_by_teacher, n_classes), problems
 
 
 def _raise_for_no_votes(n_teachers, failures):
@@ -124,32 +137,59 @@ def _raise_for_no_votes(n_teachers, failures):
             "the labels in y."
         )
     raise ValueError(
-        f"All teachers with data failed ({len(failures)} of {n_teachers}). Try "
-        "estimator.fit on a few hundred rows alone, with y encoded as class indices. "
-        f"The first one said: {failures[0][1]}"
+        "All teachers with data failed. Try estimator.fit on a few hundred rows alone, "
+        "with y encoded as class indices. The first one said (do not publish: this may "
+        f"quote private rows): {failures[0][1]}"
     )
 
 
+@dataclass
+class _Ballot:
+    """What comes back from a teacher: its votes, what went wrong, what it warned of."""
+
+    votes: np.ndarray | None = None
+    failure: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
 def _vote(estimator, X, rows, codes, X_public, n_classes, seed, parent_process):
-    """Fit one teacher on its shard; return its votes, or None and what went wrong."""
+    """Fit one teacher on its shard, and forget it."""
     if codes.size == 0:
-        return None, None
+        return _Ballot()
     if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        return np.full(_n_rows(X_public), codes[0]), None
-    try:
-        with _one_thread(os.getpid() != parent_process), seeded_torch(seed):
+        return _Ballot(votes=np.full(X_public.shape[0], codes[0]))
+    ballot = _Ballot()
+    with (
+        _one_thread(os.getpid() != parent_process),
+        seeded_globals(seed),
+        # Warnings may quote private rows, like errors.
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        try:
             teacher = seeded_clone(estimator, seed)
             teacher.fit(X if rows is None else X[rows], codes)
             # A copy: a teacher that scales in place, say, would otherwise hand what it
             # learnt from its shard to the teachers after it.
-            ballot = np.asarray(teacher.predict(deepcopy(X_public)))
-    except Exception as error:
-        return None, f"{type(error).__name__}: {error}"
-    if ballot.shape != (_n_rows(X_public),):
-        return None, f"ValueError: predict returned shape {ballot.shape}"
+            predicted = teacher.predict(deepcopy(X_public))
+            ballot.votes = _as_votes(predicted, X_public.shape[0], n_classes)
+        except Exception as error:
+            ballot.failure = f"{type(error).__name__}: {error}"
+    ballot.warnings = tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+    return ballot
+
+
+def _as_votes(predicted, n_public, n_classes):
+    """Return class indices; anything else is an abstention."""
+    predicted = np.asarray(predicted)
+    if predicted.shape != (n_public,) or predicted.dtype.kind not in "biuf":
+        raise ValueError(
+            f"predict returned shape {predicted.shape} and dtype {predicted.dtype} for "
+            f"{n_public} rows, not a class index each"
+        )
     with np.errstate(invalid="ignore"):
-        valid = (ballot >= 0) & (ballot < n_classes)
-    return np.where(valid, ballot, ABSTAIN), None
+        valid = (predicted >= 0) & (predicted < n_classes)
+    return np.where(valid, predicted, ABSTAIN)
 
 
 @contextmanager
@@ -176,9 +216,5 @@ def _one_thread(limit=True):
 
 
 def _reaches_workers_by_memory_map(X):
-    # joblib maps arrays from 1 MB on and pickles the others, whole, for each task.
-    return isinstance(X, np.ndarray) and not X.dtype.hasobject and X.nbytes > 1e6
-
-
-def _n_rows(X):
-    return X.shape[0] if hasattr(X, "shape") or sp.issparse(X) else len(X)
+    # joblib maps arrays above 1 MiB and pickles the others, whole, for each task.
+    return isinstance(X, np.ndarray) and not X.dtype.hasobject and X.nbytes > 2**20

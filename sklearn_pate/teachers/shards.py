@@ -6,7 +6,8 @@ teachers.
 """
 
 import hashlib
-from numbers import Real
+import re
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -20,6 +21,10 @@ __all__ = [
 
 # Whole numbers beyond this are no longer exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
+
+# How numpy writes floats and booleans among strings.
+_WHOLE_FLOAT_SPELLED = re.compile(r"-?\d+\.0")
+_BOOLEAN_SPELLED = {"True": "1", "False": "0"}
 
 
 def shard_rows(n_rows, n_teachers, seed):
@@ -83,7 +88,7 @@ def group_ids(groups):
     """Bring group ids into one spelling, so that their hash never moves.
 
     numpy changes the type of all ids when one of another type joins: 5 becomes 5.0, or
-    "5". All three are spelled "5" here. Two ids that are spelled alike count as one
+    "5", or "5.0". All are spelled "5" here. Two ids that are spelled alike count as one
     group, which protects both together.
 
     Parameters
@@ -112,35 +117,29 @@ def group_ids(groups):
             f"groups has shape {groups.shape}; pass one group id a row, of shape "
             "(n_rows,)."
         )
-    # Sorting mixed types fails; distinct Python objects are found by their spelling.
-    if groups.dtype.kind in "iub":
-        distinct, group_of_row = np.unique(groups, return_inverse=True)
-        spelled = np.array([_spell(value) for value in distinct.tolist()])
-        ids, merged = np.unique(spelled, return_inverse=True)
-        return ids, merged[group_of_row]
-    ids, group_of_row = np.unique(
-        np.array([_spell(value) for value in groups.tolist()], dtype=str),
-        return_inverse=True,
-    )
-    return ids, group_of_row
+    spelled = np.array([_spell(one) for one in groups.tolist()], dtype=str)
+    return np.unique(spelled, return_inverse=True)
 
 
 def _spell(group_id):
-    if isinstance(group_id, Real) and not isinstance(group_id, int):
+    if isinstance(group_id, Integral):  # True and False among them
+        return str(int(group_id))
+    if isinstance(group_id, Real):
         group_id = float(group_id)
-        if not abs(group_id) < _LARGEST_EXACT_FLOAT or group_id != int(group_id):
+        if not abs(group_id) < _LARGEST_EXACT_FLOAT or not group_id.is_integer():
             raise ValueError(
                 f"groups holds {group_id!r}; a missing or fractional group id protects "
                 "nobody. Give every row a whole number or a string."
             )
-        group_id = int(group_id)
+        return str(int(group_id))
     text = str(group_id)
     if group_id is None or text in ("<NA>", "NaT", "nan", ""):
         raise ValueError(
             f"groups holds a missing id ({group_id!r}); give every row a whole number "
             "or a string."
         )
-    return text
+    text = _BOOLEAN_SPELLED.get(text, text)
+    return text[:-2] if _WHOLE_FLOAT_SPELLED.fullmatch(text) else text
 
 
 def shard_groups(ids, n_teachers, seed):
@@ -172,8 +171,8 @@ def shard_groups(ids, n_teachers, seed):
     """
     if len(ids) == 1:
         raise ValueError(
-            f"groups holds one group only ({str(ids[0])!r}), so that a single teacher "
-            "would see every row; pass the id of a person, not of the whole data set."
+            "groups holds one group only, so that a single teacher would see every "
+            "row; pass the id of a person, not of the whole data set."
         )
     if len(ids) < n_teachers:
         raise ValueError(
