@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.semi_supervised import LabelSpreading
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import (
@@ -116,7 +119,7 @@ def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
     facts = spent.to_dict()
     assert facts["epsilon"] == spent.epsilon
     assert facts["n_queries"] == 300
-    assert isinstance(facts["assumptions"], list)
+    assert json.loads(json.dumps(facts)) == facts
 
 
 def test_the_statement_does_not_depend_on_private_values(blobs):
@@ -149,6 +152,7 @@ def test_seeded_noise_voids_the_statement_and_repeats(blobs):
 
     one, other = fit(), fit()
     assert one.privacy_spent_.epsilon == np.inf
+    assert (one.privacy_spent_.curve * 2).to_epsilon(0.1) == np.inf
     assert "no privacy guarantee" in str(one.privacy_spent_)
     np.testing.assert_array_equal(one.answers_, other.answers_)
 
@@ -222,6 +226,24 @@ def test_a_row_with_a_label_outside_classes_is_dropped(blobs):
     pate = make(classes=[0, 1]).fit(X, y, X_public=PublicData(X_public))
     assert set(pate.predict(X)) <= {0, 1}
     assert pate.n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    "odd", ["other", 0.5, None, np.nan, pd.NA, 10**30, (1, 2), ["unhashable"]]
+)
+def test_one_odd_label_is_dropped_and_moves_no_other_row(blobs, odd):
+    X, y, X_public, y_public = blobs
+    labels = np.array(y, dtype=object)
+    labels[3] = odd
+
+    def plurality(labels):
+        pate = make(classes=[0, 1, 2]).fit(X, labels, X_public=PublicData(X_public))
+        assert pate.score(X_public, y_public) > 0.9
+        return pate.privacy_analysis_.plurality
+
+    clean = plurality(y)
+    assert np.mean(plurality(labels) == clean) > 0.98
+    assert np.mean(plurality(labels.tolist()) == clean) > 0.98
 
 
 def test_one_class_in_y_is_enough_if_classes_are_given(blobs):
@@ -320,6 +342,14 @@ def test_public_rows_must_be_a_frame_if_private_rows_are(blobs):
         make().fit(pd.DataFrame(X, columns=["a", "b"]), y, X_public=X_public)
 
 
+def test_a_student_that_scales_in_place_leaves_public_rows_alone(blobs):
+    X, y, X_public, _ = blobs
+    public = PublicData(X_public.copy())
+    student = make_pipeline(StandardScaler(copy=False), LabelSpreading())
+    make(student=student).fit(X, y, X_public=public)
+    np.testing.assert_array_equal(public.X, X_public)
+
+
 def test_missing_values_reach_teachers_that_take_them(blobs):
     X, y, X_public, _ = blobs
     X = X.copy()
@@ -353,6 +383,18 @@ def test_scores_have_a_column_for_every_class(blobs, classes, shape):
     if len(classes) == 3:
         assert np.all(scores[:, 2] == -np.inf)
         np.testing.assert_array_equal(scores.argmax(axis=1), pate.predict(X_public))
+
+
+def test_one_against_one_scores_pass_through_or_are_refused(blobs, digits):
+    X, y = digits
+    ovo = SVC(decision_function_shape="ovo")
+    pate = make(student=ovo).fit(X[:900], y[:900], X_public=X[900:1300])
+    assert pate.decision_function(X[:5]).shape == (5, 45)
+    seen = y < 4
+    pate = make(student=ovo, classes=range(10))
+    pate.fit(X[:900][seen[:900]], y[:900][seen[:900]], X_public=X[900:1300])
+    with pytest.raises(ValueError, match="SVC saw 4 of 10 classes"):
+        pate.decision_function(X[:5])
 
 
 # Defaults

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 import skops.io
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData, TeacherWarning
+from sklearn_pate import (
+    PATEClassifier,
+    PublicData,
+    PublicDataWarning,
+    TeacherWarning,
+)
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.mechanisms import LNMax, Oracle
 from sklearn_pate.votes import Votes
@@ -143,6 +149,32 @@ def test_a_duplicate_predicts_and_keeps_the_statement_only(fitted, duplicate):
 def test_the_analysis_refuses_to_be_duplicated(fitted, duplicate):
     with pytest.raises(TypeError, match="sensitive"):
         duplicate(fitted[0].privacy_analysis_)
+
+
+@pytest.mark.parametrize("how", ["pickle", "joblib", "skops"])
+def test_a_parameter_that_was_fitted_meanwhile_is_saved_unfitted(blobs, how):
+    X, y, X_public, _ = blobs
+    X = np.column_stack([X, np.full(len(X), PLANTED_FEATURE)])
+    X_public = np.column_stack([X_public, np.zeros(len(X_public))])
+    estimator = KNeighborsClassifier()
+    pate = PATEClassifier(estimator, DecisionTreeClassifier(), n_teachers=20)
+    pate.fit(X, y, X_public=PublicData(X_public))
+    estimator.fit(X, y)  # to compare with, as one does; it remembers every row
+    secret = struct.pack("<d", PLANTED_FEATURE)
+    assert secret in pickle.dumps(estimator)
+    assert secret not in saved_bytes(pate, how)
+    assert hasattr(estimator, "n_samples_fit_"), "the user's own object stays fitted"
+
+
+def test_which_rows_were_public_stays_with_the_data_holder(blobs):
+    X, y, _, _ = blobs
+    pate = PATEClassifier(
+        DecisionTreeClassifier(), n_teachers=20, public_size=0.2, random_state=0
+    )
+    with pytest.warns(PublicDataWarning):
+        pate.fit(X, y)
+    assert len(pate.public_indices_) == 120
+    assert not hasattr(pickle.loads(pickle.dumps(pate)), "public_indices_")
 
 
 def test_printing_shows_nothing_sensitive(fitted):

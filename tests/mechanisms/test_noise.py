@@ -28,7 +28,7 @@ def test_two_sources_from_the_operating_system_differ():
 
 def test_random_state_of_numpy_does_not_reach_the_noise():
     def draw():
-        np.random.seed(0)  # noqa: NPY002 - the point of the test
+        np.random.seed(0)
         return NoiseSource().gaussian(1, 8)
 
     assert not np.array_equal(draw(), draw())

@@ -1,8 +1,10 @@
 import gc
 import json
 import os
+import random
 import stat
 import time
+import warnings
 import weakref
 from pathlib import Path
 
@@ -11,9 +13,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -38,6 +42,11 @@ def poll(
         n_jobs=n_jobs,
         **kwargs,
     )
+
+
+def wide(X):
+    """Add empty columns until the array is large enough for a memory map."""
+    return np.hstack([X, np.zeros((len(X), 500))])
 
 
 def counts(votes):
@@ -76,13 +85,13 @@ class Fails(Constant):
 def test_a_teacher_sees_its_own_shard_and_nothing_else(blobs):
     X, y, X_public, _ = blobs
     shards = shard_rows(len(X), N_TEACHERS, 0)
-    votes, failures = poll(DecisionTreeClassifier(random_state=0), X, y, X_public)
+    votes, problems = poll(DecisionTreeClassifier(random_state=0), X, y, X_public)
     by_hand = np.zeros((len(X_public), 3), dtype=int)
     for seed, shard in enumerate(shards):
         tree = DecisionTreeClassifier(random_state=seed).fit(X[shard], y[shard])
         by_hand[np.arange(len(X_public)), tree.predict(X_public)] += 1
     np.testing.assert_array_equal(counts(votes), by_hand)
-    assert failures == []
+    assert not problems
 
 
 def test_replacing_one_row_changes_one_teacher_only(blobs):
@@ -97,19 +106,58 @@ def test_replacing_one_row_changes_one_teacher_only(blobs):
     assert moved.any()
 
 
-@pytest.mark.parametrize("convert", [np.asarray, pd.DataFrame, sp.csr_matrix, list])
-def test_votes_do_not_depend_on_n_jobs_or_container(blobs, convert):
+@pytest.mark.parametrize("backend", ["sequential", "loky", "threading"])
+@pytest.mark.parametrize(
+    ("estimator", "convert"),
+    [
+        (RandomForestClassifier(5), np.asfortranarray),
+        (RandomForestClassifier(5), pd.DataFrame),
+        (KNeighborsClassifier(3), sp.csr_array),
+        (KNeighborsClassifier(3), wide),
+    ],
+)
+def test_votes_do_not_depend_on_backend_or_container(
+    blobs, estimator, convert, backend
+):
     X, y, X_public, _ = blobs
-    if convert is list:  # a fortran-ordered float32 array, for a change
-        X, X_public = (
-            np.asfortranarray(part, dtype=np.float32) for part in (X, X_public)
-        )
-    else:
-        X, X_public = convert(X), convert(X_public)
-    estimator = RandomForestClassifier(5)
-    serial, _ = poll(estimator, X, y, X_public, n_jobs=1)
-    parallel, _ = poll(estimator, X, y, X_public, n_jobs=2)
-    np.testing.assert_array_equal(counts(serial), counts(parallel))
+    expected, _ = poll(estimator, X, y, X_public)
+    with parallel_config(backend=backend, n_jobs=2):
+        found, _ = poll(estimator, convert(X), y, convert(X_public), n_jobs=None)
+    np.testing.assert_array_equal(counts(found), counts(expected))
+
+
+class GlobalDice(DecisionTreeClassifier):
+    """Draws from every global generator, as often as its labels say."""
+
+    def fit(self, X, y):
+        for _ in range(int(y.sum())):
+            random.random(), np.random.rand(), torch.rand(1)
+        self.draw_ = random.random() + np.random.rand() + torch.rand(1).item()
+        return super().fit(X, y)
+
+    def predict(self, X):
+        return np.full(X.shape[0], int(self.draw_ * 1000) % 3)
+
+
+@pytest.mark.parametrize("backend", ["sequential", "loky", "threading"])
+def test_teachers_do_not_share_global_generators(blobs, backend):
+    X, y, X_public, _ = blobs
+    changed = y.copy()
+    changed[shard_rows(len(X), N_TEACHERS, 0)[0][0]] += 1
+    with parallel_config(backend=backend, n_jobs=2):
+        before, _ = poll(GlobalDice(), X, y % 2, X_public, n_jobs=None)
+        after, _ = poll(GlobalDice(), X, changed % 2, X_public, n_jobs=None)
+    moved = np.abs(counts(before) - counts(after)).sum(axis=1)
+    assert moved.max() <= 2, "one changed row changed more than one teacher"
+
+
+def test_global_generators_come_back_as_they_were(blobs):
+    X, y, X_public, _ = blobs
+    states = [random.getstate(), np.random.get_state()[1], torch.get_rng_state()]
+    poll(GlobalDice(), X, y, X_public)
+    assert random.getstate() == states[0]
+    np.testing.assert_array_equal(np.random.get_state()[1], states[1])
+    assert torch.equal(torch.get_rng_state(), states[2])
 
 
 def test_teachers_have_different_randomness_even_with_a_fixed_random_state(blobs):
@@ -126,9 +174,9 @@ def test_teachers_have_different_randomness_even_with_a_fixed_random_state(blobs
 
 def test_a_failing_teacher_abstains_and_the_others_vote(blobs):
     X, y, X_public, _ = blobs
-    votes, failures = poll(Fails(1, poison=X[17, 0]), X, y, X_public)
+    votes, problems = poll(Fails(1, poison=X[17, 0]), X, y, X_public)
     assert np.all(counts(votes) == [0, N_TEACHERS - 1, 0])
-    [(teacher, error)] = failures
+    [(teacher, error)] = problems.failures
     assert 17 in shard_rows(len(X), N_TEACHERS, 0)[teacher]
     assert error == "RuntimeError: this teacher is sick"
 
@@ -136,17 +184,17 @@ def test_a_failing_teacher_abstains_and_the_others_vote(blobs):
 def test_an_empty_shard_abstains_silently(blobs):
     X, y, X_public, _ = blobs
     shards = [*shard_rows(len(X), N_TEACHERS - 1, 0), np.array([], dtype=int)]
-    votes, failures = poll(Constant(2), X, y, X_public, shards=shards)
+    votes, problems = poll(Constant(2), X, y, X_public, shards=shards)
     assert np.all(counts(votes) == [0, 0, N_TEACHERS - 1])
-    assert failures == []
+    assert not problems
 
 
 def test_a_shard_with_one_class_votes_for_it_without_fitting(blobs):
     X, y, X_public, _ = blobs
     order = np.argsort(y)
     shards = np.array_split(order, N_TEACHERS)  # by class: most hold one class only
-    votes, failures = poll(LogisticRegression(), X, y, X_public, shards=shards)
-    assert failures == []
+    votes, problems = poll(LogisticRegression(), X, y, X_public, shards=shards)
+    assert not problems
     assert np.all(counts(votes).sum(axis=1) == N_TEACHERS)
     assert np.all(counts(votes)[:, 0] >= 3)
 
@@ -160,6 +208,44 @@ def test_rows_without_a_class_are_dropped_inside_their_shard(blobs):
         DecisionTreeClassifier(random_state=0), X, y, X_public, shards=shards
     )
     np.testing.assert_array_equal(counts(votes), counts(expected))
+
+
+class Odd(Fails):
+    """Predicts something that is not a class index where it saw the poison."""
+
+    def __init__(self, value=0, poison=None, odd=None):
+        super().__init__(value, poison)
+        self.odd = odd
+
+    def fit(self, X, y):
+        self.odd_ = self.poison in X[:, 0]
+        return self
+
+    def predict(self, X):
+        return np.full(X.shape[0], self.odd if self.odd_ else self.value)
+
+
+@pytest.mark.parametrize("odd", ["0", None, 1j])
+def test_a_teacher_that_predicts_no_class_index_abstains(blobs, odd):
+    X, y, X_public, _ = blobs
+    votes, problems = poll(Odd(1, poison=X[17, 0], odd=odd), X, y, X_public)
+    assert np.all(counts(votes) == [0, N_TEACHERS - 1, 0])
+    assert "not a class index" in problems.failures[0][1]
+
+
+class Talkative(Constant):
+    def fit(self, X, y):
+        warnings.warn(f"the first row is {X[0]}", stacklevel=1)
+        return self
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_warnings_of_teachers_are_kept_and_not_shown(blobs, n_jobs):
+    X, y, X_public, _ = blobs  # a shown warning would be an error here
+    votes, problems = poll(Talkative(1), X, y, X_public, n_jobs=n_jobs)
+    assert np.all(counts(votes) == [0, N_TEACHERS, 0])
+    assert [teacher for teacher, _ in problems.warnings] == list(range(N_TEACHERS))
+    assert "UserWarning: the first row is" in problems.warnings[0][1]
 
 
 @pytest.mark.parametrize("value", [-1, 3, 1e9, np.nan])
@@ -220,8 +306,7 @@ def test_temporary_files_are_private_and_removed(blobs, tmp_path, monkeypatch):
     report.mkdir()
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(folder))
     X, y, X_public, _ = blobs
-    X = np.hstack([X, np.zeros((len(X), 500))])  # large enough for a memory map
-    poll(Surveyor(0, str(folder), str(report)), X, y, X_public, n_jobs=2)
+    poll(Surveyor(0, str(folder), str(report)), wide(X), y, X_public, n_jobs=2)
     seen = {}
     for path in report.iterdir():
         seen.update(json.loads(path.read_text()))
@@ -246,8 +331,8 @@ class Scribbler(Constant):
 def test_a_teacher_cannot_pass_anything_on_through_the_public_rows(blobs, n_jobs):
     X, y, _, _ = blobs
     X_public = np.full((400, 500), 7.0)
-    votes, failures = poll(Scribbler(), X, y, X_public, n_jobs=n_jobs)
-    assert failures == []
+    votes, problems = poll(Scribbler(), X, y, X_public, n_jobs=n_jobs)
+    assert not problems
     assert np.all(counts(votes) == [0, N_TEACHERS, 0])
     assert np.all(X_public == 7)
 

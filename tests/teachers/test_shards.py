@@ -73,12 +73,30 @@ def test_another_seed_gives_another_assignment():
         np.array(["5", "17", "5"]),
         np.array([5, "17", np.int32(5)], dtype=object),
         np.array([[5], [17], [5]], dtype=np.uint8),
+        np.array([5.0, 17.0, 5.0, "abc"])[:3],
+        [5, 17.0, "5"],
     ],
 )
 def test_an_id_hashes_alike_whatever_type_numpy_gave_it(spelling):
     ids, group_of_row = group_ids(spelling)
     assert ids.tolist() == ["17", "5"]
     assert group_of_row.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("newcomer", [7, 2.0, "abc", True])
+@pytest.mark.parametrize("ids", [[5, 17], [5.0, 17.0], ["5", "17"], [True, False]])
+def test_a_newcomer_of_another_type_moves_no_other_group(ids, newcomer):
+    before, after = (
+        set(group_ids(np.array(some))[0]) for some in (ids, [*ids, newcomer])
+    )
+    assert before <= after
+
+
+def test_ids_beyond_the_exact_floats_are_kept_apart_as_integers():
+    ids, _ = group_ids(np.array([2**53, 2**53 + 1], dtype=object))
+    assert len(ids) == 2
+    ids, _ = group_ids(np.array([np.int64(2**53 + 1), 5], dtype=object))
+    assert str(2**53 + 1) in ids
 
 
 @pytest.mark.parametrize(
