@@ -89,7 +89,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         if group_of_row is not None:
             kept, group_of_row = np.unique(group_of_row[private], return_inverse=True)
             ids = ids[kept]
-        assumptions = (*assumptions, "the rows in public_indices_ are public")
+        assumptions = (*assumptions, "the rows held out by public_size are public")
     else:
         public_indices = None
         X_public = _check_public(pate, X, X_public)

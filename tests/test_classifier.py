@@ -412,7 +412,7 @@ def test_public_size_holds_out_rows_once(blobs):
         pate = make(public_size=0.2).fit(X, y)
     assert len(pate.public_indices_) == 120
     assert pate.queried_indices_.max() < 120
-    assert "public_indices_" in str(pate.privacy_spent_)
+    assert "held out by public_size" in str(pate.privacy_spent_)
     refitted = pate.set_params(public_size=None).fit(X, y, X_public=PublicData(X[:50]))
     assert refitted.public_indices_ is None
 

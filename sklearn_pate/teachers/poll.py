@@ -109,8 +109,9 @@ def poll_teachers(
                 estimator, *shard, codes[rows], X_public, n_classes, seed, own_process
             )
 
-    dtype = np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
-    votes_by_teacher = np.full((n_teachers, X_public.shape[0]), ABSTAIN, dtype=dtype)
+    votes_by_teacher = np.full(
+        (n_teachers, X_public.shape[0]), ABSTAIN, dtype=_vote_dtype(n_classes)
+    )
     problems = TeacherProblems()
     with _one_thread():
         ballots = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
@@ -157,7 +158,8 @@ def _vote(estimator, X, rows, codes, X_public, n_classes, seed, parent_process):
     if codes.size == 0:
         return _Ballot()
     if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        return _Ballot(votes=np.full(X_public.shape[0], codes[0]))
+        votes = np.full(X_public.shape[0], codes[0], dtype=_vote_dtype(n_classes))
+        return _Ballot(votes)
     ballot = _Ballot()
     with (
         _one_thread(os.getpid() != parent_process),
@@ -189,7 +191,11 @@ def _as_votes(predicted, n_public, n_classes):
         )
     with np.errstate(invalid="ignore"):
         valid = (predicted >= 0) & (predicted < n_classes)
-    return np.where(valid, predicted, ABSTAIN)
+    return np.where(valid, predicted, ABSTAIN).astype(_vote_dtype(n_classes))
+
+
+def _vote_dtype(n_classes):
+    return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
 
 
 @contextmanager
