@@ -2,20 +2,22 @@
 
 PYTHON ?= python3
 VENV := .venv
+CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
-INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test lint format benchmarks clean
+.PHONY: help demo test test-oldest lint format benchmarks clean
 
 help:
 	@echo "make demo        the main job on data inside scikit-learn, under two minutes"
 	@echo "make test        the tests"
+	@echo "make test-oldest the tests on the oldest supported scikit-learn"
 	@echo "make lint        style, docstrings, import contract, types"
 	@echo "make format      apply the style"
-	@echo "make benchmarks  measure again every figure in README.md (about an hour)"
+	@echo "make benchmarks  measure again every figure in README.md (about half an hour)"
 	@echo "make clean       remove the virtual environment and caches"
 
-$(VENV)/core: pyproject.toml constraints.txt
+$(VENV)/core: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable .
 	touch $@
@@ -36,6 +38,10 @@ demo: $(VENV)/core
 test: $(VENV)/test
 	$(RUN) -m pytest
 
+# In an environment of its own, before every release.
+test-oldest:
+	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt
+
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -53,4 +59,4 @@ benchmarks: $(VENV)/test
 	$(RUN) benchmarks/tables.py
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

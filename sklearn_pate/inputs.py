@@ -78,7 +78,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
             "statement would allow one person's data to be published outright. Choose "
             "a smaller delta.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     if X_public is None:
         is_public = _hold_out(pate, ids, group_of_row, X.shape[0], seed)
@@ -242,7 +242,7 @@ def _hold_out(pate, ids, group_of_row, n_rows, seed):
         "are used as public data, and the people in them get no protection (see "
         "public_indices_). Pass X_public to protect every row.",
         PublicDataWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return is_public
 
@@ -260,7 +260,7 @@ def _check_public(pate, X, X_public):
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
             "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",
             PublicDataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if _is_frame(X_public) != _is_frame(X):
         raise ValueError(
