@@ -34,8 +34,9 @@ def _student_has(method):
     """Check the fitted student, or what it will be made of, for a method."""
 
     def check(self):
-        student = getattr(self, "student_", None) or self._unfitted_student()
-        return hasattr(student, method)
+        # Not `or`: an ensemble without members is false.
+        student = getattr(self, "student_", None)
+        return hasattr(self._unfitted_student() if student is None else student, method)
 
     return check
 
@@ -337,7 +338,7 @@ class PATEClassifier(
             assumptions = (*assumptions, "the noise was seeded, which voids privacy")
         return PrivacySpent(
             epsilon=curve.to_epsilon(self.delta),
-            delta=self.delta,
+            delta=float(self.delta),
             unit=self.privacy_unit,
             neighbours=NEIGHBOURS[self.privacy_unit],
             mechanism=repr(mechanism),
@@ -351,7 +352,7 @@ class PATEClassifier(
         curve = mechanism.local_curve(counts)
         return PrivacyAnalysis(
             epsilon=curve.to_epsilon(self.delta),
-            delta=self.delta,
+            delta=float(self.delta),
             curve=curve,
             bound=mechanism.local_bound,
             paper_epsilon=mechanism.paper_epsilon(counts, self.delta),

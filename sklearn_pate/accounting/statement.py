@@ -73,7 +73,7 @@ class PrivacySpent:
         yield self.delta
 
     def __repr__(self):
-        return f"PrivacySpent(epsilon={_round_up(self.epsilon)}, delta={self.delta:g})"
+        return f"PrivacySpent(epsilon={_round_up(self.epsilon)}, delta={self.delta})"
 
     def __str__(self):
         if np.isinf(self.epsilon):
@@ -81,7 +81,7 @@ class PrivacySpent:
         else:
             guarantee = (
                 f"This fit is (epsilon={_round_up(self.epsilon)}, "
-                f"delta={self.delta:g})-differentially private"
+                f"delta={self.delta})-differentially private"
             )
         return (
             f"{guarantee}, where neighbouring data sets {self.neighbours}: "
