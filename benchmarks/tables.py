@@ -84,12 +84,13 @@ def adult():
         for epsilon in epsilons
     }
     summary = markdown(
-        ["Adult", "accuracy", "questions", "noise sigma", "student"],
-        [[row["student"], percent(row["accuracy"]), "", "", ""] for row in plain]
+        ["Adult", "accuracy", "teachers", "questions", "noise sigma", "student"],
+        [[row["student"], percent(row["accuracy"]), "", "", "", ""] for row in plain]
         + [
             [
                 f"**epsilon {epsilon:g}**",
                 f"**{percent(row['accuracy'])}**",
+                str(row["n_teachers"]),
                 str(row["n_queries"]),
                 f"{row['sigma']:.0f}",
                 row["student"],

@@ -59,6 +59,8 @@ class PATEClassifier(
         data (scaling, imputation, encoding) belongs in here, as a Pipeline: a step in
         front of PATEClassifier would be fitted on private rows for all to see. It is
         cloned; do not fit this very object yourself, as this estimator prints with it.
+        A teacher must not keep anything outside itself (in files, module or class
+        variables), or teachers would learn from each other.
 
     student : classifier, default=None
         The student; None means a clone of the teacher. One that accepts unlabelled rows
