@@ -6,11 +6,12 @@ import warnings
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.votes import Votes
@@ -198,6 +199,12 @@ def _vote_dtype(n_classes):
     return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
 
 
+@lru_cache(maxsize=1)
+def _thread_controller(n_modules):
+    # Looking for the libraries takes milliseconds; new ones come with new modules.
+    return ThreadpoolController()
+
+
 @contextmanager
 def _one_thread(limit=True):
     """Give BLAS, OpenMP and torch one thread each.
@@ -214,7 +221,7 @@ def _one_thread(limit=True):
     try:
         if torch is not None:
             torch.set_num_threads(1)
-        with threadpool_limits(1):
+        with _thread_controller(len(sys.modules)).limit(limits=1):
             yield
     finally:
         if torch is not None:
