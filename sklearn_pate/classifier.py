@@ -112,7 +112,8 @@ class PATEClassifier(
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
-        chooses where.
+        chooses where. Processes train side by side; threads take turns, as they share
+        the global random generators.
 
     verbose : int, default=0
         Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
