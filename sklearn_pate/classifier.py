@@ -467,4 +467,5 @@ def _split(inputs, n_teachers, seed):
     if inputs.ids is None:
         return shard_rows(inputs.n_rows, n_teachers, seed)
     shard_of_row = shard_groups(inputs.ids, n_teachers, seed)[inputs.group_of_row]
-    return [np.flatnonzero(shard_of_row == t) for t in range(n_teachers)]
+    ends = np.cumsum(np.bincount(shard_of_row, minlength=n_teachers))
+    return np.split(np.argsort(shard_of_row, kind="stable"), ends[:-1])

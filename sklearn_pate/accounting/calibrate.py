@@ -1,8 +1,8 @@
 """Noise for a target epsilon, and questions for a budget."""
 
-import warnings
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,43 @@ __all__ = ["calibrate_n_queries", "calibrate_noise"]
 _RELATIVE_TOLERANCE = 1e-6
 _LARGEST_SCALE = 1e12
 _LARGEST_N_QUERIES = 2**40
+
+
+def is_positive(value: Any) -> bool:
+    """Tell whether a value is a positive, finite number, and no bool.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    positive : bool
+        Whether it can be a scale, a threshold or an epsilon.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return bool(is_number and 0 < value < np.inf)
+
+
+def six_digits(value: float, rounding: Callable[[float], float]) -> float:
+    """Round to six significant digits, so that a statement can print them all.
+
+    Parameters
+    ----------
+    value : float
+        Positive.
+
+    rounding : callable
+        ``np.ceil`` or ``np.floor``, whichever means more noise.
+
+    Returns
+    -------
+    value : float
+        The rounded value.
+    """
+    shift = 10.0 ** (5 - int(np.floor(np.log10(value))))
+    return float(rounding(value * shift) / shift)
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -29,8 +66,7 @@ def check_epsilon(epsilon: float) -> float:
     epsilon : float
         The same value.
     """
-    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
-    if not is_number or not 0 < epsilon < np.inf:
+    if not is_positive(epsilon):
         raise ValueError(
             f"epsilon={epsilon!r} must be a positive, finite number; typical values "
             "lie between 0.1 and 10."
@@ -70,7 +106,7 @@ def calibrate_noise(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
 
     def enough(scale):
-        return _epsilon_quietly(curve_at_scale(scale), delta) <= epsilon
+        return curve_at_scale(scale).quiet_epsilon(delta) <= epsilon
 
     high = 1.0
     while not enough(high):
@@ -91,9 +127,7 @@ def calibrate_noise(
             high = middle
         else:
             low = middle
-    # Up, as more noise is the safe side.
-    digits = 5 - int(np.floor(np.log10(high)))
-    return float(np.ceil(high * 10.0**digits) / 10.0**digits)
+    return six_digits(high, np.ceil)  # more noise is the safe side
 
 
 def calibrate_n_queries(
@@ -123,7 +157,7 @@ def calibrate_n_queries(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
 
     def fits(n_queries):
-        return _epsilon_quietly(curve_at_n_queries(n_queries), delta) <= epsilon
+        return curve_at_n_queries(n_queries).quiet_epsilon(delta) <= epsilon
 
     if not fits(1):
         return 0
@@ -139,12 +173,3 @@ def calibrate_n_queries(
         else:
             high = middle
     return low
-
-
-def _epsilon_quietly(curve, delta):
-    # A search passes through extreme scales, whose best order may be at an end. That
-    # is a matter for the final answer, not for each trial.
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return curve.to_epsilon(delta)

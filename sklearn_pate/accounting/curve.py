@@ -163,6 +163,42 @@ class RdpCurve:
         epsilon = min over a of r(a) + ln(1/delta)/(a - 1) (Mironov 2017,
         Proposition 3).
         """
+        epsilons, gap = self._epsilons(delta, conversion)
+        best = int(np.argmin(epsilons))
+        epsilon = max(float(epsilons[best]), 0.0)
+        at_end = epsilons.size > 1 and best in (0, epsilons.size - 1)
+        # Pure guarantees are best at the last order, where nothing is left to gain.
+        if at_end and 0 < epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
+            warnings.warn(
+                f"The best order, {self.orders[best]:g}, is at the end of the orders; "
+                "a wider range would give a smaller epsilon.",
+                stacklevel=2,
+            )
+        return epsilon
+
+    def quiet_epsilon(self, delta: float, conversion: str = "cks") -> float:
+        """Convert like `to_epsilon`, whichever order is best.
+
+        For orders that are fixed for a reason, and for searches over many curves.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon need not cover, in (0, 1).
+
+        conversion : {"cks", "classical"}, default="cks"
+            The inequality to use.
+
+        Returns
+        -------
+        epsilon : float
+            The same as that of `to_epsilon`, without its warning.
+        """
+        epsilons, _ = self._epsilons(delta, conversion)
+        return max(float(epsilons.min()), 0.0)
+
+    def _epsilons(self, delta, conversion):
+        """Return epsilon at each order, and the part of it that depends on delta."""
         delta = check_delta(delta)
         orders = self.orders
         if conversion == "cks":
@@ -175,15 +211,4 @@ class RdpCurve:
             raise ValueError(
                 f"conversion={conversion!r} is unknown; use 'cks' or 'classical'."
             )
-        epsilons = self.values + gap
-        best = int(np.argmin(epsilons))
-        epsilon = max(float(epsilons[best]), 0.0)
-        at_end = orders.size > 1 and best in (0, orders.size - 1)
-        # Pure guarantees are best at the last order, where nothing is left to gain.
-        if at_end and 0 < epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
-            warnings.warn(
-                f"The best order, {orders[best]:g}, is at the end of the orders; a "
-                "wider range would give a smaller epsilon.",
-                stacklevel=2,
-            )
-        return epsilon
+        return self.values + gap, gap

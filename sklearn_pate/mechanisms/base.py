@@ -1,14 +1,14 @@
 """What every mechanism offers: answers, and their price."""
 
 from abc import ABC, abstractmethod
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate.accounting.bounds import check_counts
-from sklearn_pate.accounting.calibrate import calibrate_noise
+from sklearn_pate.accounting.calibrate import calibrate_noise, is_positive
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.noise import NoiseSource
 
@@ -275,8 +275,7 @@ class Mechanism(BaseEstimator, ABC):
                     f"{type(self).__name__} has {name}=None; set it, or give "
                     "PATEClassifier an epsilon to calibrate it."
                 )
-            is_number = isinstance(value, Real) and not isinstance(value, bool)
-            if not is_number or not 0 < value < np.inf:
+            if not is_positive(value):
                 raise ValueError(
                     f"{name}={value!r} of {type(self).__name__} must be a positive, "
                     "finite number."

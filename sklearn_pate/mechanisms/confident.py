@@ -1,12 +1,13 @@
 """ConfidentGNMax: answers only where the teachers agree."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
+from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.mechanisms.base import NO_ANSWER, Mechanism
 from sklearn_pate.mechanisms.gaussian import gaussian_plurality
 
@@ -104,12 +105,10 @@ class ConfidentGNMax(Mechanism):
         return ready
 
     def _check_threshold(self):
-        threshold = self.threshold
-        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
-        if not is_number or not 0 < threshold < np.inf:
+        if not is_positive(self.threshold):
             raise ValueError(
-                f"threshold={threshold!r} must be a positive number: a share of the "
-                "teachers such as 0.8, or a number of votes such as 200."
+                f"threshold={self.threshold!r} must be a positive number: a share of "
+                "the teachers such as 0.8, or a number of votes such as 200."
             )
         max_answers = self.max_answers
         if max_answers is not None and (

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
+from sklearn_pate.accounting.calibrate import six_digits
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.mechanisms.base import Mechanism
 
@@ -58,11 +59,7 @@ class LNMax(Mechanism):
         return np.argmax(counts + noise.laplace(1 / self.gamma, counts.shape), axis=1)
 
     def _with_scale(self, scale):
-        # Six digits, so that a statement can print it in full; down is more noise.
-        gamma = 1 / scale
-        digits = 5 - int(np.floor(np.log10(gamma)))
-        gamma = np.floor(gamma * 10.0**digits) / 10.0**digits
-        return clone(self).set_params(gamma=float(gamma))
+        return clone(self).set_params(gamma=six_digits(1 / scale, np.floor))
 
     def _price(self, n_queries, n_answers, n_classes, orders):
         return laplace_worst_case(self.gamma, orders) * n_answers
@@ -90,5 +87,4 @@ class LNMax(Mechanism):
         """
         self._check_noise()
         curve = laplace_2017(counts, self.gamma, _PAPER_ORDERS)
-        epsilons = curve.values - np.log(delta) / (_PAPER_ORDERS - 1)
-        return float(epsilons.min())
+        return curve.quiet_epsilon(delta, conversion="classical")
