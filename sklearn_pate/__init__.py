@@ -10,6 +10,7 @@ from sklearn_pate.exceptions import (
     TeacherWarning,
 )
 from sklearn_pate.public_data import PublicData
+from sklearn_pate.votes import Votes
 
 __version__ = "0.1.0.dev0"
 
@@ -22,4 +23,5 @@ __all__ = [
     "PublicDataWarning",
     "StudentWarning",
     "TeacherWarning",
+    "Votes",
 ]

@@ -1,48 +1,47 @@
 """PATEClassifier: split, poll, ask, teach, account."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 from sklearn_pate.exceptions import TeacherWarning
-from sklearn_pate.inputs import check_features, receive
+from sklearn_pate.inputs import receive, receive_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.parameters import (
     as_mechanism,
     as_teacher,
     check_parameters,
+    memory_location,
     resolve_n_queries,
     resolve_n_teachers,
 )
+from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students import random_queries, train_student
-from sklearn_pate.teachers import poll_teachers, shard_groups, shard_rows
+from sklearn_pate.teachers import (
+    TeacherProblems,
+    poll_teachers,
+    shard_groups,
+    shard_rows,
+)
 
 __all__ = ["PATEClassifier"]
 
 
-def _student_has(method):
-    """Check the fitted student, or what it will be made of, for a method."""
-
-    def check(self):
-        # Not `or`: an ensemble without members is false.
-        student = getattr(self, "student_", None)
-        return hasattr(self._unfitted_student() if student is None else student, method)
-
-    return check
-
-
 class PATEClassifier(
-    CallbackSupportMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    StudentPredictionMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Private Aggregation of Teacher Ensembles.
 
@@ -100,7 +99,8 @@ class PATEClassifier(
     privacy_unit : {"row", "group"}, default="row"
         Whom the statement protects: one row, or all rows of one group (a patient, say),
         given as ``fit(..., groups=patient_id)``. With "row", a person with several rows
-        is **not** protected as a whole.
+        is **not** protected as a whole. `fit_votes` protects a party, whatever this
+        says.
 
     public_size : float, default=None
         Without an `X_public` in `fit`, use this share of the rows (of the groups, if
@@ -108,12 +108,24 @@ class PATEClassifier(
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A private row with another label is dropped.
+        that they are public; `fit_votes` needs them. A private row with another label
+        is dropped.
+
+    memory : str, path-like or joblib.Memory, default=None
+        A folder that keeps the votes of finished teachers, so that a fit that was
+        killed goes on where it stopped, and another fit with the same shards, teacher
+        and public rows (but another epsilon, mechanism, number of questions, or
+        student) polls nobody again. Needs an integer `random_state`. **What it keeps is
+        sensitive**: raw votes, and warnings that may quote private rows, in a folder
+        that only this user can read. Remove it when you are done, and whenever the code
+        of the teacher's class changes. A fit that uses it is a new release all the
+        same, with its own price.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
-        chooses where. Processes train side by side; threads take turns, as they share
-        the global random generators.
+        chooses where: on this machine, or on a cluster with dask or ray. The votes do
+        not depend on it, unless the arithmetic of the machines does. Processes train
+        side by side; threads take turns, as they share the global random generators.
 
     verbose : int, default=0
         Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
@@ -194,6 +206,7 @@ class PATEClassifier(
         privacy_unit: Literal["row", "group"] = "row",
         public_size: float | None = None,
         classes: ArrayLike | None = None,
+        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -209,6 +222,7 @@ class PATEClassifier(
         self.privacy_unit = privacy_unit
         self.public_size = public_size
         self.classes = classes
+        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -261,60 +275,103 @@ class PATEClassifier(
             If the answers hold fewer than two classes.
         """
         check_parameters(self)
-        # Drawn at once and in a fixed order, so that no seed depends on the data.
-        shard_seed, teacher_seed, query_seed, student_seed = (
-            check_random_state(self.random_state).randint(MAX_SEED, size=4).tolist()
+        seeds = self._draw_seeds()
+        private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
+        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        plan = self._plan(n_teachers, public)
+
+        shards = _split(private, n_teachers, seeds.shards)
+        votes, problems = self._poll(shards, private, public, seeds.teachers)
+        self._ask_teach_account(votes, problems, plan, public, seeds, self.privacy_unit)
+        self.public_indices_ = private.public_indices
+        return self
+
+    def fit_votes(self, votes: Any, X_public: Any) -> Self:
+        """Train a student on noisy answers from votes that were collected elsewhere.
+
+        Each party trained what it liked on data of its own, labelled the public rows
+        with it, and sent the labels: no row and no model ever left it. Set `classes` to
+        all labels that count. The statement protects all votes of one party, whatever
+        `privacy_unit` says; `estimator` is the student where `student` is None.
+
+        Noise for an epsilon of 1 drowns a handful of votes: it takes a hundred parties
+        or more. Five hospitals can cast a hundred votes if each trains twenty teachers
+        on disjoint shards of its patients. Then an array is a party, and what is
+        protected is one shard, with every patient in it, but not a hospital as a whole.
+
+        Parameters
+        ----------
+        votes : Votes or iterable of array-like of shape (n_public,)
+            Sealed votes, or one array of labels for the public rows from each party, as
+            :meth:`Votes.from_labels` takes them.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features)
+            The rows that were labelled, in the same order.
+
+        Returns
+        -------
+        self : PATEClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the votes cannot work; nothing was asked and no privacy
+            was spent.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded.
+
+        TeacherWarning
+            If labels may have been left out because they are not in `classes`.
+
+        StudentWarning
+            If the answers hold fewer than two classes.
+        """
+        check_parameters(self)
+        seeds = self._draw_seeds()
+        votes, public = receive_votes(self, votes, X_public)
+        plan = self._plan(votes.shape[0], public)
+        self._ask_teach_account(
+            votes, TeacherProblems(), plan, public, seeds, unit="party"
         )
-        inputs = receive(self, X, y, X_public, groups, seed=shard_seed)
-        n_teachers = resolve_n_teachers(self.n_teachers, inputs.n_rows)
+        self.public_indices_ = None
+        return self
+
+    def _draw_seeds(self):
+        # All at once and in a fixed order, so that no seed depends on the data.
+        drawn = check_random_state(self.random_state).randint(MAX_SEED, size=4)
+        return _Seeds(*drawn.tolist())
+
+    def _plan(self, n_teachers, public):
+        """Decide how many questions to ask, and how they will be answered."""
         n_queries = resolve_n_queries(
-            self.n_queries, inputs.n_public, self._unfitted_student()
+            self.n_queries, public.n_public, self._unfitted_student()
         )
         mechanism = as_mechanism(self.mechanism).prepared(
             n_teachers=n_teachers,
             n_queries=n_queries,
-            n_classes=len(inputs.classes),
+            n_classes=len(public.classes),
             epsilon=self.epsilon,
             delta=self.delta,
         )
+        return _Plan(n_queries, mechanism)
 
-        shards = _split(inputs, n_teachers, shard_seed)
-        votes, problems = self._poll(inputs, shards, teacher_seed)
-        oracle = Oracle(votes, mechanism, n_queries=n_queries)
-        queried = random_queries(inputs.n_public, n_queries, query_seed)
-        answers = oracle.ask(queried)
-        student = train_student(
-            self._unfitted_student(),
-            inputs.X_public,
-            queried,
-            answers,
-            n_classes=len(inputs.classes),
-            seed=student_seed,
-        )
-        spent = self._account(oracle, mechanism, n_teachers, inputs)
-        analysis = self._analyse(mechanism, votes.counts(queried), problems)
-
-        self.student_ = student
-        self.classes_ = inputs.classes
-        self.mechanism_ = mechanism
-        self.queried_indices_ = queried
-        self.answers_ = answers
-        self.public_indices_ = inputs.public_indices
-        self.privacy_spent_ = spent
-        self.privacy_analysis_ = analysis
-        return self
-
-    def _poll(self, inputs, shards, seed):
+    def _poll(self, shards, private, public, seed):
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
         with each_teacher(self, len(shards)) as on_teacher_done:
             votes, problems = poll_teachers(
                 as_teacher(self.estimator),
-                inputs.X,
-                inputs.codes,
+                private.X,
+                private.codes,
                 shards,
-                inputs.X_public,
-                n_classes=len(inputs.classes),
+                public.X_public,
+                n_classes=len(public.classes),
                 seeds=seeds.tolist(),
+                memory=memory_location(self.memory),
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 on_teacher_done=on_teacher_done,
@@ -329,11 +386,35 @@ class PATEClassifier(
             )
         return votes, problems
 
-    def _account(self, oracle, mechanism, n_teachers, inputs):
+    def _ask_teach_account(self, votes, problems, plan, public, seeds, unit):
+        """Do what follows a vote, wherever it was held."""
+        n_classes = len(public.classes)
+        oracle = Oracle(votes, plan.mechanism, n_queries=plan.n_queries)
+        queried = random_queries(public.n_public, plan.n_queries, seeds.queries)
+        answers = oracle.ask(queried)
+        student = train_student(
+            self._unfitted_student(),
+            public.X_public,
+            queried,
+            answers,
+            n_classes=n_classes,
+            seed=seeds.student,
+        )
+        spent = self._account(oracle, plan.mechanism, votes, public, unit)
+        analysis = self._analyse(plan.mechanism, votes.counts(queried), problems)
+
+        self.student_ = student
+        self.classes_ = public.classes
+        self.mechanism_ = plan.mechanism
+        self.queried_indices_ = queried
+        self.answers_ = answers
+        self.privacy_spent_ = spent
+        self.privacy_analysis_ = analysis
+
+    def _account(self, oracle, mechanism, votes, public, unit):
         curve = oracle.curve
         assumptions = (
-            *inputs.assumptions,
-            "the columns of X, their types and their categories are public",
+            *public.assumptions,
             "all parameters were chosen without a look at private data",
         )
         if mechanism.noise_seed is not None:
@@ -342,10 +423,10 @@ class PATEClassifier(
         return PrivacySpent(
             epsilon=curve.to_epsilon(self.delta),
             delta=float(self.delta),
-            unit=self.privacy_unit,
-            neighbours=NEIGHBOURS[self.privacy_unit],
+            unit=unit,
+            neighbours=NEIGHBOURS[unit],
             mechanism=repr(mechanism),
-            n_teachers=int(n_teachers),
+            n_teachers=votes.shape[0],
             n_queries=oracle.n_charged,
             assumptions=assumptions,
             curve=curve,
@@ -366,79 +447,6 @@ class PATEClassifier(
 
     def _unfitted_student(self):
         return as_teacher(self.estimator) if self.student is None else self.student
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels with the student.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows. Prediction costs no privacy, whoever they belong to.
-
-        Returns
-        -------
-        y : ndarray of shape (n_rows,)
-            Labels out of ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.classes_[np.asarray(self.student_.predict(X), dtype=np.intp)]
-
-    @available_if(_student_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Predict class probabilities with the student.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_rows, n_classes)
-            A column for every class in ``classes_``, 0 where the student never saw it.
-        """
-        X = self._check_before_predicting(X)
-        return self._in_all_classes(self.student_.predict_proba(X), absent=0.0)
-
-    @available_if(_student_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Score classes with the student.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for every class in ``classes_``, -inf where the student never saw
-            it.
-        """
-        X = self._check_before_predicting(X)
-        scores = self.student_.decision_function(X)
-        if scores.ndim == 1 and len(self.classes_) > 2:  # it saw two classes only
-            scores = np.column_stack([-scores, scores])
-        return self._in_all_classes(scores, absent=-np.inf)
-
-    def _check_before_predicting(self, X):
-        check_is_fitted(self, "student_")
-        return check_features(self, X, reset=False)
-
-    def _in_all_classes(self, scores, *, absent):
-        n_classes = len(self.classes_)
-        seen = self.student_.classes_
-        if scores.ndim == 1 or scores.shape[1] == n_classes or len(seen) == n_classes:
-            return scores
-        if scores.shape[1] != len(seen):
-            raise ValueError(
-                f"{type(self.student_).__name__} saw {len(seen)} of {n_classes} "
-                f"classes and returned {scores.shape[1]} columns; use a student with "
-                "one column a class (decision_function_shape='ovr' for SVC)."
-            )
-        widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
-        widened[:, seen] = scores
-        return widened
 
     def __getstate__(self):
         state = super().__getstate__().copy()
@@ -462,10 +470,24 @@ class PATEClassifier(
         return tags
 
 
-def _split(inputs, n_teachers, seed):
+@dataclass(frozen=True)
+class _Seeds:
+    shards: int
+    teachers: int
+    queries: int
+    student: int
+
+
+@dataclass(frozen=True)
+class _Plan:
+    n_queries: int
+    mechanism: Mechanism
+
+
+def _split(private, n_teachers, seed):
     """Assign private rows to teachers, without a look at X or y."""
-    if inputs.ids is None:
-        return shard_rows(inputs.n_rows, n_teachers, seed)
-    shard_of_row = shard_groups(inputs.ids, n_teachers, seed)[inputs.group_of_row]
+    if private.ids is None:
+        return shard_rows(private.n_rows, n_teachers, seed)
+    shard_of_row = shard_groups(private.ids, n_teachers, seed)[private.group_of_row]
     ends = np.cumsum(np.bincount(shard_of_row, minlength=n_teachers))
     return np.split(np.argsort(shard_of_row, kind="stable"), ends[:-1])

@@ -6,43 +6,55 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing, assert_all_finite, get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
+from sklearn_pate.labels import check_classes, class_indices, read_classes
 from sklearn_pate.public_data import PublicData
 from sklearn_pate.teachers import group_ids, hold_out_groups, hold_out_rows
+from sklearn_pate.votes import Votes
 
-__all__ = ["FitInputs", "check_features", "receive"]
+__all__ = [
+    "PrivateInputs",
+    "PublicInputs",
+    "check_features",
+    "receive",
+    "receive_votes",
+]
+
+LABEL_SET = "the label set is public"
+PUBLIC_ROWS = "X_public is public"
 
 
 @dataclass
-class FitInputs:
-    """Private rows and public rows, apart from here on."""
+class PublicInputs:
+    """What may be seen after the vote."""
 
-    X: Any
-    codes: np.ndarray
     classes: np.ndarray
-    ids: np.ndarray | None
-    group_of_row: np.ndarray | None
     X_public: Any
-    public_indices: np.ndarray | None
     assumptions: tuple[str, ...]
-
-    @property
-    def n_rows(self):
-        """Number of private rows."""
-        return self.X.shape[0]
 
     @property
     def n_public(self):
         """Number of public rows."""
         return self.X_public.shape[0]
+
+
+@dataclass
+class PrivateInputs:
+    """What only teachers may see, and which rows were set apart from it."""
+
+    X: Any
+    codes: np.ndarray
+    ids: np.ndarray | None
+    group_of_row: np.ndarray | None
+    public_indices: np.ndarray | None
+
+    @property
+    def n_rows(self):
+        """Number of private rows."""
+        return self.X.shape[0]
 
 
 def receive(pate, X, y, X_public, groups, *, seed):
@@ -61,8 +73,11 @@ def receive(pate, X, y, X_public, groups, *, seed):
 
     Returns
     -------
-    inputs : FitInputs
+    private : PrivateInputs
         What is left to do needs no further checks of the data.
+
+    public : PublicInputs
+        With what was assumed.
     """
     if y is None:
         raise ValueError(
@@ -71,7 +86,13 @@ def receive(pate, X, y, X_public, groups, *, seed):
     X = check_features(pate, X, reset=True)
     check_consistent_length(X, y)
     ids, group_of_row = _check_groups(pate.privacy_unit, groups, X)
-    classes, codes, assumptions = _encode(y, pate.classes)
+    if pate.classes is None:
+        classes, codes = read_classes(y)
+        assumptions = ["the label set (read from y) is public"]
+    else:
+        classes = check_classes(pate.classes)
+        codes = class_indices(y, classes)
+        assumptions = [LABEL_SET]
     if pate.delta >= 1 / X.shape[0]:
         warnings.warn(
             f"delta={pate.delta!r} is not below 1 / n_rows = 1 / {X.shape[0]}: such a "
@@ -89,19 +110,81 @@ def receive(pate, X, y, X_public, groups, *, seed):
         if group_of_row is not None:
             kept, group_of_row = np.unique(group_of_row[private], return_inverse=True)
             ids = ids[kept]
-        assumptions = (*assumptions, "the rows held out by public_size are public")
+        assumptions.append("the rows held out by public_size are public")
     else:
         public_indices = None
         X_public = _check_public(pate, X, X_public)
-        assumptions = (*assumptions, "X_public is public")
+        assumptions.append(PUBLIC_ROWS)
     if np.all(codes < 0):
         raise ValueError(
             f"No private row of y has a label in classes={pate.classes!r}; compare "
             "their spelling and type."
         )
-    return FitInputs(
-        X, codes, classes, ids, group_of_row, X_public, public_indices, assumptions
+    assumptions.append("the columns of X, their types and their categories are public")
+    return (
+        PrivateInputs(X, codes, ids, group_of_row, public_indices),
+        PublicInputs(classes, X_public, tuple(assumptions)),
     )
+
+
+def receive_votes(pate, votes, X_public):
+    """Check the arguments of `fit_votes`, and seal the votes.
+
+    Parameters
+    ----------
+    pate : PATEClassifier
+        Its parameters are read; ``n_features_in_`` and ``feature_names_in_`` are set.
+
+    votes, X_public : array-like
+        As in :meth:`PATEClassifier.fit_votes`.
+
+    Returns
+    -------
+    votes : Votes
+        One ballot a party.
+
+    public : PublicInputs
+        With what was assumed.
+    """
+    if pate.classes is None:
+        raise ValueError(
+            "fit_votes needs the label set: set classes= to all labels that count, "
+            "chosen without a look at the votes."
+        )
+    if pate.public_size is not None:
+        raise ValueError(
+            f"public_size={pate.public_size!r} holds out private rows, and fit_votes "
+            "has none; leave public_size=None."
+        )
+    classes = check_classes(pate.classes)
+    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    X_public = check_features(pate, X_public, reset=True)
+    if not isinstance(votes, Votes):
+        votes = Votes.from_labels(votes, classes)
+    n_parties, n_public = votes.shape
+    if n_public != X_public.shape[0]:
+        raise ValueError(
+            f"The votes are on {n_public} public rows and X_public has "
+            f"{X_public.shape[0]}; pass the rows that the parties labelled, in the "
+            "same order."
+        )
+    if votes.n_classes != len(classes):
+        raise ValueError(
+            f"The votes were sealed with {votes.n_classes} classes, and classes="
+            f"{pate.classes!r} has {len(classes)}; use the same list for both."
+        )
+    if pate.n_teachers not in ("auto", n_parties):
+        raise ValueError(
+            f"n_teachers={pate.n_teachers!r} but {n_parties} parties voted; leave "
+            "n_teachers='auto'."
+        )
+    assumptions = (
+        LABEL_SET,
+        PUBLIC_ROWS,
+        "each party's votes were made from its own data alone",
+        "nobody's data is with more than one party",
+    )
+    return votes, PublicInputs(classes, X_public, assumptions)
 
 
 def check_features(pate, X, *, reset):
@@ -154,50 +237,6 @@ def _holds_text(X):
 
 def _is_frame(X):
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
-
-
-def _encode(y, classes):
-    """Return sorted classes, the index of each label in them, and what is assumed."""
-    if classes is None:
-        labels, codes = np.unique(_check_labels(y), return_inverse=True)
-        if len(labels) < 2:
-            raise ValueError(
-                f"y holds one class only, {labels.tolist()[0]!r}; classifiers need "
-                "two. Pass classes= if others are possible."
-            )
-        return labels, codes, ("the label set (read from y) is public",)
-    classes = np.unique(np.asarray(classes))
-    index = {label: k for k, label in enumerate(classes.tolist())}
-    # Label by label: one label of another type must not change how others are read.
-    y = y if hasattr(y, "dtype") else np.array(y, dtype=object)
-    codes = np.array([_code(label, index) for label in column_or_1d(y).tolist()])
-    return classes, codes, ("the label set is public",)
-
-
-def _code(label, index):
-    try:
-        return index.get(label, -1)
-    except TypeError:  # unhashable, so no label of ours
-        return -1
-
-
-def _check_labels(y):
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "O":
-        if any(_is_missing(label) for label in y.tolist()):
-            raise ValueError(
-                "y holds missing labels (None or NaN); drop those rows, or give them a "
-                "label of their own."
-            )
-    elif y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    return y
-
-
-def _is_missing(label):
-    # pandas' own missing value refuses to be compared.
-    return label is None or type(label).__name__ == "NAType" or label != label
 
 
 def _check_groups(privacy_unit, groups, X):

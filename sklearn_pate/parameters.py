@@ -1,14 +1,15 @@
 """Parameters of PATEClassifier: checked before any work, and made into numbers."""
 
+import os
 from numbers import Integral, Real
 
-import numpy as np
+from joblib import Memory
 from sklearn.base import is_classifier
 from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.accounting.calibrate import check_epsilon
 from sklearn_pate.accounting.curve import check_delta
-from sklearn_pate.accounting.statement import NEIGHBOURS
+from sklearn_pate.labels import check_classes
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, Mechanism
 from sklearn_pate.students import accepts_unlabeled
 
@@ -16,12 +17,14 @@ __all__ = [
     "as_mechanism",
     "as_teacher",
     "check_parameters",
+    "memory_location",
     "resolve_n_queries",
     "resolve_n_teachers",
 ]
 
 MECHANISMS = {"gnmax": GNMax, "lnmax": LNMax, "confident": ConfidentGNMax}
 QUERY_STRATEGIES = ("random",)
+PRIVACY_UNITS = ("row", "group")
 
 # "auto": as many answers as still help a student on labelled rows, few for one that
 # also learns from unlabelled rows.
@@ -48,7 +51,7 @@ def check_parameters(pate):
     if pate.epsilon is not None:
         check_epsilon(pate.epsilon)
     check_delta(pate.delta)
-    if not isinstance(pate.privacy_unit, str) or pate.privacy_unit not in NEIGHBOURS:
+    if pate.privacy_unit not in PRIVACY_UNITS:
         raise ValueError(
             f"privacy_unit={pate.privacy_unit!r} is unknown; use 'row' if each person "
             "has one row, 'group' (and groups=) if a person may have several."
@@ -67,12 +70,17 @@ def check_parameters(pate):
             "such as 0.2."
         )
     if pate.classes is not None:
-        classes = np.asarray(pate.classes)
-        if classes.ndim != 1 or len(np.unique(classes)) < max(2, len(classes)):
-            raise ValueError(
-                f"classes={pate.classes!r} must list at least two distinct labels, "
-                "each once."
-            )
+        check_classes(pate.classes)
+    _check_memory(pate.memory, pate.random_state)
+    if pate.n_jobs is not None and (
+        isinstance(pate.n_jobs, bool)
+        or not isinstance(pate.n_jobs, Integral)
+        or pate.n_jobs == 0
+    ):
+        raise ValueError(
+            f"n_jobs={pate.n_jobs!r} must be None, a positive integer, or -1 for all "
+            "cores."
+        )
 
 
 def as_teacher(estimator):
@@ -117,6 +125,35 @@ def as_mechanism(mechanism):
         f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or a "
         "mechanism such as GNMax(sigma=40)."
     )
+
+
+def memory_location(memory):
+    """Return the folder in which finished teachers' votes are kept.
+
+    Parameters
+    ----------
+    memory : str, path-like, joblib.Memory or None
+        The parameter of PATEClassifier.
+
+    Returns
+    -------
+    location : str or None
+        None keeps nothing.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or a Memory that does not write files.
+    """
+    if isinstance(memory, Memory) and memory.backend == "local":
+        memory = memory.location
+    if memory is None:
+        return None
+    if not isinstance(memory, (str, os.PathLike)):
+        raise ValueError(
+            f"memory={memory!r} must be a folder, or a joblib.Memory that writes to one."
+        )
+    return os.fspath(memory)
 
 
 def resolve_n_teachers(n_teachers, n_rows):
@@ -187,6 +224,17 @@ def _check_classifier(name, estimator):
         raise ValueError(
             f"{name}={estimator!r} is not a classifier; pass one, such as "
             "RandomForestClassifier()."
+        )
+
+
+def _check_memory(memory, random_state):
+    if memory_location(memory) is None:
+        return
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
+        raise ValueError(
+            f"memory={memory!r} with random_state={random_state!r}: shards and teachers "
+            "would differ in the next fit, and nothing on disk be found again. Set "
+            "random_state to an integer."
         )
 
 

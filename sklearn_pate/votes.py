@@ -1,53 +1,156 @@
 """Sealed ballots: what the teachers said, for the mechanism's eyes only."""
 
+import warnings
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_pate.exceptions import TeacherWarning
+from sklearn_pate.labels import check_classes, class_indices, is_abstention
 
 __all__ = ["Votes"]
 
+# Public rows counted at once: small enough to stay in the processor's cache.
+_BLOCK = 2**16
+
 
 class Votes:
-    """The teachers' votes on the public rows. Sensitive.
+    """The teachers' votes on the public rows, as counts. Sensitive.
 
-    The votes are handed out as counts to a mechanism, are not shown by `repr`, and
-    cannot be pickled or copied.
+    Ballots are added up one by one, so that memory does not grow with the number of
+    teachers. The counts are handed out to a mechanism only, are not shown by `repr`,
+    and cannot be pickled or copied.
 
     Parameters
     ----------
-    votes_by_teacher : ndarray of int of shape (n_teachers, n_public)
-        Class indices in ``range(n_classes)``, -1 for an abstention.
+    ballots : iterable of (ndarray of int of shape (n_public,) or None)
+        Class indices in ``range(n_classes)``, -1 for an abstention, one ballot a
+        teacher. None abstains everywhere.
+
+    n_public : int
+        Number of public rows.
 
     n_classes : int
         Number of classes.
+
+    Raises
+    ------
+    ValueError
+        If a ballot has another shape, or holds anything but class indices and -1.
     """
 
-    __slots__ = ("_by_teacher", "_n_classes")
+    __slots__ = ("_counts", "_n_teachers")
 
-    def __init__(self, votes_by_teacher, n_classes):
-        votes = np.asarray(votes_by_teacher)
-        if votes.ndim != 2 or votes.dtype.kind != "i":
+    _counts: NDArray[np.unsignedinteger[Any]]
+    _n_teachers: int
+
+    def __init__(
+        self,
+        ballots: Iterable[NDArray[np.integer] | None],
+        *,
+        n_public: int,
+        n_classes: int,
+    ) -> None:
+        self._counts = np.zeros((n_public, n_classes), dtype=np.uint8)
+        self._n_teachers = 0
+        for ballot in ballots:
+            self._n_teachers += 1
+            if ballot is not None:
+                self._add(ballot)
+
+    @classmethod
+    def from_labels(cls, labels_by_party: Any, classes: ArrayLike) -> Self:
+        """Seal labels that were collected elsewhere.
+
+        Parameters
+        ----------
+        labels_by_party : iterable of array-like of shape (n_public,)
+            The labels that each party gives to the public rows: an array of shape
+            (n_parties, n_public), or a generator that reads one file after the other.
+            -1, None and NaN abstain, unless they are classes. So does any other label
+            that is not a class.
+
+        classes : array-like of shape (n_classes,)
+            All labels that count, chosen without a look at the votes.
+
+        Returns
+        -------
+        votes : Votes
+            Their classes are sorted, as ``classes_`` of an estimator is.
+
+        Raises
+        ------
+        ValueError
+            If a party did not label every public row, or no label at all is a class.
+
+        Warns
+        -----
+        TeacherWarning
+            If labels may have been left out because they are not classes.
+
+        Examples
+        --------
+        >>> from sklearn_pate import Votes
+        >>> Votes.from_labels([["ill", "well"], ["ill", None]], ["ill", "well"])
+        Votes(<sealed>, n_teachers=2, n_public=2)
+        """
+        classes = check_classes(classes)
+        parties = iter(labels_by_party)
+        first = next(parties, None)
+        if first is None:
+            raise ValueError("No party's labels were given; pass one array a party.")
+        n_public = np.shape(first)[0] if np.ndim(first) else 0
+        unknown = False
+
+        def ballots():
+            nonlocal unknown
+            for party, labels in enumerate(chain([first], parties)):
+                if np.shape(labels) != (n_public,):
+                    raise ValueError(
+                        f"The labels of party {party} have shape {np.shape(labels)}; "
+                        "every party gives one label to each public row, of shape "
+                        f"({n_public or 'n_public'},). (Of a dataframe with one column "
+                        "a party, pass frame.to_numpy().T.)"
+                    )
+                codes = class_indices(labels, classes)
+                left_out = np.asarray(labels, dtype=object)[codes < 0]
+                unknown |= not all(map(is_abstention, left_out))
+                yield codes
+
+        votes = cls(ballots(), n_public=n_public, n_classes=len(classes))
+        if not votes.any_cast:
             raise ValueError(
-                f"votes_by_teacher has shape {votes.shape} and dtype {votes.dtype}; "
-                "pass signed integers of shape (n_teachers, n_public)."
+                f"No label of any party is in classes={classes.tolist()}; compare "
+                "their spelling and type."
             )
-        if votes.size and (votes.min() < -1 or votes.max() >= n_classes):
-            raise ValueError(
-                f"votes_by_teacher must lie between -1 and n_classes - 1 = "
-                f"{n_classes - 1}; -1 stands for an abstention."
+        if unknown:
+            warnings.warn(
+                "Some labels may not be in classes, and count as abstentions. How many "
+                "and whose is sensitive: look at the parties' labels themselves.",
+                TeacherWarning,
+                stacklevel=2,
             )
-        self._by_teacher = votes
-        self._n_classes = n_classes
+        return votes
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Number of teachers and number of public rows."""
-        return self._by_teacher.shape
+        return self._n_teachers, self._counts.shape[0]
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes."""
-        return self._n_classes
+        return self._counts.shape[1]
 
-    def counts(self, indices):
+    @property
+    def any_cast(self) -> bool:
+        """Whether anybody voted for anything. Sensitive."""
+        return bool(self._counts.any())
+
+    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
         """Count the votes on some public rows.
 
         Parameters
@@ -60,11 +163,27 @@ class Votes:
         counts : ndarray of shape (n_queries, n_classes), dtype int64
             Votes per class. A row sums to the number of teachers that did not abstain.
         """
-        votes = self._by_teacher[:, np.asarray(indices, dtype=np.intp)]
-        return np.stack(
-            [np.count_nonzero(votes == k, axis=0) for k in range(self._n_classes)],
-            axis=1,
-        )
+        return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
+
+    def _add(self, ballot):
+        n_public, n_classes = self._counts.shape
+        if ballot.shape != (n_public,) or ballot.dtype.kind != "i":
+            raise ValueError(
+                f"A ballot has shape {ballot.shape} and dtype {ballot.dtype}; pass "
+                f"signed integers of shape ({n_public},)."
+            )
+        if n_public and not -1 <= ballot.min() <= ballot.max() < n_classes:
+            raise ValueError(
+                f"A ballot must lie between -1 and n_classes - 1 = {n_classes - 1}; -1 "
+                "stands for an abstention."
+            )
+        if self._n_teachers > np.iinfo(self._counts.dtype).max:
+            self._counts = self._counts.astype(np.min_scalar_type(self._n_teachers))
+        counts = self._counts.reshape(-1)
+        for start in range(0, n_public, _BLOCK):
+            votes = ballot[start : start + _BLOCK]
+            cast = np.flatnonzero(votes >= 0)
+            counts[(start + cast) * n_classes + votes[cast]] += 1
 
     def __repr__(self):
         n_teachers, n_public = self.shape

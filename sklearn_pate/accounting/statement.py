@@ -18,6 +18,7 @@ NEIGHBOURS = {
         "add or remove one group, or change any of its rows while its id stays "
         "(a change of id is two such steps)"
     ),
+    "party": "change all votes of one party; the number of parties is public",
 }
 
 
@@ -35,7 +36,7 @@ class PrivacySpent:
     delta : float
         The probability mass that epsilon does not cover.
 
-    unit : {"row", "group"}
+    unit : {"row", "group", "party"}
         Whose presence is protected.
 
     neighbours : str

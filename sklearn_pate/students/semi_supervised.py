@@ -13,6 +13,7 @@ from sklearn.semi_supervised import (
 )
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate.contiguous import fit_class_indices
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 
@@ -92,7 +93,9 @@ def train_student(student, X_public, queried, answers, *, n_classes, seed):
             targets[rows] = labels
             # A copy: other fits of a search share the public rows.
             return student.fit(deepcopy(X_public), targets)
-        return student.fit(_safe_indexing(X_public, rows), labels.astype(np.int64))
+        return fit_class_indices(
+            student, _safe_indexing(X_public, rows), labels.astype(np.int64)
+        )
 
 
 def _constant_student(labels, n_classes):

@@ -1,6 +1,6 @@
 """The private side: shards, teachers and their votes."""
 
-from sklearn_pate.teachers.poll import poll_teachers
+from sklearn_pate.teachers.poll import TeacherProblems, poll_teachers
 from sklearn_pate.teachers.shards import (
     group_ids,
     hold_out_groups,
@@ -10,6 +10,7 @@ from sklearn_pate.teachers.shards import (
 )
 
 __all__ = [
+    "TeacherProblems",
     "group_ids",
     "hold_out_groups",
     "hold_out_rows",

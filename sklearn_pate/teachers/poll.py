@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
@@ -9,14 +10,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
+from sklearn_pate.contiguous import fit_class_indices
 from sklearn_pate.seeding import seeded_clone, seeded_globals
+from sklearn_pate.teachers.memory import TeacherMemory
 from sklearn_pate.votes import Votes
 
-__all__ = ["poll_teachers"]
+__all__ = ["TeacherProblems", "poll_teachers"]
 
 ABSTAIN = -1
 
@@ -41,14 +45,15 @@ def poll_teachers(
     *,
     n_classes,
     seeds,
+    memory=None,
     n_jobs=None,
     verbose=0,
     on_teacher_done=None,
 ):
     """Fit one clone of `estimator` on each shard and collect its votes on `X_public`.
 
-    A fitted teacher lives in its task only. Memory does not grow with the number of
-    teachers, but for one small integer per teacher and public row.
+    A fitted teacher lives in its task only, and its votes are added to those of the
+    others as soon as they are there: memory does not grow with the number of teachers.
 
     Parameters
     ----------
@@ -56,9 +61,7 @@ def poll_teachers(
         The teacher; cloned and seeded for every shard.
 
     X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows. A large array reaches worker processes by memory map, in
-        joblib's temporary folder (readable by this user only, removed afterwards); of
-        frames, sparse matrices and small arrays each task is sent its shard only.
+        Private rows. Each task is sent its shard only.
 
     codes : ndarray of int of shape (n_rows,)
         Class index of each row; -1 drops the row inside its shard.
@@ -74,6 +77,9 @@ def poll_teachers(
 
     seeds : sequence of n_teachers ints
         One seed a teacher.
+
+    memory : str, default=None
+        A folder that keeps what finished teachers returned. Sensitive.
 
     n_jobs : int, default=None
         Number of tasks at once, as in joblib.
@@ -98,37 +104,50 @@ def poll_teachers(
     ValueError
         If no teacher could vote.
     """
-    n_teachers = len(shards)
-    send_whole = _reaches_workers_by_memory_map(X)
-    own_process = os.getpid()
+    n_public = X_public.shape[0]
+    problems = TeacherProblems()
+    if memory is not None:
+        memory = TeacherMemory(memory, estimator, X_public, n_classes)
+    polling_thread = _this_thread()
 
     def tasks():
-        for rows, seed in zip(shards, seeds, strict=True):
+        for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):
             rows = rows[codes[rows] >= 0]
-            shard = (X, rows) if send_whole else (_safe_indexing(X, rows), None)
+            shard = _safe_indexing(X, rows), codes[rows]
             yield delayed(_vote)(
-                estimator, *shard, codes[rows], X_public, n_classes, seed, own_process
+                teacher,
+                estimator,
+                *shard,
+                X_public,
+                n_classes,
+                seed,
+                memory,
+                polling_thread,
             )
 
-    votes_by_teacher = np.full(
-        (n_teachers, X_public.shape[0]), ABSTAIN, dtype=_vote_dtype(n_classes)
-    )
-    problems = TeacherProblems()
-    with _one_thread():
-        ballots = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
-            tasks()
-        )
-        for teacher, ballot in enumerate(ballots):
-            if ballot.votes is not None:
-                votes_by_teacher[teacher] = ballot.votes
+    def ballots():
+        for ballot in _parallel(n_jobs=n_jobs, verbose=verbose)(tasks()):
             if ballot.failure is not None:
-                problems.failures.append((teacher, ballot.failure))
-            problems.warnings.extend((teacher, text) for text in ballot.warnings)
+                problems.failures.append((ballot.teacher, ballot.failure))
+            problems.warnings.extend((ballot.teacher, text) for text in ballot.warnings)
             if on_teacher_done is not None:
                 on_teacher_done()
-    if np.all(votes_by_teacher == ABSTAIN):
-        _raise_for_no_votes(n_teachers, problems.failures)
-    return Votes(votes_by_teacher, n_classes), problems
+            yield ballot.votes
+
+    with _one_thread():
+        votes = Votes(ballots(), n_public=n_public, n_classes=n_classes)
+    problems.failures.sort()  # teachers finish in any order
+    problems.warnings.sort()
+    if not votes.any_cast:
+        _raise_for_no_votes(len(shards), problems.failures)
+    return votes, problems
+
+
+def _parallel(**parameters):
+    try:
+        return Parallel(return_as="generator_unordered", **parameters)
+    except ValueError:  # ray and multiprocessing hand out all results at the end
+        return Parallel(**parameters)
 
 
 def _raise_for_no_votes(n_teachers, failures):
@@ -149,37 +168,55 @@ def _raise_for_no_votes(n_teachers, failures):
 class _Ballot:
     """What comes back from a teacher: its votes, what went wrong, what it warned of."""
 
+    teacher: int
     votes: np.ndarray | None = None
     failure: str | None = None
     warnings: tuple[str, ...] = ()
 
 
-def _vote(estimator, X, rows, codes, X_public, n_classes, seed, parent_process):
+def _vote(
+    teacher, estimator, X, codes, X_public, n_classes, seed, memory, polling_thread
+):
     """Fit one teacher on its shard, and forget it."""
+    ballot = _Ballot(teacher)
     if codes.size == 0:
-        return _Ballot()
+        return ballot
     if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        votes = np.full(X_public.shape[0], codes[0], dtype=_vote_dtype(n_classes))
-        return _Ballot(votes)
-    ballot = _Ballot()
-    with (
-        _one_thread(os.getpid() != parent_process),
-        seeded_globals(seed),
-        # Warnings may quote private rows, like errors.
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
-        try:
-            teacher = seeded_clone(estimator, seed)
-            teacher.fit(X if rows is None else X[rows], codes)
-            # A copy: a teacher that scales in place, say, would otherwise hand what it
-            # learnt from its shard to the teachers after it.
-            predicted = teacher.predict(deepcopy(X_public))
-            ballot.votes = _as_votes(predicted, X_public.shape[0], n_classes)
-        except Exception as error:
-            ballot.failure = f"{type(error).__name__}: {error}"
-    ballot.warnings = tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+        ballot.votes = np.full(
+            X_public.shape[0], codes[0], dtype=_vote_dtype(n_classes)
+        )
+        return ballot
+
+    def train():
+        with (
+            _one_thread(_this_thread() != polling_thread),
+            seeded_globals(seed),
+            # Warnings may quote private rows, like errors.
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            votes = _fit_and_predict(estimator, X, codes, X_public, n_classes, seed)
+        return votes, tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+
+    try:
+        ballot.votes, ballot.warnings = (
+            train() if memory is None else memory(train, X, codes, seed)
+        )
+    except Exception as error:
+        ballot.failure = f"{type(error).__name__}: {error}"
     return ballot
+
+
+def _fit_and_predict(estimator, X, codes, X_public, n_classes, seed):
+    teacher = seeded_clone(estimator, seed)
+    # Copies: a teacher that scales in place, say, would otherwise hand what it learnt
+    # from its shard to the teachers after it, and fail on a memory map.
+    X, codes, X_public = deepcopy((X, codes, X_public))
+    # What runs in parallel inside a teacher would compete with the other teachers, and
+    # on a cluster wait for them.
+    with parallel_config(backend="sequential"):
+        predicted = fit_class_indices(teacher, X, codes).predict(X_public)
+    return _as_votes(predicted, X_public.shape[0], n_classes)
 
 
 def _as_votes(predicted, n_public, n_classes):
@@ -199,6 +236,10 @@ def _vote_dtype(n_classes):
     return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
 
 
+def _this_thread():
+    return os.getpid(), threading.get_ident()
+
+
 @lru_cache(maxsize=1)
 def _thread_controller(n_modules):
     # Looking for the libraries takes milliseconds; new ones come with new modules.
@@ -211,7 +252,8 @@ def _one_thread(limit=True):
 
     Small shards gain nothing from threads and lose much when several teachers compete
     for the cores; and the number of threads would change the rounding, so that votes
-    would depend on `n_jobs`. Set once in this process, and in each worker process.
+    would depend on `n_jobs`. Set once in the thread that polls, and for each teacher
+    that is trained elsewhere.
     """
     if not limit:
         yield
@@ -226,8 +268,3 @@ def _one_thread(limit=True):
     finally:
         if torch is not None:
             torch.set_num_threads(n_threads)
-
-
-def _reaches_workers_by_memory_map(X):
-    # joblib maps arrays above 1 MiB and pickles the others, whole, for each task.
-    return isinstance(X, np.ndarray) and not X.dtype.hasobject and X.nbytes > 2**20

@@ -12,7 +12,7 @@ N_PUBLIC = 30
 def votes():
     tied = np.zeros((100, N_PUBLIC), dtype=np.int8)
     tied[:50] = 1
-    return Votes(tied, 2)
+    return Votes(tied, n_public=N_PUBLIC, n_classes=2)
 
 
 def test_a_row_gets_one_noisy_answer_however_often_it_is_asked(votes):
@@ -62,7 +62,7 @@ def test_a_crash_while_drawing_noise_loses_the_answer_but_not_the_charge(votes):
 
 
 def test_the_cap_on_answers_holds_across_batches():
-    votes = Votes(np.zeros((100, N_PUBLIC), dtype=np.int8), 2)
+    votes = Votes(np.zeros((100, N_PUBLIC), int), n_public=N_PUBLIC, n_classes=2)
     oracle = Oracle(votes, ConfidentGNMax(50, 1, 1, max_answers=4), n_queries=10)
     given = np.concatenate([oracle.ask([0, 1, 2]), oracle.ask([3, 4, 5, 6])])
     assert given.tolist() == [0] * 4 + [-1] * 3

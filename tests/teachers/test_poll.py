@@ -306,12 +306,16 @@ def test_temporary_files_are_private_and_removed(blobs, tmp_path, monkeypatch):
     report.mkdir()
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(folder))
     X, y, X_public, _ = blobs
-    poll(Surveyor(0, str(folder), str(report)), wide(X), y, X_public, n_jobs=2)
+    shards = [np.arange(len(X))] * N_TEACHERS
+    surveyor = Surveyor(0, str(folder), str(report))
+    poll(surveyor, wide(X), y, wide(X_public), shards=shards, n_jobs=2)
     seen = {}
     for path in report.iterdir():
         seen.update(json.loads(path.read_text()))
     assert any(path.endswith(".pkl") for path in seen), "no memory map was used"
-    assert all(mode & 0o077 == 0 for mode in seen.values())
+    top = [mode for path, mode in seen.items() if Path(path).parent == folder]
+    assert top
+    assert set(top) == {0o700}
     deadline = time.monotonic() + 20
     while list(folder.rglob("*.pkl")) and time.monotonic() < deadline:
         time.sleep(0.1)  # joblib's resource tracker is a process of its own
