@@ -9,6 +9,7 @@ from sklearn_pate.exceptions import (
     StudentWarning,
     TeacherWarning,
 )
+from sklearn_pate.inspection import privacy_leaks
 from sklearn_pate.public_data import PublicData
 from sklearn_pate.votes import Votes
 
@@ -24,4 +25,5 @@ __all__ = [
     "StudentWarning",
     "TeacherWarning",
     "Votes",
+    "privacy_leaks",
 ]

@@ -151,7 +151,7 @@ def memory_location(memory):
         return None
     if not isinstance(memory, (str, os.PathLike)):
         raise ValueError(
-            f"memory={memory!r} must be a folder, or a joblib.Memory that writes to one."
+            f"memory={memory!r} must be None, a folder, or a joblib.Memory in a folder."
         )
     return os.fspath(memory)
 
@@ -232,9 +232,9 @@ def _check_memory(memory, random_state):
         return
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
         raise ValueError(
-            f"memory={memory!r} with random_state={random_state!r}: shards and teachers "
-            "would differ in the next fit, and nothing on disk be found again. Set "
-            "random_state to an integer."
+            f"memory={memory!r} needs an integer random_state, and has "
+            f"{random_state!r}: the next fit would have other shards and teachers, and "
+            "find nothing."
         )
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
+from sklearn import config_context, get_config
 from sklearn.utils import _safe_indexing
-from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from sklearn_pate.contiguous import fit_class_indices
@@ -122,6 +122,7 @@ def poll_teachers(
                 n_classes,
                 seed,
                 memory,
+                get_config(),
                 polling_thread,
             )
 
@@ -175,7 +176,16 @@ class _Ballot:
 
 
 def _vote(
-    teacher, estimator, X, codes, X_public, n_classes, seed, memory, polling_thread
+    teacher,
+    estimator,
+    X,
+    codes,
+    X_public,
+    n_classes,
+    seed,
+    memory,
+    config,
+    polling_thread,
 ):
     """Fit one teacher on its shard, and forget it."""
     ballot = _Ballot(teacher)
@@ -191,8 +201,11 @@ def _vote(
         with (
             _one_thread(_this_thread() != polling_thread),
             seeded_globals(seed),
-            # Warnings may quote private rows, like errors.
+            # Warnings may quote private rows, like errors. The filters belong to the
+            # whole process, like the generators: scikit-learn's own Parallel, which
+            # would carry its configuration along, sets them while other threads run.
             warnings.catch_warnings(record=True) as caught,
+            config_context(**config),
         ):
             warnings.simplefilter("always")
             votes = _fit_and_predict(estimator, X, codes, X_public, n_classes, seed)

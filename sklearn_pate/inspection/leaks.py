@@ -1,0 +1,150 @@
+"""What a pipeline or a search learns from private rows, around PATEClassifier."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from sklearn_pate.classifier import PATEClassifier
+
+__all__ = ["PrivacyLeak", "privacy_leaks"]
+
+
+@dataclass(frozen=True)
+class PrivacyLeak:
+    """Something outside PATEClassifier that is fitted on private rows.
+
+    Parameters
+    ----------
+    name : str
+        Where it is, as in ``get_params``: "scaler", or "estimator__scaler".
+
+    estimator : str
+        Its class.
+
+    reason : str
+        What it learns.
+
+    remedy : str
+        What to do instead.
+    """
+
+    name: str
+    estimator: str
+    reason: str
+    remedy: str
+
+    def __str__(self):
+        where = f"{self.name} ({self.estimator})" if self.name else self.estimator
+        return f"{where} {self.reason} {self.remedy}"
+
+
+def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
+    """List what is fitted on private rows around a PATEClassifier.
+
+    The privacy statement covers PATEClassifier alone. A step in front of it, or a
+    search around it, looks at private rows for free. Nothing is fitted here, and no
+    data is needed: the tags of the estimators tell.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A PATEClassifier, a Pipeline that ends in one, a search or another
+        meta-estimator around either.
+
+    Returns
+    -------
+    leaks : list of PrivacyLeak
+        Empty if there is none. A step that needs `fit` without learning from rows, such
+        as a random projection, is listed too: its tags do not tell.
+
+    Raises
+    ------
+    ValueError
+        If there is no PATEClassifier in it.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> from sklearn_pate import PATEClassifier, privacy_leaks
+    >>> pipeline = make_pipeline(Normalizer(), StandardScaler(), PATEClassifier())
+    >>> [leak.name for leak in privacy_leaks(pipeline)]
+    ['standardscaler']
+    """
+    if not _holds_pate(estimator):
+        raise ValueError(
+            f"estimator={estimator!r} holds no PATEClassifier; pass the pipeline or "
+            "search around one."
+        )
+    return list(_leaks_around(estimator, ""))
+
+
+def _leaks_around(estimator, prefix):
+    if isinstance(estimator, (PATEClassifier, FrozenEstimator)):
+        return
+    if isinstance(estimator, Pipeline):
+        for name, step in estimator.steps[:-1]:
+            yield from _leaks_of_step(step, prefix + name)
+        name, last = estimator.steps[-1]
+        yield from _leaks_around(last, f"{prefix}{name}__")
+        return
+    yield PrivacyLeak(
+        prefix.removesuffix("__"),
+        type(estimator).__name__,
+        "is fitted on private rows and labels around PATEClassifier: what it learns "
+        "there (a choice between candidates, a threshold, a calibration) has no "
+        "guarantee, and each fit inside it is a release with its own price.",
+        "Put it inside, as student= (it then learns from answers) or as estimator= (it "
+        "then learns inside each teacher), or fit it on labelled rows that are public.",
+    )
+    for name, inner in _children(estimator):
+        if _holds_pate(inner):
+            yield from _leaks_around(inner, f"{prefix}{name}__")
+
+
+def _leaks_of_step(step, name):
+    if isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
+        for inner_name, inner in _children(step):
+            yield from _leaks_of_step(inner, f"{name}__{inner_name}")
+    elif isinstance(step, FrozenEstimator) or step in (None, "passthrough", "drop"):
+        return
+    elif _requires_fit(step):
+        yield PrivacyLeak(
+            name,
+            type(step).__name__,
+            "is fitted on private rows in front of PATEClassifier: what it learns is "
+            "part of the published pipeline, without a guarantee.",
+            "Move it into estimator= and student=, as make_pipeline(step, classifier). "
+            "Or fit it on public rows: FrozenEstimator(step.fit(X_public)).",
+        )
+
+
+def _holds_pate(estimator):
+    return isinstance(estimator, PATEClassifier) or any(
+        _holds_pate(inner) for _, inner in _children(estimator)
+    )
+
+
+def _children(estimator):
+    """Yield names and estimators among the parameters, also of lists such as steps."""
+    if not isinstance(estimator, BaseEstimator):
+        return
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, BaseEstimator):
+            yield name, value
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, tuple):
+                    yield item[0], item[1]
+
+
+def _requires_fit(step):
+    try:
+        return get_tags(step).requires_fit
+    except (AttributeError, TypeError):  # not scikit-learn's: nobody knows
+        return True

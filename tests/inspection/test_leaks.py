@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import StackingClassifier
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
+
+from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
+from sklearn_pate.mechanisms import GNMax
+
+INSIDE = PATEClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
+
+
+class FromAnotherLibrary:
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def names(estimator):
+    return [leak.name for leak in privacy_leaks(estimator)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Normalizer(),
+        FunctionTransformer(np.log1p),
+        HashingVectorizer(),
+        "passthrough",
+        None,
+        FrozenEstimator(StandardScaler()),
+        make_union(Normalizer(), FunctionTransformer()),
+        make_column_transformer((Normalizer(), [0]), remainder="passthrough"),
+    ],
+)
+def test_steps_that_learn_nothing_do_not_leak(step):
+    assert names(Pipeline([("step", step), ("pate", INSIDE)])) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "leaks"),
+    [
+        (StandardScaler(), ["step"]),
+        (SimpleImputer(), ["step"]),
+        (TfidfVectorizer(), ["step"]),
+        (FromAnotherLibrary(), ["step"]),
+        (make_pipeline(Normalizer(), PCA()), ["step__pca"]),
+        (make_union(Normalizer(), PCA()), ["step__pca"]),
+        (
+            make_column_transformer(
+                (OneHotEncoder(), [0]), ("drop", [1]), remainder=StandardScaler()
+            ),
+            ["step__onehotencoder", "step__remainder"],
+        ),
+    ],
+)
+def test_steps_that_learn_leak(step, leaks):
+    assert sorted(names(Pipeline([("step", step), ("pate", INSIDE)]))) == leaks
+
+
+@pytest.mark.parametrize("wrap", [lambda pate: pate, make_pipeline, FrozenEstimator])
+def test_what_is_inside_does_not_leak(wrap):
+    assert privacy_leaks(wrap(INSIDE)) == []
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        GridSearchCV(INSIDE, {}),
+        CalibratedClassifierCV(INSIDE),
+        StackingClassifier([("pate", INSIDE)]),
+    ],
+)
+def test_what_is_fitted_around_leaks(around):
+    [leak] = privacy_leaks(around)
+    assert leak.estimator == type(around).__name__
+    assert str(leak).startswith(f"{leak.estimator} is fitted on private rows")
+
+
+def test_a_search_around_a_pipeline_leaks_twice():
+    pipeline = Pipeline([("scale", StandardScaler()), ("pate", INSIDE)])
+    search = GridSearchCV(pipeline, {})
+    assert names(search) == ["", "estimator__scale"]
+    assert names(make_pipeline(Normalizer(), search)) == [
+        "gridsearchcv",
+        "gridsearchcv__estimator__scale",
+    ]
+
+
+def test_the_message_says_what_to_do():
+    [leak] = privacy_leaks(make_pipeline(StandardScaler(), INSIDE))
+    for part in ("standardscaler (StandardScaler)", "estimator=", "FrozenEstimator"):
+        assert part in str(leak)
+
+
+def test_remedied_pipelines_work(blobs):
+    X, y, X_public, y_public = blobs
+    pate = PATEClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        n_teachers=20,
+        mechanism=GNMax(sigma=1),
+        epsilon=None,
+    )
+    frozen = FrozenEstimator(StandardScaler().fit(X_public))
+    for step in (Normalizer(), frozen):
+        remedied = make_pipeline(step, pate)
+        assert privacy_leaks(remedied) == []
+        public = PublicData(step.transform(X_public))
+        remedied.fit(X, y, pateclassifier__X_public=public)
+        assert remedied.score(X_public, y_public) > 0.7
+
+
+@pytest.mark.parametrize("without", [StandardScaler(), GridSearchCV(PCA(), {}), None])
+def test_without_pate_there_is_nothing_to_say(without):
+    with pytest.raises(ValueError, match="holds no PATEClassifier"):
+        privacy_leaks(without)

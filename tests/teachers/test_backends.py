@@ -1,0 +1,109 @@
+"""The same votes wherever the teachers are trained."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.teachers import poll_teachers, shard_rows
+
+distributed = pytest.importorskip("distributed")
+lightgbm = pytest.importorskip("lightgbm")
+xgboost = pytest.importorskip("xgboost")
+
+N_TEACHERS = 12
+
+
+TEACHERS = {
+    "forest on all cores": RandomForestClassifier(5, n_jobs=-1),
+    "histogram boosting": HistGradientBoostingClassifier(max_iter=3),
+    "search in a shard": GridSearchCV(LogisticRegression(), {"C": [0.1, 1]}, cv=2),
+    "xgboost": xgboost.XGBClassifier(n_estimators=3),
+    "lightgbm": lightgbm.LGBMClassifier(
+        n_estimators=3, min_child_samples=3, n_jobs=1, verbose=-1
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def digits_votes(digits):
+    X, y = digits
+
+    def poll(estimator):
+        votes, problems = poll_teachers(
+            estimator,
+            X[:800],
+            y[:800],
+            shard_rows(800, N_TEACHERS, 0),
+            X[800:],
+            n_classes=10,
+            seeds=list(range(N_TEACHERS)),
+        )
+        assert problems.failures == []
+        return votes.counts(np.arange(votes.shape[1]))
+
+    return poll
+
+
+@pytest.fixture(scope="module")
+def alone(digits_votes):
+    return {name: digits_votes(teacher) for name, teacher in TEACHERS.items()}
+
+
+@pytest.fixture(scope="module")
+def dask_cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("name", TEACHERS)
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_votes_do_not_depend_on_the_backend(name, backend, alone, digits_votes):
+    with parallel_config(backend=backend, n_jobs=2):
+        votes = digits_votes(TEACHERS[name])
+    np.testing.assert_array_equal(votes, alone[name])
+
+
+@pytest.mark.parametrize("name", TEACHERS)
+def test_votes_of_a_dask_cluster_are_the_same(name, dask_cluster, alone, digits_votes):
+    with parallel_config(backend="dask"):
+        votes = digits_votes(TEACHERS[name])
+    np.testing.assert_array_equal(votes, alone[name])
+
+
+class WhereAmI(ClassifierMixin, BaseEstimator):
+    """Votes for class 1 on a dask worker, for class 0 elsewhere."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        from distributed.worker import thread_state
+
+        on_worker = hasattr(thread_state, "execution_state")
+        return np.full(X.shape[0], int(on_worker))
+
+
+def test_a_dask_cluster_does_the_work(dask_cluster, digits_votes):
+    with parallel_config(backend="dask"):
+        assert np.all(digits_votes(WhereAmI())[:, 1] == N_TEACHERS)
+
+
+def test_a_whole_fit_on_a_dask_cluster(dask_cluster, blobs):
+    X, y, X_public, y_public = blobs
+    pate = PATEClassifier(
+        RandomForestClassifier(5), n_teachers=30, mechanism=GNMax(1), epsilon=None
+    )
+    with parallel_config(backend="dask"):
+        pate.fit(X, y, X_public=PublicData(X_public))
+    assert pate.score(X_public, y_public) > 0.9
