@@ -156,6 +156,11 @@ def receive_votes(pate, votes, X_public):
             f"public_size={pate.public_size!r} holds out private rows, and fit_votes "
             "has none; leave public_size=None."
         )
+    if X_public is None:
+        raise ValueError(
+            "fit_votes needs the public rows that were labelled; pass "
+            "X_public=PublicData(X_public)."
+        )
     classes = check_classes(pate.classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     X_public = check_features(pate, X_public, reset=True)
@@ -168,10 +173,10 @@ def receive_votes(pate, votes, X_public):
             f"{X_public.shape[0]}; pass the rows that the parties labelled, in the "
             "same order."
         )
-    if votes.n_classes != len(classes):
+    if not np.array_equal(votes.classes, classes):
         raise ValueError(
-            f"The votes were sealed with {votes.n_classes} classes, and classes="
-            f"{pate.classes!r} has {len(classes)}; use the same list for both."
+            f"The votes were sealed with the classes {votes.classes.tolist()}, not "
+            f"with classes={pate.classes!r}; use the same list for both."
         )
     if pate.n_teachers not in ("auto", n_parties):
         raise ValueError(

@@ -36,14 +36,20 @@ class Votes:
     n_classes : int
         Number of classes.
 
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        What the class indices stand for: themselves, or the classes of `from_labels`.
+
     Raises
     ------
     ValueError
         If a ballot has another shape, or holds anything but class indices and -1.
     """
 
-    __slots__ = ("_counts", "_n_teachers")
+    __slots__ = ("_counts", "_n_teachers", "classes")
 
+    classes: NDArray[Any]
     _counts: NDArray[np.unsignedinteger[Any]]
     _n_teachers: int
 
@@ -54,6 +60,7 @@ class Votes:
         n_public: int,
         n_classes: int,
     ) -> None:
+        self.classes = np.arange(n_classes)
         self._counts = np.zeros((n_public, n_classes), dtype=np.uint8)
         self._n_teachers = 0
         for ballot in ballots:
@@ -121,6 +128,7 @@ class Votes:
                 yield codes
 
         votes = cls(ballots(), n_public=n_public, n_classes=len(classes))
+        votes.classes = classes
         if not votes.any_cast:
             raise ValueError(
                 f"No label of any party is in classes={classes.tolist()}; compare "

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import PATEClassifier, PublicData, Votes, privacy_leaks
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.datasets import fetch_adult
@@ -83,6 +83,11 @@ WRONG_FITS = {
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
     "a class twice in classes": ({"classes": [0, 1, 1]}, {}, r"classes=\[0, 1, 1\] must list"),
     "classes of another type": ({"classes": ["0", "1"]}, {}, r"No private row of y has a label in classes=\['0', '1'\]"),
+    "n_jobs is zero": ({"n_jobs": 0}, {}, r"n_jobs=0 must be None, a positive integer, or -1"),
+    "n_jobs is a word": ({"n_jobs": "all"}, {}, r"n_jobs='all' must be None, a positive integer"),
+    "memory is a number": ({"memory": 5}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
+    "memory without a fixed random_state": ({"memory": "votes"}, {}, r"memory='votes' needs an integer random_state, and has None"),
+    "memory with a generator": ({"memory": "votes", "random_state": np.random.RandomState(0)}, {}, r"needs an integer random_state, and has RandomState"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # data
     "no public rows": ({}, {"X_public": None}, r"needs public rows.*X_public=PublicData\(X_public\).*public_size=0.2"),
@@ -124,6 +129,36 @@ def test_a_wrong_fit_is_refused_before_any_work(name):
     assert not hasattr(pate, "privacy_spent_")
 
 
+VOTES = [["a", "b", "a"], ["a", "a", "b"]]
+ABC = np.zeros((3, 2))
+
+# Parameters, votes, public rows, and what the message says.
+WRONG_VOTES = {
+    "classes are missing": ({"classes": None}, VOTES, ABC, r"fit_votes needs the label set: set classes="),
+    "rows are held out": ({"public_size": 0.2}, VOTES, ABC, r"public_size=0.2 holds out private rows, and fit_votes has none"),
+    "another number of teachers": ({"n_teachers": 3}, VOTES, ABC, r"n_teachers=3 but 2 parties voted; leave n_teachers='auto'"),
+    "more public rows than labels": ({}, VOTES, np.zeros((4, 2)), r"The votes are on 3 public rows and X_public has 4"),
+    "sealed with other classes": ({}, Votes.from_labels(VOTES, ["a", "b", "c"]), ABC, r"sealed with the classes \['a', 'b', 'c'\], not with classes=\['a', 'b'\]"),
+    "no party": ({}, [], ABC, r"No party's labels were given"),
+    "a party labelled too few": ({}, [["a", "b", "a"], ["a", "b"]], ABC, r"The labels of party 1 have shape \(2,\); every party gives one label"),
+    "one array of labels": ({}, ["a", "b", "a"], ABC, r"The labels of party 0 have shape \(\)"),
+    "a frame with a column a party": ({}, pd.DataFrame(VOTES), ABC, r"party 0 have shape \(\).*frame.to_numpy\(\).T"),
+    "labels of another type": ({"classes": [0, 1]}, VOTES, ABC, r"No label of any party is in classes=\[0, 1\]"),
+    "public rows are a vector": ({}, VOTES, ABC[:, 0], r"Expected 2D array, got 1D array"),
+    "more questions than rows": ({"n_queries": 4}, VOTES, ABC, r"n_queries=4 is more than the 3 public rows"),
+    "no public rows": ({}, VOTES, None, r"fit_votes needs the public rows that were labelled"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_VOTES)
+def test_wrong_votes_are_refused_before_any_noise(name):
+    parameters, votes, X_public, message = WRONG_VOTES[name]
+    pate = PATEClassifier(MustNotBeFitted(), **({"classes": ["a", "b"]} | parameters))
+    with pytest.raises(ValueError, match=message):
+        pate.fit_votes(votes, X_public)
+    assert not hasattr(pate, "privacy_spent_")
+
+
 WRONG_CALLS = {
     "PublicData of nothing": (lambda: PublicData(None), r"PublicData\(None\) holds no rows"),
     "answering without noise": (lambda: GNMax().answer([[1, 2]]), r"GNMax has sigma=None"),
@@ -144,6 +179,11 @@ WRONG_CALLS = {
     "a delta of two": (lambda: gaussian_worst_case(1).to_epsilon(2), r"delta=2 must be"),
     "calibrating to nothing": (lambda: calibrate_noise(gaussian_worst_case, epsilon=0, delta=1e-5), r"epsilon=0 must be"),
     "questions for nothing": (lambda: calibrate_n_queries(lambda n: gaussian_worst_case(1) * n, epsilon=1, delta=0), r"delta=0 must be"),
+    "a ballot of another length": (lambda: Votes([np.zeros(2, int)], n_public=3, n_classes=2), r"A ballot has shape \(2,\).*of shape \(3,\)"),
+    "a ballot of floats": (lambda: Votes([np.zeros(3)], n_public=3, n_classes=2), r"dtype float64; pass signed integers"),
+    "a ballot for no class": (lambda: Votes([np.array([2])], n_public=1, n_classes=2), r"between -1 and n_classes - 1 = 1"),
+    "votes for one class": (lambda: Votes.from_labels(VOTES, ["a"]), r"classes=\['a'\] must list at least two"),
+    "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no PATEClassifier; pass the pipeline"),
     "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
 }  # fmt: skip
 
