@@ -104,7 +104,7 @@ class Votes:
         >>> Votes.from_labels([["ill", "well"], ["ill", None]], ["ill", "well"])
         Votes(<sealed>, n_teachers=2, n_public=2)
         """
-        classes = check_classes(classes)
+        known = check_classes(classes)
         parties = iter(labels_by_party)
         first = next(parties, None)
         if first is None:
@@ -122,16 +122,16 @@ class Votes:
                         f"({n_public or 'n_public'},). (Of a dataframe with one column "
                         "a party, pass frame.to_numpy().T.)"
                     )
-                codes = class_indices(labels, classes)
+                codes = class_indices(labels, known)
                 left_out = np.asarray(labels, dtype=object)[codes < 0]
                 unknown |= not all(map(is_abstention, left_out))
                 yield codes
 
-        votes = cls(ballots(), n_public=n_public, n_classes=len(classes))
-        votes.classes = classes
+        votes = cls(ballots(), n_public=n_public, n_classes=len(known))
+        votes.classes = known
         if not votes.any_cast:
             raise ValueError(
-                f"No label of any party is in classes={classes.tolist()}; compare "
+                f"No label of any party is in classes={known.tolist()}; compare "
                 "their spelling and type."
             )
         if unknown:
