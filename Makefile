@@ -55,6 +55,7 @@ format: $(VENV)/lint
 	$(VENV)/bin/ruff check --fix .
 
 benchmarks: $(VENV)/test
+	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/tabular.py
 	$(RUN) benchmarks/tables.py
 

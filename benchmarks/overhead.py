@@ -28,6 +28,8 @@ N_JOBS = 2
 N_ALTERNATIONS = 9
 N_TREES = 20
 N_PUBLIC = 5000
+N_SIMULATED = 1_000_000
+N_CLASSES_SIMULATED = 10
 MEBIBYTE = 2**20
 
 
@@ -124,19 +126,19 @@ class Simulated(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """Draw a class for each row."""
         rng = np.random.default_rng(self.random_state)
-        return rng.integers(10, size=len(X), dtype=np.int8)
+        return rng.integers(N_CLASSES_SIMULATED, size=len(X), dtype=np.int8)
 
 
 def count_simulated(n_teachers):
-    """Count votes of simulated teachers on a million public rows."""
+    """Count votes of simulated teachers."""
     X = np.zeros((2 * n_teachers, 1))
     poll(
         X,
-        np.arange(len(X)) % 10,
+        np.arange(len(X)) % N_CLASSES_SIMULATED,
         shard_rows(len(X), n_teachers, 0),
-        np.zeros((1_000_000, 1)),
+        np.zeros((N_SIMULATED, 1)),
         estimator=Simulated(),
-        n_classes=10,
+        n_classes=N_CLASSES_SIMULATED,
         n_jobs=1,
     )
 
@@ -180,49 +182,51 @@ def memory_of_tree(pid):
 
 def peak_memory():
     """Watch polls of Adult, three times each."""
+    n_public = len(adult()[2])
     rows = []
     for n_teachers in (50, 250, 1000):
-        runs = [watch("adult", n_teachers) for _ in range(3)]
-        peaks = [run["peak_mebibytes"] for run in runs]
-        rows.append({"n_teachers": n_teachers, "peak_mebibytes": summary(peaks)})
+        peaks = [watch("adult", n_teachers)["peak_mebibytes"] for _ in range(3)]
+        rows.append(
+            {
+                "n_teachers": n_teachers,
+                "n_public": n_public,
+                "n_classes": 2,
+                "peak_mebibytes": summary(peaks),
+            }
+        )
     return rows
 
 
 def counts():
     """Watch the counting of many votes."""
-    n_public, n_classes = 1_000_000, 10
     run = watch("simulated", 5000)
-    return [run | {"n_public": n_public, "n_classes": n_classes}]
+    return [run | {"n_public": N_SIMULATED, "n_classes": N_CLASSES_SIMULATED}]
 
 
 def scaling():
     """Vary one size at a time, with the others fixed."""
     X, codes, X_public = adult()
-    base = {"teachers": 100, "rows": 100, "public": 4000}
+    base = {"teachers": 100, "rows": 100, "public rows": 4000}
     sweeps = {
         "teachers": (50, 100, 200, 300),
         "rows": (25, 50, 100, 200, 300),
-        "public": (1000, 2000, 4000, 8000, 16000),
+        "public rows": (1000, 2000, 4000, 8000, 16000),
     }
     poll(X, codes, shard_rows(len(X), 250, 0), X_public[:100])  # start the workers
     rows = []
     for varied, sizes in sweeps.items():
         for size in sizes:
             sizes_now = base | {varied: size}
-            shards = np.split(
-                np.random.RandomState(0)
-                .permutation(len(X))[: sizes_now["teachers"] * sizes_now["rows"]]
-                .copy(),
-                sizes_now["teachers"],
-            )
-            arguments = X, codes, shards, X_public[: sizes_now["public"]]
+            n_rows = sizes_now["teachers"] * sizes_now["rows"]
+            shards = shard_rows(n_rows, sizes_now["teachers"], 0)
+            arguments = X, codes, shards, X_public[: sizes_now["public rows"]]
             times = [seconds(poll, *arguments) for _ in range(3)]
             rows.append(
                 {
                     "varied": varied,
                     "n_teachers": sizes_now["teachers"],
                     "n_rows_a_teacher": sizes_now["rows"],
-                    "n_public": sizes_now["public"],
+                    "n_public": sizes_now["public rows"],
                     "median_seconds": float(np.median(times)),
                     "seconds": summary(times),
                 }

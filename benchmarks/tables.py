@@ -150,10 +150,61 @@ def diabetes_balanced():
     return f"{table}\n\n{source(results)}"
 
 
+def overhead():
+    """Show the poll beside a bare loop, its memory, and what its time grows with."""
+    results = load("overhead")
+    [race] = results["poll"]["rows"]
+    runs = len(race["poll_seconds"]["values"])
+    loop, poll = race["median_bare_loop_seconds"], race["median_poll_seconds"]
+    against_loop = markdown(
+        [
+            f"{race['n_teachers']} forests of {race['n_trees']} trees, "
+            f"{race['n_jobs']} processes",
+            f"seconds, median of {runs}",
+            "times the bare loop",
+        ],
+        [
+            ["bare joblib loop", f"{loop:.2f}", ""],
+            ["poll", f"{poll:.2f}", f"{race['ratio_of_medians']:.2f}"],
+        ],
+    )
+    [simulated] = results["counts"]["rows"]
+    peaks = [
+        ("forests", row, row["peak_mebibytes"]["mean"])
+        for row in results["memory"]["rows"]
+    ]
+    peaks.append(("simulated votes", simulated, simulated["peak_mebibytes"]))
+    memory = markdown(
+        ["", "teachers", "public rows", "classes", "peak memory of all processes, MiB"],
+        [
+            [
+                name,
+                *(str(row[size]) for size in ("n_teachers", "n_public", "n_classes")),
+                f"{peak:.0f}",
+            ]
+            for name, row, peak in peaks
+        ],
+    )
+    time = markdown(
+        ["varied", "teachers", "rows of each", "public rows", "seconds, median of 3"],
+        [
+            [
+                row["varied"],
+                str(row["n_teachers"]),
+                str(row["n_rows_a_teacher"]),
+                str(row["n_public"]),
+                f"{row['median_seconds']:.2f}",
+            ]
+            for row in results["scaling"]["rows"]
+        ],
+    )
+    return f"{against_loop}\n\n{memory}\n\n{time}\n\n{source(results['poll'])}"
+
+
 def main():
     """Replace what stands between the markers of each table."""
     before = text = README.read_text()
-    for table in (adult_2017, adult, diabetes, diabetes_balanced):
+    for table in (adult_2017, adult, diabetes, diabetes_balanced, overhead):
         name = table.__name__
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         text, n_replaced = re.subn(

@@ -1,6 +1,7 @@
 """A teacher that can be counted. Light, as every process of a test imports it."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate.teachers import poll_teachers, shard_rows
 
-N_TEACHERS, N_WORKERS = 40, 2
+N_TEACHERS, N_WORKERS = 100, 2
 
 
 class Diary(ClassifierMixin, BaseEstimator):
@@ -52,3 +53,4 @@ def poll(estimator, memory, *, n_jobs=1, n_teachers=N_TEACHERS, data=None):
 def poll_in_a_session_of_its_own(diary, memory):
     os.setsid()  # so that a kill reaches the workers too
     poll(Diary(diary, seconds=0.02), memory, n_jobs=N_WORKERS)
+    os.killpg(0, signal.SIGKILL)  # or Python would wait for idle workers at exit
