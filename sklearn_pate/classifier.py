@@ -282,7 +282,7 @@ class PATEClassifier(
 
         shards = _split(private, n_teachers, seeds.shards)
         votes, problems = self._poll(shards, private, public, seeds.teachers)
-        self._ask_teach_account(votes, problems, plan, public, seeds, self.privacy_unit)
+        self._ask_teach_account(votes, problems, plan, public, seeds)
         self.public_indices_ = private.public_indices
         return self
 
@@ -335,9 +335,7 @@ class PATEClassifier(
         seeds = self._draw_seeds()
         votes, public = receive_votes(self, votes, X_public)
         plan = self._plan(votes.shape[0], public)
-        self._ask_teach_account(
-            votes, TeacherProblems(), plan, public, seeds, unit="party"
-        )
+        self._ask_teach_account(votes, TeacherProblems(), plan, public, seeds)
         self.public_indices_ = None
         return self
 
@@ -386,9 +384,8 @@ class PATEClassifier(
             )
         return votes, problems
 
-    def _ask_teach_account(self, votes, problems, plan, public, seeds, unit):
+    def _ask_teach_account(self, votes, problems, plan, public, seeds):
         """Do what follows a vote, wherever it was held."""
-        n_classes = len(public.classes)
         oracle = Oracle(votes, plan.mechanism, n_queries=plan.n_queries)
         queried = random_queries(public.n_public, plan.n_queries, seeds.queries)
         answers = oracle.ask(queried)
@@ -397,10 +394,10 @@ class PATEClassifier(
             public.X_public,
             queried,
             answers,
-            n_classes=n_classes,
+            n_classes=len(public.classes),
             seed=seeds.student,
         )
-        spent = self._account(oracle, plan.mechanism, votes, public, unit)
+        spent = self._account(oracle, plan.mechanism, votes, public)
         analysis = self._analyse(plan.mechanism, votes.counts(queried), problems)
 
         self.student_ = student
@@ -411,7 +408,7 @@ class PATEClassifier(
         self.privacy_spent_ = spent
         self.privacy_analysis_ = analysis
 
-    def _account(self, oracle, mechanism, votes, public, unit):
+    def _account(self, oracle, mechanism, votes, public):
         curve = oracle.curve
         assumptions = (
             *public.assumptions,
@@ -423,8 +420,8 @@ class PATEClassifier(
         return PrivacySpent(
             epsilon=curve.to_epsilon(self.delta),
             delta=float(self.delta),
-            unit=unit,
-            neighbours=NEIGHBOURS[unit],
+            unit=public.unit,
+            neighbours=NEIGHBOURS[public.unit],
             mechanism=repr(mechanism),
             n_teachers=votes.shape[0],
             n_queries=oracle.n_charged,

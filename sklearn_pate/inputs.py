@@ -33,6 +33,7 @@ class PublicInputs:
 
     classes: np.ndarray
     X_public: Any
+    unit: str
     assumptions: tuple[str, ...]
 
     @property
@@ -123,7 +124,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
     assumptions.append("the columns of X, their types and their categories are public")
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices),
-        PublicInputs(classes, X_public, tuple(assumptions)),
+        PublicInputs(classes, X_public, pate.privacy_unit, tuple(assumptions)),
     )
 
 
@@ -189,7 +190,7 @@ def receive_votes(pate, votes, X_public):
         "each party's votes were made from its own data alone",
         "nobody's data is with more than one party",
     )
-    return votes, PublicInputs(classes, X_public, assumptions)
+    return votes, PublicInputs(classes, X_public, "party", assumptions)
 
 
 def check_features(pate, X, *, reset):

@@ -16,7 +16,7 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
     cross_val_score,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
@@ -166,13 +166,6 @@ def test_a_pipeline_transforms_raw_public_rows_like_private_ones(pate, frames):
     np.testing.assert_array_equal(
         pipeline[-1].privacy_analysis_.plurality, by_hand.privacy_analysis_.plurality
     )
-
-
-def test_public_rows_reach_a_pipeline_without_routing(pate, frames):
-    X, y, X_public = frames
-    pipeline = make_pipeline(FunctionTransformer(), pate)
-    pipeline.fit(X, y, witness__X_public=PublicData(X_public))
-    assert pipeline.score(X, y) > 0.9
 
 
 # Classifiers of other libraries

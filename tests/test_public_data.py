@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -113,15 +112,6 @@ def test_a_pipeline_around_pate_hands_public_rows_on(
     pipeline.fit(X, y, pateclassifier__X_public=PublicData(X_public))
     assert pipeline[-1].n_features_in_ == 2
     assert set(pipeline.predict(X)) <= {"a", "b", "c"}
-
-
-def test_calibration_around_pate_keeps_public_rows_whole(
-    pate, as_many_public_as_private_rows
-):
-    X, y, X_public = as_many_public_as_private_rows
-    calibrated = CalibratedClassifierCV(pate, cv=2)
-    calibrated.fit(X, y, X_public=PublicData(X_public))
-    assert calibrated.predict_proba(X).shape == (300, 3)
 
 
 def test_raw_public_rows_as_many_as_x_warn(pate, as_many_public_as_private_rows):

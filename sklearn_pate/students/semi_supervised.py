@@ -112,6 +112,6 @@ def _constant_student(labels, n_classes):
         f"{what}. The privacy was spent all the same. Before another fit, consider "
         "more questions, a lower threshold, more teachers or a larger epsilon.",
         StudentWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
     return DummyClassifier(strategy="prior").fit(np.zeros((len(targets), 1)), targets)
