@@ -118,8 +118,8 @@ class PATEClassifier(
         student) polls nobody again. Needs an integer `random_state`. **What it keeps is
         sensitive**: raw votes, and warnings that may quote private rows, in a folder
         that only this user can read. Remove it when you are done, and whenever the code
-        of the teacher's class changes. A fit that uses it is a new release all the
-        same, with its own price.
+        of the teacher's classes and functions changes. A fit that uses it is a new
+        release all the same, with its own price.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
@@ -258,7 +258,7 @@ class PATEClassifier(
         ------
         ValueError
             If a parameter or the data cannot work; nothing was asked and no privacy was
-            spent.
+            spent. What the student raises comes after the questions were answered.
 
         Warns
         -----
@@ -318,12 +318,12 @@ class PATEClassifier(
         ------
         ValueError
             If a parameter or the votes cannot work; nothing was asked and no privacy
-            was spent.
+            was spent. What the student raises comes after the questions were answered.
 
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded.
+            If the noise is seeded, or `delta` is too large for the number of parties.
 
         TeacherWarning
             If labels may have been left out because they are not in `classes`.

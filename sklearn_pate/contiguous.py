@@ -1,5 +1,7 @@
 """Classifiers that insist on labels 0..m-1, where some of the classes are missing."""
 
+from copy import deepcopy
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
@@ -29,12 +31,13 @@ def fit_class_indices(estimator, X, codes):
     fitted : classifier
         `estimator`, or a :class:`ContiguousClasses` around a clone of it.
     """
+    if len(np.unique(codes)) == codes.max() + 1:  # no gap
+        return estimator.fit(X, codes)
+    untouched = deepcopy(X)  # a step that scales in place may come before the error
     try:
         return estimator.fit(X, codes)
     except Exception:
-        if len(np.unique(codes)) == codes.max() + 1:  # no gap to blame
-            raise
-        return ContiguousClasses(clone(estimator)).fit(X, codes)
+        return ContiguousClasses(clone(estimator)).fit(untouched, codes)
 
 
 def _fitted_has(method):

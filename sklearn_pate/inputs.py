@@ -86,7 +86,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         )
     X = check_features(pate, X, reset=True)
     check_consistent_length(X, y)
-    ids, group_of_row = _check_groups(pate.privacy_unit, groups, X)
+    ids, group_of_row = _check_groups(pate, groups, X)
     if pate.classes is None:
         classes, codes = read_classes(y)
         assumptions = ["the label set (read from y) is public"]
@@ -94,14 +94,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         classes = check_classes(pate.classes)
         codes = class_indices(y, classes)
         assumptions = [LABEL_SET]
-    if pate.delta >= 1 / X.shape[0]:
-        warnings.warn(
-            f"delta={pate.delta!r} is not below 1 / n_rows = 1 / {X.shape[0]}: such a "
-            "statement would allow one person's data to be published outright. Choose "
-            "a smaller delta.",
-            PrivacyLeakWarning,
-            stacklevel=4,
-        )
+    _check_delta_is_small(pate.delta, X.shape[0], "rows")
     if X_public is None:
         is_public = _hold_out(pate, ids, group_of_row, X.shape[0], seed)
         public_indices = np.flatnonzero(is_public)
@@ -184,6 +177,7 @@ def receive_votes(pate, votes, X_public):
             f"n_teachers={pate.n_teachers!r} but {n_parties} parties voted; leave "
             "n_teachers='auto'."
         )
+    _check_delta_is_small(pate.delta, n_parties, "parties")
     assumptions = (
         LABEL_SET,
         PUBLIC_ROWS,
@@ -245,8 +239,19 @@ def _is_frame(X):
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
-def _check_groups(privacy_unit, groups, X):
-    if privacy_unit == "row":
+def _check_delta_is_small(delta, n_units, units):
+    if delta >= 1 / n_units:
+        warnings.warn(
+            f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
+            "statement would allow the data of one of them to be published outright. "
+            "Choose a smaller delta.",
+            PrivacyLeakWarning,
+            stacklevel=5,
+        )
+
+
+def _check_groups(pate, groups, X):
+    if pate.privacy_unit == "row":
         if groups is not None:
             raise ValueError(
                 "groups were passed but privacy_unit='row' protects single rows; set "
@@ -259,6 +264,11 @@ def _check_groups(privacy_unit, groups, X):
             "or a pipeline, groups reach fit only with "
             "set_config(enable_metadata_routing=True) and "
             ".set_fit_request(groups=True) on the PATEClassifier."
+        )
+    if pate.n_teachers == "auto":
+        raise ValueError(
+            "n_teachers='auto' counts rows, which are not public when a group is the "
+            "unit; pass a number, chosen without a look at the data, such as 100."
         )
     ids, group_of_row = group_ids(groups)
     check_consistent_length(X, group_of_row)

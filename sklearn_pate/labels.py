@@ -1,5 +1,6 @@
 """Labels and class indices."""
 
+from collections.abc import Hashable
 from numbers import Real
 
 import numpy as np
@@ -26,15 +27,22 @@ def check_classes(classes):
     Raises
     ------
     ValueError
-        If there are fewer than two, or one twice.
+        If there are fewer than two, one twice, one that is missing, or text beside
+        numbers.
     """
-    given = np.asarray(classes)
-    unique = np.unique(given)
-    if given.ndim != 1 or len(unique) < max(2, len(given)):
-        raise ValueError(
-            f"classes={classes!r} must list at least two distinct labels, each once."
-        )
-    return unique
+    if np.ndim(classes) == 1:
+        given = np.asarray(classes).tolist()
+        n_texts = sum(isinstance(label, str) for label in classes)
+        if (
+            not any(_is_missing(label) for label in classes)
+            and n_texts in (0, len(given))
+            and len(set(given)) == len(given) >= 2
+        ):
+            return np.unique(given)
+    raise ValueError(
+        f"classes={classes!r} must list at least two distinct labels, each once, all "
+        "text or none of them, and none missing."
+    )
 
 
 def read_classes(y):
@@ -59,6 +67,8 @@ def read_classes(y):
         If y holds missing labels, numbers that are no classes, or one class only.
     """
     y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "T":  # numpy's StringDType, which scikit-learn does not know
+        y = y.astype(object)
     if y.dtype.kind == "O":
         if any(_is_missing(label) for label in y.tolist()):
             raise ValueError(
@@ -123,5 +133,9 @@ def _index(label, index):
 
 
 def _is_missing(label):
-    # pandas' own missing value refuses to be compared.
-    return label is None or type(label).__name__ == "NAType" or bool(label != label)
+    # pandas' own missing value refuses to be compared, and arrays compare to arrays.
+    return (
+        label is None
+        or type(label).__name__ == "NAType"
+        or (isinstance(label, Hashable) and bool(label != label))
+    )

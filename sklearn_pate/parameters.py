@@ -56,11 +56,6 @@ def check_parameters(pate):
             f"privacy_unit={pate.privacy_unit!r} is unknown; use 'row' if each person "
             "has one row, 'group' (and groups=) if a person may have several."
         )
-    if pate.privacy_unit == "group" and pate.n_teachers == "auto":
-        raise ValueError(
-            "n_teachers='auto' counts rows, which are not public when a group is the "
-            "unit; pass a number, chosen without a look at the data, such as 100."
-        )
     size = pate.public_size
     if size is not None and (
         isinstance(size, bool) or not isinstance(size, Real) or not 0 < size < 1
@@ -153,7 +148,7 @@ def memory_location(memory):
         raise ValueError(
             f"memory={memory!r} must be None, a folder, or a joblib.Memory in a folder."
         )
-    return os.fspath(memory)
+    return os.path.abspath(memory)  # workers may have another working directory
 
 
 def resolve_n_teachers(n_teachers, n_rows):

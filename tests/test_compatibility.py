@@ -16,12 +16,12 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
     cross_val_score,
 )
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.contiguous import ContiguousClasses
+from sklearn_pate.contiguous import ContiguousClasses, fit_class_indices
 from sklearn_pate.mechanisms import GNMax
 
 N_ROWS = 300
@@ -242,6 +242,16 @@ class Insists(DecisionTreeClassifier):
         if not np.array_equal(np.unique(y), np.arange(len(np.unique(y)))):
             raise ValueError("labels must be contiguous")
         return super().fit(X, y)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_scaling_in_place_before_a_refusal_does_not_count_twice(copy, digits):
+    X, y = digits
+    rows = np.isin(y, [2, 5, 9])
+    scaled = make_pipeline(StandardScaler(copy=copy), Insists(random_state=0))
+    fitted = fit_class_indices(scaled, X[rows].copy(), y[rows])
+    assert isinstance(fitted, ContiguousClasses)
+    assert fitted.score(X[rows], y[rows]) == 1
 
 
 def test_indices_without_gaps_predict_the_indices_that_were_seen(digits):

@@ -7,7 +7,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData, StudentWarning, Votes
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PublicData,
+    StudentWarning,
+    Votes,
+)
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.teachers import shard_rows
 
@@ -137,3 +143,14 @@ def test_unanimous_parties_give_a_constant_student(blobs):
     with pytest.warns(StudentWarning, match="one class"):
         pate = make().fit_votes([["ill"] * 300] * N_PARTIES, blobs[2])
     assert set(pate.predict(blobs[2])) == {"ill"}
+
+
+@pytest.mark.parametrize("privacy_unit", ["row", "group"])
+def test_the_unit_is_a_party_whatever_was_said(privacy_unit, blobs, ballots):
+    pate = make(privacy_unit=privacy_unit).fit_votes(ballots, blobs[2])
+    assert pate.privacy_spent_.unit == "party"
+
+
+def test_a_delta_of_one_over_the_parties_warns(blobs, ballots):
+    with pytest.warns(PrivacyLeakWarning, match="1 / n_parties = 1 / 40"):
+        make(delta=0.03).fit_votes(ballots, blobs[2])

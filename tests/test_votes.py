@@ -126,6 +126,14 @@ def test_a_label_that_is_no_class_abstains_and_the_warning_counts_nothing():
     assert not any(character.isdigit() for character in str(caught[0].message))
 
 
+def test_a_label_that_is_an_array_abstains():
+    odd = np.empty(2, dtype=object)
+    odd[:] = ["a", np.zeros(2)]
+    with pytest.warns(TeacherWarning):
+        votes = Votes.from_labels([odd, ["b", "b"]], ["a", "b"])
+    assert counts(votes).tolist() == [[1, 1], [0, 1]]
+
+
 def test_files_are_read_one_after_the_other():
     opened = []
 

@@ -1,12 +1,15 @@
 """What a pipeline or a search learns from private rows, around PATEClassifier."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from sklearn_pate.classifier import PATEClassifier
@@ -43,12 +46,16 @@ class PrivacyLeak:
         return f"{where} {self.reason} {self.remedy}"
 
 
+INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
+FROZEN = "Or fit it on public rows: FrozenEstimator(step.fit(X_public))."
+
+
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     """List what is fitted on private rows around a PATEClassifier.
 
     The privacy statement covers PATEClassifier alone. A step in front of it, or a
     search around it, looks at private rows for free. Nothing is fitted here, and no
-    data is needed: the tags of the estimators tell.
+    data is needed: the classes and tags of the estimators tell.
 
     Parameters
     ----------
@@ -59,8 +66,10 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     Returns
     -------
     leaks : list of PrivacyLeak
-        Empty if there is none. A step that needs `fit` without learning from rows, such
-        as a random projection, is listed too: its tags do not tell.
+        Empty if none was found. Some may be harmless, as nobody can tell without
+        reading their code: a step that needs `fit` without learning from rows (a random
+        projection), a function that treats each row by itself. What is in a
+        FrozenEstimator is taken to have been fitted on public rows.
 
     Raises
     ------
@@ -81,7 +90,7 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
             f"estimator={estimator!r} holds no PATEClassifier; pass the pipeline or "
             "search around one."
         )
-    return list(_leaks_around(estimator, ""))
+    return list(dict.fromkeys(_leaks_around(estimator, "")))
 
 
 def _leaks_around(estimator, prefix):
@@ -105,6 +114,16 @@ def _leaks_around(estimator, prefix):
     for name, inner in _children(estimator):
         if _holds_pate(inner):
             yield from _leaks_around(inner, f"{prefix}{name}__")
+        elif not isinstance(inner, FrozenEstimator) and _grids(estimator) is None:
+            yield PrivacyLeak(
+                prefix + name,
+                type(inner).__name__,
+                "is fitted on private rows beside PATEClassifier: it is published with "
+                "it, without any guarantee.",
+                "Leave it out, or train it as the student.",
+            )
+    for candidate in _searched(estimator):
+        yield from _leaks_around(candidate, f"{prefix}estimator__")
 
 
 def _leaks_of_step(step, name):
@@ -119,28 +138,61 @@ def _leaks_of_step(step, name):
             type(step).__name__,
             "is fitted on private rows in front of PATEClassifier: what it learns is "
             "part of the published pipeline, without a guarantee.",
-            "Move it into estimator= and student=, as make_pipeline(step, classifier). "
-            "Or fit it on public rows: FrozenEstimator(step.fit(X_public)).",
+            INSIDE + FROZEN,
+        )
+    elif isinstance(step, FunctionTransformer) and not (
+        step.func is None or isinstance(step.func, np.ufunc)
+    ):
+        yield PrivacyLeak(
+            name,
+            type(step).__name__,
+            "may look across private rows in front of PATEClassifier, and one person "
+            "then reaches every teacher.",
+            INSIDE + "If its function treats each row by itself, all is well.",
         )
 
 
 def _holds_pate(estimator):
     return isinstance(estimator, PATEClassifier) or any(
-        _holds_pate(inner) for _, inner in _children(estimator)
+        _holds_pate(inner)
+        for inner in [one for _, one in _children(estimator)] + _searched(estimator)
     )
 
 
 def _children(estimator):
-    """Yield names and estimators among the parameters, also of lists such as steps."""
-    if not isinstance(estimator, BaseEstimator):
-        return
+    """List names and estimators among the parameters, also in lists such as steps."""
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        return []
+    children = []
     for name, value in estimator.get_params(deep=False).items():
-        if isinstance(value, BaseEstimator):
-            yield name, value
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, tuple):
-                    yield item[0], item[1]
+        if _is_estimator(value):
+            children.append((name, value))
+        elif isinstance(value, (list, tuple)):
+            named = [item for item in value if isinstance(item, (list, tuple))]
+            children += [(item[0], item[1]) for item in named if len(item) > 1]
+    return [(name, one) for name, one in children if _is_estimator(one)]
+
+
+def _is_estimator(value):
+    return hasattr(value, "fit") and not isinstance(value, type)
+
+
+def _grids(search):
+    """Return the grids of a search as a list, None for anything else."""
+    grids = getattr(search, "param_grid", getattr(search, "param_distributions", None))
+    return [grids] if isinstance(grids, Mapping) else grids
+
+
+def _searched(search):
+    """List what a search makes of its estimator by replacing whole estimators in it."""
+    return [
+        clone(search.estimator).set_params(**{name: value})
+        for grid in _grids(search) or []
+        for name, values in grid.items()
+        if isinstance(values, (list, tuple))
+        for value in values
+        if _is_estimator(value)
+    ]
 
 
 def _requires_fit(step):

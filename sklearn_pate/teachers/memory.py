@@ -5,7 +5,9 @@ writes arguments into its messages and metadata, so it gets to see a hash and a 
 only.
 """
 
-from importlib.metadata import version
+import pickle
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
@@ -13,9 +15,6 @@ import joblib
 from sklearn_pate.seeding import seeded_clone
 
 __all__ = ["TeacherMemory"]
-
-# Votes from another version are not the same votes.
-PACKAGES = ("sklearn-pate", "scikit-learn", "numpy")
 
 
 class TeacherMemory:
@@ -28,7 +27,8 @@ class TeacherMemory:
         made.
 
     estimator : classifier
-        The teacher. Its parameters count, the code of its class does not.
+        The teacher. Its parameters count, the code of its classes and functions does
+        not.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -43,46 +43,75 @@ class TeacherMemory:
     """
 
     def __init__(self, location, estimator, X_public, n_classes):
+        teacher = seeded_clone(estimator, 0)
         try:
-            teacher = joblib.hash(seeded_clone(estimator, 0))
+            # What is defined there may mean something else in the next run.
+            if b"__main__" in pickle.dumps(teacher):
+                raise TypeError("something in it is defined in __main__")
+            of_teacher = joblib.hash(teacher)
         except Exception as error:
             raise ValueError(
-                f"memory={location!r} needs an estimator that can be pickled, to tell "
-                f"it from others; define its class and functions in a module ({error})."
+                f"memory={location!r} needs an estimator that can be told from others; "
+                f"define its classes and functions in a module ({error})."
             ) from error
-        versions = [version(name) for name in PACKAGES]
+        versions = _versions(teacher)
         self._location = location
-        self._poll = joblib.hash((teacher, X_public, n_classes, versions))
-        private = Path(location, "joblib", "sklearn_pate")
-        private.mkdir(parents=True, exist_ok=True)
-        private.chmod(0o700)
-        # Writes down the function's code before several workers would.
-        self._cached().check_call_in_cache(None, None)
+        self._poll = joblib.hash((of_teacher, X_public, n_classes, versions))
+        cached = _cached(location)
+        if not any(_private(location).rglob("func_code.py")):
+            # Writes down the function's code. Left to the workers, one may read what
+            # another has half written, take it for other code, and remove everything.
+            cached.clear(warn=False)
 
-    def __call__(self, train, *parts):
-        """Return what `train` returned for the same parts, or call it.
+    def of_teacher(self, *parts):
+        """Return the place for what one teacher returns.
 
         Parameters
         ----------
-        train : callable
-            Without arguments. If it raises, nothing is kept.
-
         *parts : object
-            What its result depends on, beside what all teachers share.
+            What it depends on, beside what all teachers share. Hashed here, in the
+            polling process, as a journey to another one changes some hashes.
 
         Returns
         -------
-        result : object
-            Of `train`.
+        place : callable
+            Takes a function without arguments, and returns what it returned the first
+            time. If it raises, nothing is kept.
         """
-        # Rows may or may not reach a worker by memory map.
-        key = joblib.hash((self._poll, parts), coerce_mmap=True)
-        return self._cached()(key, train)
+        return _Place(self._location, joblib.hash((self._poll, parts)))
 
-    def _cached(self):
-        memory = joblib.Memory(self._location, verbose=0)
-        return memory.cache(_call, ignore=["train"])
+
+@dataclass(frozen=True)
+class _Place:
+    location: str
+    key: str
+
+    def __call__(self, train):
+        return _cached(self.location)(self.key, train)
+
+
+def _private(location):
+    folder = Path(location, "joblib", "sklearn_pate")
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
+
+
+def _cached(location):
+    _private(location)
+    return joblib.Memory(location, verbose=0).cache(_call, ignore=["train"])
 
 
 def _call(key, train):
     return train()
+
+
+def _versions(teacher):
+    """List the versions of the packages that the votes come from."""
+    parts = [teacher, *teacher.get_params(deep=True).values()]
+    packages = {type(part).__module__.partition(".")[0] for part in parts}
+    packages |= {"sklearn_pate", "sklearn", "numpy", "scipy"}
+    return [
+        (name, str(getattr(sys.modules.get(name), "__version__", None)))
+        for name in sorted(packages)
+    ]

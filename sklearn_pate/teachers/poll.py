@@ -1,23 +1,19 @@
 """Fit, vote, forget: one teacher per task; only its votes come back."""
 
-import os
 import sys
-import threading
 import warnings
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from sklearn import config_context, get_config
 from sklearn.utils import _safe_indexing
-from threadpoolctl import ThreadpoolController
 
 from sklearn_pate.contiguous import fit_class_indices
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.teachers.memory import TeacherMemory
+from sklearn_pate.teachers.threads import one_thread, this_thread
 from sklearn_pate.votes import Votes
 
 __all__ = ["TeacherProblems", "poll_teachers"]
@@ -108,12 +104,14 @@ def poll_teachers(
     problems = TeacherProblems()
     if memory is not None:
         memory = TeacherMemory(memory, estimator, X_public, n_classes)
-    polling_thread = _this_thread()
+    polling_thread = this_thread()
+    config = get_config()  # now: joblib asks for tasks from threads of its own
 
     def tasks():
         for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):
             rows = rows[codes[rows] >= 0]
             shard = _safe_indexing(X, rows), codes[rows]
+            place = memory and memory.of_teacher(*shard, seed)
             yield delayed(_vote)(
                 teacher,
                 estimator,
@@ -121,8 +119,8 @@ def poll_teachers(
                 X_public,
                 n_classes,
                 seed,
-                memory,
-                get_config(),
+                place,
+                config,
                 polling_thread,
             )
 
@@ -135,7 +133,7 @@ def poll_teachers(
                 on_teacher_done()
             yield ballot.votes
 
-    with _one_thread():
+    with one_thread():
         votes = Votes(ballots(), n_public=n_public, n_classes=n_classes)
     problems.failures.sort()  # teachers finish in any order
     problems.warnings.sort()
@@ -183,7 +181,7 @@ def _vote(
     X_public,
     n_classes,
     seed,
-    memory,
+    place,
     config,
     polling_thread,
 ):
@@ -198,38 +196,45 @@ def _vote(
         return ballot
 
     def train():
-        with (
-            _one_thread(_this_thread() != polling_thread),
-            seeded_globals(seed),
-            # Warnings may quote private rows, like errors. The filters belong to the
-            # whole process, like the generators: scikit-learn's own Parallel, which
-            # would carry its configuration along, sets them while other threads run.
-            warnings.catch_warnings(record=True) as caught,
-            config_context(**config),
-        ):
-            warnings.simplefilter("always")
-            votes = _fit_and_predict(estimator, X, codes, X_public, n_classes, seed)
-        return votes, tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+        return _train(
+            estimator, X, codes, X_public, n_classes, seed, config, polling_thread
+        )
 
     try:
-        ballot.votes, ballot.warnings = (
-            train() if memory is None else memory(train, X, codes, seed)
-        )
+        ballot.votes, ballot.warnings = train() if place is None else place(train)
     except Exception as error:
         ballot.failure = f"{type(error).__name__}: {error}"
     return ballot
 
 
-def _fit_and_predict(estimator, X, codes, X_public, n_classes, seed):
-    teacher = seeded_clone(estimator, seed)
-    # Copies: a teacher that scales in place, say, would otherwise hand what it learnt
-    # from its shard to the teachers after it, and fail on a memory map.
-    X, codes, X_public = deepcopy((X, codes, X_public))
-    # What runs in parallel inside a teacher would compete with the other teachers, and
-    # on a cluster wait for them.
-    with parallel_config(backend="sequential"):
-        predicted = fit_class_indices(teacher, X, codes).predict(X_public)
-    return _as_votes(predicted, X_public.shape[0], n_classes)
+def _train(estimator, X, codes, X_public, n_classes, seed, config, polling_thread):
+    """Return votes and warnings of a teacher that is fitted and forgotten."""
+    had_torch = "torch" in sys.modules
+    with (
+        one_thread(this_thread() != polling_thread),
+        seeded_globals(seed),
+        # Warnings may quote private rows, like errors. The filters belong to the whole
+        # process, like the generators: scikit-learn's own Parallel, which would carry
+        # its configuration along, sets them while other threads run.
+        warnings.catch_warnings(record=True) as caught,
+        config_context(**config),
+        # What runs in parallel inside a teacher would compete with the other teachers,
+        # and on a cluster wait for them.
+        parallel_config(backend="sequential"),
+    ):
+        warnings.simplefilter("always")
+        teacher = seeded_clone(estimator, seed)
+        # Copies: a teacher that scales in place, say, would otherwise hand what it
+        # learnt from its shard to the teachers after it, and fail on a memory map.
+        own_X, own_codes, own_X_public = deepcopy((X, codes, X_public))
+        predicted = fit_class_indices(teacher, own_X, own_codes).predict(own_X_public)
+        votes = _as_votes(predicted, X_public.shape[0], n_classes)
+    if "torch" in sys.modules and not had_torch:
+        # The teacher imported it, too late to be seeded and limited: once more.
+        return _train(
+            estimator, X, codes, X_public, n_classes, seed, config, polling_thread
+        )
+    return votes, tuple(f"{one.category.__name__}: {one.message}" for one in caught)
 
 
 def _as_votes(predicted, n_public, n_classes):
@@ -247,37 +252,3 @@ def _as_votes(predicted, n_public, n_classes):
 
 def _vote_dtype(n_classes):
     return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
-
-
-def _this_thread():
-    return os.getpid(), threading.get_ident()
-
-
-@lru_cache(maxsize=1)
-def _thread_controller(n_modules):
-    # Looking for the libraries takes milliseconds; new ones come with new modules.
-    return ThreadpoolController()
-
-
-@contextmanager
-def _one_thread(limit=True):
-    """Give BLAS, OpenMP and torch one thread each.
-
-    Small shards gain nothing from threads and lose much when several teachers compete
-    for the cores; and the number of threads would change the rounding, so that votes
-    would depend on `n_jobs`. Set once in the thread that polls, and for each teacher
-    that is trained elsewhere.
-    """
-    if not limit:
-        yield
-        return
-    torch = sys.modules.get("torch")
-    n_threads = torch.get_num_threads() if torch is not None else None
-    try:
-        if torch is not None:
-            torch.set_num_threads(1)
-        with _thread_controller(len(sys.modules)).limit(limits=1):
-            yield
-    finally:
-        if torch is not None:
-            torch.set_num_threads(n_threads)

@@ -1,20 +1,22 @@
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import StackingClassifier
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
     OneHotEncoder,
     StandardScaler,
+    scale,
 )
 
 from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
@@ -24,6 +26,9 @@ INSIDE = PATEClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
 
 
 class FromAnotherLibrary:
+    def get_params(self, deep=True):
+        return {}
+
     def fit(self, X, y=None):
         return self
 
@@ -40,7 +45,6 @@ def names(estimator):
     [
         Normalizer(),
         FunctionTransformer(np.log1p),
-        HashingVectorizer(),
         "passthrough",
         None,
         FrozenEstimator(StandardScaler()),
@@ -67,6 +71,17 @@ def test_steps_that_learn_nothing_do_not_leak(step):
             ),
             ["step__onehotencoder", "step__remainder"],
         ),
+        (
+            ColumnTransformer(
+                [("n", Normalizer(), [0])], remainder=FromAnotherLibrary()
+            ),
+            ["step__remainder"],
+        ),
+        (Pipeline((("s", StandardScaler()),)), ["step__s"]),
+        (Pipeline([["s", StandardScaler()]]), ["step__s"]),
+        (ColumnTransformer((("s", StandardScaler(), [0]),)), ["step__s"]),
+        (FeatureUnion([["s", StandardScaler()]]), ["step__s"]),
+        (FunctionTransformer(scale), ["step"]),
     ],
 )
 def test_steps_that_learn_leak(step, leaks):
@@ -83,13 +98,33 @@ def test_what_is_inside_does_not_leak(wrap):
     [
         GridSearchCV(INSIDE, {}),
         CalibratedClassifierCV(INSIDE),
-        StackingClassifier([("pate", INSIDE)]),
+        OneVsRestClassifier(INSIDE),
+        BaggingClassifier(INSIDE),
     ],
 )
 def test_what_is_fitted_around_leaks(around):
     [leak] = privacy_leaks(around)
     assert leak.estimator == type(around).__name__
     assert str(leak).startswith(f"{leak.estimator} is fitted on private rows")
+
+
+def test_what_is_fitted_beside_leaks():
+    voting = VotingClassifier([("pate", INSIDE), ("lr", LogisticRegression())])
+    assert names(voting) == ["", "lr"]
+    frozen = FrozenEstimator(LogisticRegression())
+    assert names(VotingClassifier([("pate", INSIDE), ("lr", frozen)])) == [""]
+    stacking = StackingClassifier([("p", INSIDE)], LogisticRegression())
+    assert sorted(names(stacking)) == ["", "final_estimator"]
+
+
+def test_candidates_of_a_search_are_looked_at():
+    pipeline = Pipeline([("step", "passthrough"), ("last", INSIDE)])
+    steps = {"step": [Normalizer(), StandardScaler()], "last__estimator": [PCA()]}
+    assert names(GridSearchCV(pipeline, steps)) == ["", "estimator__step"]
+    assert names(RandomizedSearchCV(pipeline, [steps])) == ["", "estimator__step"]
+    without = Pipeline([("step", StandardScaler()), ("last", LogisticRegression())])
+    searched = GridSearchCV(without, {"last": [INSIDE]})
+    assert names(searched) == ["", "estimator__step"]
 
 
 def test_a_search_around_a_pipeline_leaks_twice():

@@ -1,8 +1,12 @@
 """The same votes wherever the teachers are trained."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -81,6 +85,25 @@ def test_votes_of_a_dask_cluster_are_the_same(name, dask_cluster, alone, digits_
     np.testing.assert_array_equal(votes, alone[name])
 
 
+class ReadsConfiguration(ClassifierMixin, BaseEstimator):
+    """Votes for class 1 where scikit-learn's configuration is the caller's."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.full(X.shape[0], int(get_config()["transform_output"] == "pandas"))
+
+
+@pytest.mark.parametrize("backend", ["sequential", "loky", "threading"])
+def test_every_teacher_has_the_callers_configuration(backend, digits_votes):
+    with (
+        parallel_config(backend=backend, n_jobs=2),
+        config_context(transform_output="pandas"),
+    ):
+        assert np.all(digits_votes(ReadsConfiguration())[:, 1] == N_TEACHERS)
+
+
 class WhereAmI(ClassifierMixin, BaseEstimator):
     """Votes for class 1 on a dask worker, for class 0 elsewhere."""
 
@@ -92,6 +115,41 @@ class WhereAmI(ClassifierMixin, BaseEstimator):
 
         on_worker = hasattr(thread_state, "execution_state")
         return np.full(X.shape[0], int(on_worker))
+
+
+LATE_IMPORT = """
+import sys
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn_pate.teachers import poll_teachers
+
+class Late(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        import torch
+        return torch.randint(3, (len(X),)).numpy()
+
+def poll():
+    votes, _ = poll_teachers(
+        Late(), np.zeros((20, 1)), np.arange(20) % 2, np.split(np.arange(20), 5),
+        np.zeros((50, 1)), n_classes=3, seeds=range(5),
+    )
+    return votes.counts(range(50))
+
+assert "torch" not in sys.modules
+first = poll()
+assert "torch" in sys.modules
+assert np.array_equal(first, poll())
+"""
+
+
+def test_a_teacher_that_is_the_first_to_import_torch_is_seeded_too():
+    done = subprocess.run(
+        [sys.executable, "-c", LATE_IMPORT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_dask_cluster_does_the_work(dask_cluster, digits_votes):

@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -15,6 +17,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import torch
+from joblib.externals.loky import get_reusable_executor
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
 from skorch import NeuralNetClassifier
@@ -81,6 +84,13 @@ def test_processes_and_this_process_share_what_is_kept(diary, tmp_path):
     np.testing.assert_array_equal(first, second)
 
 
+def test_a_second_folder_in_one_process_keeps_everything_too(diary, tmp_path):
+    for folder in ("first", "second", "second"):
+        get_reusable_executor().shutdown()  # new workers have not seen any folder
+        poll(Diary(str(diary)), tmp_path / folder, n_jobs=2)
+    assert n_fits(diary) == 2 * N_TEACHERS
+
+
 def frame(library):
     def convert(X):
         return library.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": ["x"] * len(X)})
@@ -121,6 +131,15 @@ class Net(torch.nn.Module):
 
     def forward(self, X):
         return self.layer(X)
+
+
+@pytest.mark.parametrize("n_jobs", [(1, 2), (2, 1)])
+def test_frames_of_several_types_are_recognised_in_any_process(n_jobs, diary, tmp_path):
+    X, _ = make_blobs(1000, random_state=0)
+    X = pd.DataFrame({"whole": X[:, 0].astype(int), "fraction": X[:, 1]})
+    for n in n_jobs:
+        poll(IgnoresText(str(diary)), tmp_path, n_jobs=n, data=(X[:800], X[800:]))
+    assert n_fits(diary) == N_TEACHERS
 
 
 def test_networks_are_recognised(tmp_path):
@@ -215,19 +234,63 @@ def test_what_is_kept_can_be_read_by_this_user_only(diary, tmp_path):
     assert stat.S_IMODE((kept / "sklearn_pate").stat().st_mode) == 0o700
 
 
+def test_workers_elsewhere_write_to_the_same_private_folder(
+    diary, tmp_path, monkeypatch
+):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    monkeypatch.chdir(there)
+    get_reusable_executor().shutdown()
+    with joblib.parallel_config(n_jobs=2):
+        joblib.Parallel()(joblib.delayed(os.getcwd)() for _ in range(4))
+        monkeypatch.chdir(here)
+        fit(diary, "votes", n_jobs=2)
+    assert list(there.iterdir()) == []
+    assert len(list((here / "votes").rglob("output.pkl"))) > N_TEACHERS / 2
+
+
 def test_no_private_row_is_written_down(diary, tmp_path):
     fit(diary, tmp_path / "memory")
     files = [one for one in (tmp_path / "memory").rglob("*") if one.is_file()]
-    assert len(files) > 2 * N_TEACHERS
+    assert len(files) > N_TEACHERS
     secrets = [np.float64(PLANTED).tobytes(), b"98765.43"]
     assert not any(secret in one.read_bytes() for one in files for secret in secrets)
+
+
+IN_MAIN = """
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+from tests.teachers.diary import poll
+
+def clean(X):
+    return X
+
+poll(make_pipeline(FunctionTransformer(clean), DecisionTreeClassifier()), "votes")
+"""
+
+
+def test_functions_that_may_change_unseen_are_refused(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", IN_MAIN],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert "something in it is defined in __main__" in done.stderr
+    assert not list(tmp_path.rglob("output.pkl"))
 
 
 def test_an_estimator_without_a_module_is_refused(tmp_path):
     class Local(DecisionTreeClassifier):
         pass
 
-    with pytest.raises(ValueError, match="needs an estimator that can be pickled"):
+    with pytest.raises(
+        ValueError, match="define its classes and functions in a module"
+    ):
         poll(Local(), tmp_path)
 
 

@@ -1,0 +1,85 @@
+"""One thread a teacher."""
+
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from functools import lru_cache
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["one_thread", "this_thread"]
+
+
+def this_thread():
+    """Identify the calling thread on this machine.
+
+    Returns
+    -------
+    identity : tuple of (int, int)
+        Process and thread.
+    """
+    return os.getpid(), threading.get_ident()
+
+
+@contextmanager
+def one_thread(limit=True):
+    """Give BLAS, OpenMP and torch one thread each.
+
+    Small shards gain nothing from threads and lose much when several teachers compete
+    for the cores; and the number of threads would change the rounding, so that votes
+    would depend on `n_jobs`. Set once in the thread that polls, and for each teacher
+    that is trained elsewhere.
+
+    Parameters
+    ----------
+    limit : bool, default=True
+        False does nothing.
+    """
+    if not limit:
+        yield
+        return
+    controller = _controller(len(sys.modules))
+    with (
+        controller.select(user_api="openmp").limit(limits=1),  # of this thread only
+        _WHOLE_PROCESS.limited(controller.select(user_api="blas")),
+    ):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules):
+    # Looking for the libraries takes milliseconds; new ones come with new modules.
+    return ThreadpoolController()
+
+
+class _WholeProcess:
+    """Limits what all threads share: the first one limits, the last one restores."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._n_inside = 0
+
+    @contextmanager
+    def limited(self, blas):
+        """Limit BLAS and torch, as long as anybody is inside."""
+        with self._lock:
+            if self._n_inside == 0:
+                self._torch = sys.modules.get("torch")
+                self._torch_threads = self._torch and self._torch.get_num_threads()
+                self._blas = blas.limit(limits=1)
+                if self._torch is not None:
+                    self._torch.set_num_threads(1)
+            self._n_inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                if self._n_inside == 0:
+                    self._blas.restore_original_limits()
+                    if self._torch is not None:
+                        self._torch.set_num_threads(self._torch_threads)
+
+
+_WHOLE_PROCESS = _WholeProcess()
