@@ -7,7 +7,17 @@ import pytest
 
 import sklearn_pate
 
-HEAVY = ("torch", "skorch", "pandas", "polars", "matplotlib", "dask")
+HEAVY = (
+    "torch",
+    "skorch",
+    "pandas",
+    "polars",
+    "matplotlib",
+    "dask",
+    "distributed",
+    "xgboost",
+    "lightgbm",
+)
 IMPORT = "import sklearn_pate, sklearn_pate.datasets, sklearn_pate.mechanisms"
 
 
