@@ -7,10 +7,13 @@ are here to reproduce the papers and to compare with.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr, logsumexp, ndtr
 
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
 
 __all__ = [
+    "confident_2018",
+    "gaussian_2018",
     "gaussian_worst_case",
     "laplace_2017",
     "laplace_2017_strong_composition",
@@ -171,6 +174,12 @@ def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
     return counts
 
 
+def _distinct_votes(counts):
+    """Sort the counts of each question, and count equal questions once."""
+    counts = np.sort(check_counts(counts), axis=1)
+    return np.unique(counts, axis=0, return_counts=True)
+
+
 def laplace_2017(
     counts: ArrayLike, gamma: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
@@ -206,11 +215,9 @@ def laplace_2017(
     The bound is one-sided: it covers D_a(M(d) || M(d')) at the data d at hand.
     """
     orders = np.asarray(orders, dtype=np.float64)
-    counts, repeats = np.unique(
-        np.sort(check_counts(counts), axis=1), axis=0, return_counts=True
-    )
-    gaps = gamma * (counts[:, -1:] - counts[:, :-1])
-    n_classes = counts.shape[1]
+    votes, repeats = _distinct_votes(counts)
+    gaps = gamma * (votes[:, -1:] - votes[:, :-1])
+    n_classes = votes.shape[1]
     q = np.minimum(np.sum((2 + gaps) / 4 * np.exp(-gaps), axis=1), 1 - 1 / n_classes)
 
     pure_epsilon = 2 * gamma
@@ -265,3 +272,123 @@ def laplace_2017_strong_composition(
     return float(
         4 * n_queries * gamma**2 + 2 * gamma * np.sqrt(-2 * n_queries * np.log(delta))
     )
+
+
+def gaussian_2018(
+    counts: ArrayLike, sigma: float, orders: ArrayLike = DEFAULT_ORDERS
+) -> RdpCurve:
+    """Data-dependent bound of the 2018 PATE paper on a list of GNMax answers.
+
+    Sensitive: it depends on the votes, and must not be published.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class for each question. The list of questions must have been fixed
+        without looking at answers.
+
+    sigma : float
+        Standard deviation of the noise on every count, in votes.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Summed over the questions.
+
+    Notes
+    -----
+    Papernot et al. 2018, Theorem 6 at the choice of Proposition 10, with q bounded as
+    in Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ). The
+    bound is one-sided: it covers D_a(M(d) || M(d')) at the data d at hand.
+    """
+    votes, repeats = _distinct_votes(counts)
+    return _weighted_theorem_6(_log_q(votes, sigma), sigma, orders, repeats)
+
+
+def confident_2018(
+    counts: ArrayLike,
+    threshold: float,
+    sigma_threshold: float,
+    sigma: float,
+    orders: ArrayLike = DEFAULT_ORDERS,
+) -> RdpCurve:
+    """Compute what ConfidentGNMax costs in expectation, as in the 2018 PATE paper.
+
+    Sensitive, and **no bound for any run**: the price of an answer counts with the
+    probability that it is given. It is here to reproduce the paper.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class for each question.
+
+    threshold : float
+        Votes that the noisy largest count must reach.
+
+    sigma_threshold : float
+        Standard deviation of the noise on the largest count, in votes.
+
+    sigma : float
+        Standard deviation of the noise on every count of an answer, in votes.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders.
+
+    Returns
+    -------
+    curve : RdpCurve
+        Summed over the questions.
+
+    Notes
+    -----
+    Papernot et al. 2018, Theorem 6 and Section 4.2. The check answers yes with
+    probability p = Phi((max n - threshold) / sigma_threshold); its cost is that of
+    GNMax with q = min(p, 1 - p) and noise sqrt(2) sigma_threshold.
+    """
+    votes, repeats = _distinct_votes(counts)
+    margin = (votes[:, -1] - threshold) / sigma_threshold
+    checks = _weighted_theorem_6(
+        log_ndtr(-np.abs(margin)), np.sqrt(2) * sigma_threshold, orders, repeats
+    )
+    answers = _weighted_theorem_6(
+        _log_q(votes, sigma), sigma, orders, repeats * ndtr(margin)
+    )
+    return checks + answers
+
+
+def _log_q(sorted_counts, sigma):
+    """Bound the log-probability that the plurality loses (Proposition 7)."""
+    gaps = sorted_counts[:, -1:] - sorted_counts[:, :-1]
+    n_classes = sorted_counts.shape[1]
+    union = logsumexp(log_ndtr(-gaps / (np.sqrt(2) * sigma)), axis=1)
+    return np.minimum(union, np.log1p(-1 / n_classes))
+
+
+def _weighted_theorem_6(log_q, sigma, orders, weights):
+    """Sum Theorem 6, or a / sigma^2 where it does not apply or is larger."""
+    orders = np.asarray(orders, dtype=np.float64)
+    worst_case = orders / sigma**2
+    mu_2 = sigma * np.sqrt(-log_q)
+    e_2 = mu_2 / sigma**2
+    possible = (mu_2 > 1) & (-log_q > e_2)
+    # mu_1 - 1 = mu_2, so that ln(1 + 1 / (mu_1 - 1)) = ln(1 + 1 / mu_2).
+    m, e, lq = mu_2[possible], e_2[possible], log_q[possible]
+    applies = lq <= (m - 1) * e - m * (np.log1p(1 / m) + np.log1p(1 / (m - 1)))
+    possible[possible] = applies
+    m, e, lq = m[applies], e[applies], lq[applies]
+    left = weights[possible]
+    log_1_q = np.log1p(-np.exp(lq))
+    log_a = log_1_q - np.log1p(-np.exp((lq + e) * (1 - 1 / m)))
+    log_b = (m + 1) / sigma**2 - lq / m
+    total = worst_case * np.sum(weights[~possible])
+    for i, order in enumerate(orders):
+        bound = np.logaddexp(
+            log_1_q + (order - 1) * log_a, lq + (order - 1) * log_b
+        ) / (order - 1)
+        # The theorem asks for order <= mu_1; round-off takes 1e-17 below zero.
+        bound = np.where(order <= m + 1, np.maximum(bound, 0), np.inf)
+        total[i] += np.sum(left * np.minimum(bound, worst_case[i]))
+    return RdpCurve(orders, total)

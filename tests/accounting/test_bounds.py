@@ -3,12 +3,14 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from sklearn_pate.accounting import RdpCurve
 from sklearn_pate.accounting.bounds import (
+    confident_2018,
+    gaussian_2018,
     gaussian_worst_case,
     laplace_2017,
     laplace_2017_strong_composition,
@@ -16,10 +18,14 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
     threshold_worst_case,
 )
+from sklearn_pate.mechanisms import ConfidentGNMax
 
 PAPER_ORDERS = np.arange(2, 10)  # moments l = 1..8
 gammas = st.floats(0.005, 2)
 orders = st.floats(1.05, 200)
+vote_rows = st.lists(
+    st.lists(st.integers(0, 250), min_size=3, max_size=3), min_size=1, max_size=8
+)
 
 
 def renyi_divergence(p, q, order):
@@ -70,6 +76,22 @@ def test_published_votes_give_the_2017_figures(
 ):
     counts = published_counts(data)[:n_queries]
     assert paper_epsilon(counts, gamma, delta) == pytest.approx(epsilon, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("data", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
+    [
+        ("mnist", 640, 200, (150, 40), 1e-5, 2.00),
+        ("adult", 1500, 300, (200, 40), 1e-5, 1.68),
+        ("svhn", 8500, 300, (200, 40), 1e-6, 4.92),
+    ],
+)
+def test_published_votes_give_the_2018_figures(
+    published_counts, data, n_queries, threshold, sigmas, delta, epsilon
+):
+    counts = published_counts(data)[:n_queries]
+    mechanism = ConfidentGNMax(threshold, *sigmas)
+    assert mechanism.paper_epsilon(counts, delta) == pytest.approx(epsilon, rel=0.005)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +168,77 @@ def test_2017_bound_covers_the_exact_forward_cost_of_two_classes(gamma, order, g
         assert cost <= bound * (1 + 1e-9) + 1e-15
 
 
+@given(sigma=st.floats(1, 60), order=orders, gap=st.integers(0, 250))
+def test_2018_bound_covers_the_exact_forward_cost_of_two_classes(sigma, order, gap):
+    assume(gap < 35 * sigma)  # beyond, probabilities underflow
+    counts = [[300 + gap, 300]]
+    bound = gaussian_2018(counts, sigma, [order]).values[0]
+    for moved in (gap - 2, gap + 2):
+        exact = renyi_divergence(
+            two_class_gaussian(gap, sigma), two_class_gaussian(moved, sigma), order
+        )
+        # Below 1e-15, a divergence is the rounding of probabilities near 1.
+        assert exact <= bound * (1 + 1e-9) + 1e-15
+    assert bound <= order / sigma**2
+
+
+def theorem_6(counts, sigma, order):
+    """Theorem 6 at Proposition 10's choice, number by number, with 50 digits."""
+    with mpmath.workdps(50):
+        *others, top = sorted(counts)
+        s, a = mpmath.mpf(sigma), mpmath.mpf(order)
+        q = mpmath.fsum(mpmath.erfc((top - n) / (2 * s)) / 2 for n in others)
+        q = min(q, 1 - mpmath.mpf(1) / len(counts))
+        mu_2 = s * mpmath.sqrt(-mpmath.log(q))
+        mu_1 = mu_2 + 1
+        e_1, e_2 = mu_1 / s**2, mu_2 / s**2
+        worst = a / s**2
+        if not (a <= mu_1 and mu_2 > 1 and -mpmath.log(q) > e_2):
+            return float(worst)
+        limit = (
+            mpmath.exp((mu_2 - 1) * e_2)
+            / (mu_1 / (mu_1 - 1) * mu_2 / (mu_2 - 1)) ** mu_2
+        )
+        if q > limit:
+            return float(worst)
+        A = (1 - q) / (1 - (q * mpmath.exp(e_2)) ** ((mu_2 - 1) / mu_2))
+        B = mpmath.exp(e_1) / q ** (1 / (mu_1 - 1))
+        bound = mpmath.log((1 - q) * A ** (a - 1) + q * B ** (a - 1)) / (a - 1)
+        return float(min(bound, worst))
+
+
+@given(
+    counts=st.lists(st.integers(0, 250), min_size=2, max_size=12),
+    sigma=st.floats(2, 100),
+    order=st.floats(1.1, 40),
+)
+def test_2018_bound_is_theorem_6(counts, sigma, order):
+    bound = gaussian_2018([counts], sigma, [order]).values[0]
+    expected = theorem_6(counts, sigma, order)
+    # In float64, r comes out of a difference of terms of the size of 1e-16 / (a - 1).
+    assert bound == pytest.approx(expected, rel=1e-8, abs=1e-14)
+
+
+@given(counts=vote_rows, sigma=st.floats(2, 100))
+def test_2018_bounds_add_over_questions_and_ignore_names(counts, sigma):
+    alone = [gaussian_2018([row], sigma) for row in counts]
+    together = gaussian_2018([row[::-1] for row in counts], sigma)
+    np.testing.assert_allclose(
+        together.values, np.sum([one.values for one in alone], axis=0), atol=1e-12
+    )
+
+
+@given(counts=vote_rows, sigma=st.floats(2, 100), threshold=st.integers(1, 300))
+def test_2018_expected_cost_is_below_the_price_of_every_answer(
+    counts, sigma, threshold
+):
+    expected = confident_2018(counts, threshold, 3 * sigma, sigma)
+    price = ConfidentGNMax(threshold, 3 * sigma, sigma).account_curve(
+        len(counts), len(counts[0])
+    )
+    assert np.all(expected.values <= price.values * (1 + 1e-12))
+
+
 @given(epsilon=st.floats(0.01, 5), order=orders)
 def test_pure_dp_curve_is_randomised_response(epsilon, order):
     truth = 1 / (1 + math.exp(-epsilon))
@@ -154,10 +247,6 @@ def test_pure_dp_curve_is_randomised_response(epsilon, order):
 
 
 # Properties of the 2017 bound
-
-vote_rows = st.lists(
-    st.lists(st.integers(0, 250), min_size=3, max_size=3), min_size=1, max_size=8
-)
 
 
 @given(counts=vote_rows, gamma=gammas)
