@@ -124,8 +124,9 @@ class PATEClassifier(
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
         chooses where: on this machine, or on a cluster with dask or ray. The votes do
-        not depend on it, unless the arithmetic of the machines does. Processes train
-        side by side; threads take turns, as they share the global random generators.
+        not depend on it, unless the arithmetic of the machines does (and for torch
+        networks in threads it is not promised). Processes train side by side; threads
+        take turns, as they share the global random generators.
 
     verbose : int, default=0
         Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
