@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate.teachers import poll_teachers, shard_rows
 
 N_TEACHERS, N_WORKERS = 100, 2
+SLOW = 0.05  # seconds a fit, so that a kill finds somebody at work
 
 
 class Diary(ClassifierMixin, BaseEstimator):
@@ -52,5 +53,5 @@ def poll(estimator, memory, *, n_jobs=1, n_teachers=N_TEACHERS, data=None):
 
 def poll_in_a_session_of_its_own(diary, memory):
     os.setsid()  # so that a kill reaches the workers too
-    poll(Diary(diary, seconds=0.02), memory, n_jobs=N_WORKERS)
+    poll(Diary(diary, seconds=SLOW), memory, n_jobs=N_WORKERS)
     os.killpg(0, signal.SIGKILL)  # or Python would wait for idle workers at exit

@@ -24,7 +24,14 @@ from skorch import NeuralNetClassifier
 
 from sklearn_pate import PATEClassifier, PublicData, TeacherWarning
 
-from .diary import N_TEACHERS, N_WORKERS, Diary, poll, poll_in_a_session_of_its_own
+from .diary import (
+    N_TEACHERS,
+    N_WORKERS,
+    SLOW,
+    Diary,
+    poll,
+    poll_in_a_session_of_its_own,
+)
 
 N_KILLS = 10
 PLANTED = 98765.4321
@@ -61,16 +68,13 @@ def test_a_poll_that_is_killed_ten_times_goes_on_where_it_stopped(diary, tmp_pat
         process.join()
     n_kept = len(list(memory.rglob("output.pkl")))
     assert 0 < n_kept < N_TEACHERS, "each of them was killed half-way"
-    resumed = poll(Diary(str(diary), seconds=0.02), memory)
+    slow = Diary(str(diary), seconds=SLOW)
+    resumed = poll(slow, memory)
     assert n_fits(diary) <= N_TEACHERS + N_WORKERS * N_KILLS
     again = n_fits(diary)
-    np.testing.assert_array_equal(
-        poll(Diary(str(diary), seconds=0.02), memory), resumed
-    )
+    np.testing.assert_array_equal(poll(slow, memory), resumed)
     assert n_fits(diary) == again, "everything had been kept"
-    np.testing.assert_array_equal(
-        poll(Diary(str(diary), seconds=0.02), memory=None), resumed
-    )
+    np.testing.assert_array_equal(poll(Diary(str(diary)), memory=None), resumed)
 
 
 def test_processes_and_this_process_share_what_is_kept(diary, tmp_path):
