@@ -24,22 +24,9 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.contiguous import ContiguousClasses, fit_class_indices
 from sklearn_pate.mechanisms import GNMax
 
+from .witness import Witness
+
 N_ROWS = 300
-
-
-class Witness(PATEClassifier):
-    """Remembers the shapes that reached it."""
-
-    def fit(self, X, y, *, X_public=None, groups=None):
-        super().fit(X, y, X_public=X_public, groups=groups)
-        rows = X_public.X if isinstance(X_public, PublicData) else X_public
-        self.shapes_ = {
-            "X": X.shape,
-            "y": y.shape,
-            "X_public": rows.shape,
-            "groups": None if groups is None else groups.shape,
-        }
-        return self
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
 from sklearn_pate.mechanisms import GNMax
 
+from .witness import Witness
+
 
 @pytest.fixture
 def pate():
@@ -34,14 +36,6 @@ def as_many_public_as_private_rows(blobs):
     return X[:300], np.array(["a", "b", "c"])[y[:300]], X_public
 
 
-class CountsPublicRows(PATEClassifier):
-    def fit(self, X, y, *, X_public=None, groups=None):
-        super().fit(X, y, X_public=X_public, groups=groups)
-        rows = X_public.X if isinstance(X_public, PublicData) else X_public
-        self.n_public_ = rows.shape[0]
-        return self
-
-
 @pytest.mark.filterwarnings("ignore:X_public has as many rows")
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("wrapped", [True, False])
@@ -49,7 +43,7 @@ def test_a_grid_search_cuts_raw_public_rows_but_not_public_data(
     pate, as_many_public_as_private_rows, routing, wrapped
 ):
     X, y, X_public = as_many_public_as_private_rows
-    pate = CountsPublicRows(**pate.get_params(deep=False))
+    pate = Witness(**pate.get_params(deep=False))
     with config_context(enable_metadata_routing=routing):
         if routing:
             pate.set_fit_request(X_public=True)
@@ -61,7 +55,7 @@ def test_a_grid_search_cuts_raw_public_rows_but_not_public_data(
             cv=3,
             return_estimator=True,
         )
-    seen = {fitted.n_public_ for fitted in results["estimator"]}
+    seen = {fitted.shapes_["X_public"][0] for fitted in results["estimator"]}
     assert seen == ({300} if wrapped else {200})
 
 

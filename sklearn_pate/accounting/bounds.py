@@ -318,7 +318,8 @@ def confident_2018(
     """Compute what ConfidentGNMax costs in expectation, as in the 2018 PATE paper.
 
     Sensitive, and **no bound for any run**: the price of an answer counts with the
-    probability that it is given. It is here to reproduce the paper.
+    probability that it is given, and a cap on answers is left out. It is here to
+    reproduce the paper.
 
     Parameters
     ----------

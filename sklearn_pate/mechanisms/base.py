@@ -183,6 +183,11 @@ class Mechanism(BaseEstimator, ABC):
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
         """Epsilon as the mechanism's paper computed it, or None. Sensitive.
 
+        By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+        :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+        :func:`~sklearn_pate.accounting.bounds.confident_2018`, and by the papers'
+        conversion.
+
         Parameters
         ----------
         counts : array-like of shape (n_queries, n_classes)
@@ -196,6 +201,14 @@ class Mechanism(BaseEstimator, ABC):
         epsilon : float or None
             None where this package does not reproduce a paper's figure.
         """
+        self._check_ready()
+        curve = self._paper_curve(counts)
+        if curve is None:
+            return None
+        return curve.quiet_epsilon(delta, conversion="classical")
+
+    def _paper_curve(self, counts):
+        """Return the curve of the mechanism's paper, or None; the noise is set."""
         return None
 
     def prepared(

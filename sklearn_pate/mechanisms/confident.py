@@ -4,7 +4,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import (
@@ -102,26 +101,8 @@ class ConfidentGNMax(Mechanism):
         answers = gaussian_worst_case(self.sigma, orders) * n_answers
         return checks + answers
 
-    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Epsilon as the 2018 paper computed it, expected answers included. Sensitive.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        epsilon : float
-            By :func:`~sklearn_pate.accounting.bounds.confident_2018`, which is an
-            expectation and no bound for any run. It leaves `max_answers` out.
-        """
-        self._check_ready()
-        curve = confident_2018(counts, self.threshold, self.sigma_threshold, self.sigma)
-        return curve.quiet_epsilon(delta, conversion="classical")
+    def _paper_curve(self, counts):
+        return confident_2018(counts, self.threshold, self.sigma_threshold, self.sigma)
 
     def _for_teachers(self, n_teachers):
         self._check_threshold()

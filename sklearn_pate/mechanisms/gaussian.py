@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
@@ -58,25 +57,8 @@ class GNMax(Mechanism):
     def _price(self, n_queries, n_answers, n_classes, orders):
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Epsilon by the 2018 paper's bound and conversion. Sensitive.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        epsilon : float
-            By :func:`~sklearn_pate.accounting.bounds.gaussian_2018`.
-        """
-        self._check_noise()
-        curve = gaussian_2018(counts, self.sigma)
-        return curve.quiet_epsilon(delta, conversion="classical")
+    def _paper_curve(self, counts):
+        return gaussian_2018(counts, self.sigma)
 
 
 def gaussian_plurality(counts, sigma, noise):

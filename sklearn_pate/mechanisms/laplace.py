@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
@@ -69,22 +68,5 @@ class LNMax(Mechanism):
         bound = laplace_2017(counts, self.gamma, orders)
         return RdpCurve(orders, np.minimum(bound.values, worst_case.values))
 
-    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Epsilon by the 2017 paper's bound, moments and conversion. Sensitive.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        epsilon : float
-            Minimum over l = 1..8 of (sum of moments + ln(1/delta)) / l.
-        """
-        self._check_noise()
-        curve = laplace_2017(counts, self.gamma, _PAPER_ORDERS)
-        return curve.quiet_epsilon(delta, conversion="classical")
+    def _paper_curve(self, counts):
+        return laplace_2017(counts, self.gamma, _PAPER_ORDERS)

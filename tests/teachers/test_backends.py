@@ -3,8 +3,11 @@
 import subprocess
 import sys
 
+import distributed
+import lightgbm
 import numpy as np
 import pytest
+import xgboost
 from joblib import parallel_config
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,10 +18,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.teachers import poll_teachers, shard_rows
-
-distributed = pytest.importorskip("distributed")
-lightgbm = pytest.importorskip("lightgbm")
-xgboost = pytest.importorskip("xgboost")
 
 N_TEACHERS = 12
 

@@ -1,0 +1,18 @@
+"""A PATEClassifier that tells what reached it."""
+
+from sklearn_pate import PATEClassifier, PublicData
+
+
+class Witness(PATEClassifier):
+    """Remembers the shapes that reached it."""
+
+    def fit(self, X, y, *, X_public=None, groups=None):
+        super().fit(X, y, X_public=X_public, groups=groups)
+        rows = X_public.X if isinstance(X_public, PublicData) else X_public
+        self.shapes_ = {
+            "X": X.shape,
+            "y": y.shape,
+            "X_public": rows.shape,
+            "groups": None if groups is None else groups.shape,
+        }
+        return self
