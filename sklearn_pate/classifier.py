@@ -399,7 +399,9 @@ class PATEClassifier(
             seed=seeds.student,
         )
         spent = self._account(oracle, plan.mechanism, votes, public)
-        analysis = self._analyse(plan.mechanism, votes.counts(queried), problems)
+        analysis = self._analyse(
+            plan.mechanism, votes.counts(queried), votes.shape[0], problems
+        )
 
         self.student_ = student
         self.classes_ = public.classes
@@ -430,15 +432,17 @@ class PATEClassifier(
             curve=curve,
         )
 
-    def _analyse(self, mechanism, counts, problems):
+    def _analyse(self, mechanism, counts, n_teachers, problems):
         curve = mechanism.local_curve(counts)
         return PrivacyAnalysis(
-            epsilon=curve.to_epsilon(self.delta),
+            epsilon=curve.quiet_epsilon(self.delta),
             delta=float(self.delta),
             curve=curve,
-            bound=mechanism.local_bound,
+            optimal_epsilon=mechanism.optimal_curve(counts).quiet_epsilon(self.delta),
             paper_epsilon=mechanism.paper_epsilon(counts, self.delta),
-            plurality=np.argmax(counts, axis=1),
+            counts=counts,
+            mechanism=mechanism,
+            n_teachers=n_teachers,
             teacher_failures=problems.failures,
             teacher_warnings=problems.warnings,
         )

@@ -10,7 +10,15 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn_pate.accounting.calibrate import check_epsilon
 from sklearn_pate.accounting.curve import check_delta
 from sklearn_pate.labels import check_classes
-from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, Mechanism
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    InteractiveGNMax,
+    LNMax,
+    Mechanism,
+    PermuteAndFlip,
+)
 from sklearn_pate.students import accepts_unlabeled
 
 __all__ = [
@@ -22,7 +30,13 @@ __all__ = [
     "resolve_n_teachers",
 ]
 
-MECHANISMS = {"gnmax": GNMax, "lnmax": LNMax, "confident": ConfidentGNMax}
+MECHANISMS = {
+    "gnmax": GNMax,
+    "lnmax": LNMax,
+    "gumbel": GumbelMax,
+    "permute-and-flip": PermuteAndFlip,
+    "confident": ConfidentGNMax,
+}
 QUERY_STRATEGIES = ("random",)
 PRIVACY_UNITS = ("row", "group")
 
@@ -110,8 +124,13 @@ def as_mechanism(mechanism):
     Raises
     ------
     ValueError
-        If it is neither.
+        If it is neither, or cannot be asked without a student.
     """
+    if isinstance(mechanism, InteractiveGNMax):
+        raise ValueError(
+            f"mechanism={mechanism!r} must be asked with a student's probabilities, "
+            "which this estimator does not do; use ConfidentGNMax."
+        )
     if isinstance(mechanism, Mechanism):
         return mechanism
     if isinstance(mechanism, str) and mechanism in MECHANISMS:

@@ -34,7 +34,7 @@ def no_noise(monkeypatch):
     def draw(self, shape):
         pytest.fail("noise was drawn before the input was checked")
 
-    monkeypatch.setattr(NoiseSource, "uniform", draw)
+    monkeypatch.setattr(NoiseSource, "words", draw)
 
 
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}

@@ -3,7 +3,12 @@
 from sklearn_pate.accounting import bounds
 from sklearn_pate.accounting.calibrate import calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.exact import local_cost
 from sklearn_pate.accounting.statement import PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting.worst_case import (
+    tight_gaussian_worst_case,
+    tight_threshold_worst_case,
+)
 
 __all__ = [
     "DEFAULT_ORDERS",
@@ -13,4 +18,7 @@ __all__ = [
     "bounds",
     "calibrate_n_queries",
     "calibrate_noise",
+    "local_cost",
+    "tight_gaussian_worst_case",
+    "tight_threshold_worst_case",
 ]

@@ -1,138 +1,36 @@
-"""Published bounds on the cost of a noisy plurality vote.
+"""Bounds on the cost of a noisy plurality vote, to compare with.
 
 The classical worst cases depend on no data and may be published. The bounds of the
-PATE papers depend on the votes that were cast: they are as sensitive as the votes, and
-are here to reproduce the papers and to compare with.
+PATE papers, and the sharpest ones of their kind, depend on the votes that were cast and
+are as sensitive as the votes.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
+from sklearn_pate.accounting.classical import (
+    gaussian_worst_case,
+    gumbel_worst_case,
+    laplace_worst_case,
+    permute_and_flip_worst_case,
+    pure_dp_curve,
+    threshold_worst_case,
+)
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
 
 __all__ = [
     "confident_2018",
     "gaussian_2018",
     "gaussian_worst_case",
+    "gumbel_worst_case",
     "laplace_2017",
     "laplace_2017_strong_composition",
     "laplace_worst_case",
+    "permute_and_flip_worst_case",
+    "pure_dp_curve",
     "threshold_worst_case",
 ]
-
-
-def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of one GNMax answer.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise added to every count, in votes.
-
-    orders : array-like of shape (n_orders,)
-        Renyi orders.
-
-    Returns
-    -------
-    curve : RdpCurve
-        Data-independent.
-
-    Notes
-    -----
-    r(a) = a / sigma^2: one vote moves, so that two counts change by 1 each, and the
-    answer is a post-processing of the noisy histogram (Papernot et al. 2018,
-    Proposition 8).
-    """
-    orders = np.asarray(orders, dtype=np.float64)
-    return RdpCurve(orders, orders / sigma**2)
-
-
-def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of comparing the noisy maximum count with a threshold.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise added to the maximum count, in votes.
-
-    orders : array-like of shape (n_orders,)
-        Renyi orders.
-
-    Returns
-    -------
-    curve : RdpCurve
-        Data-independent.
-
-    Notes
-    -----
-    r(a) = a / (2 sigma^2): the Gaussian mechanism on the maximum count, which one
-    moved vote changes by at most 1 (Papernot et al. 2018, Section 4.2).
-    """
-    orders = np.asarray(orders, dtype=np.float64)
-    return RdpCurve(orders, orders / (2 * sigma**2))
-
-
-def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Tightest Renyi curve of a mechanism known to be epsilon-DP.
-
-    Parameters
-    ----------
-    epsilon : float
-        The pure guarantee, in nats.
-
-    orders : array-like of shape (n_orders,)
-        Renyi orders.
-
-    Returns
-    -------
-    curve : RdpCurve
-        Data-independent.
-
-    Notes
-    -----
-    r(a) = ln[ (e^{a eps} + e^{(1-a) eps}) / (1 + e^eps) ] / (a - 1), attained by
-    randomised response (Mironov 2017, Proposition 6 for the mechanism).
-    """
-    orders = np.asarray(orders, dtype=np.float64)
-    log_mgf = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(
-        0, epsilon
-    )
-    return RdpCurve(orders, np.maximum(log_mgf, 0) / (orders - 1))
-
-
-def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of one LNMax answer.
-
-    Parameters
-    ----------
-    gamma : float
-        Inverse scale of the Laplace noise added to every count, in 1 / votes.
-
-    orders : array-like of shape (n_orders,)
-        Renyi orders.
-
-    Returns
-    -------
-    curve : RdpCurve
-        Data-independent.
-
-    Notes
-    -----
-    The minimum of two bounds. The answer is a post-processing of two independent
-    noisy counts, each shifted by 1, hence twice
-    D_a(Lap(0, 1/g) || Lap(1, 1/g)) =
-    ln{ a/(2a-1) e^{(a-1) g} + (a-1)/(2a-1) e^{-a g} } / (a - 1) (Mironov 2017,
-    Proposition 6); and the answer is 2 gamma-DP (Papernot et al. 2017, Section 3.1).
-    """
-    orders = np.asarray(orders, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        one_shift = np.logaddexp(
-            np.log(orders / (2 * orders - 1)) + (orders - 1) * gamma,
-            np.log((orders - 1) / (2 * orders - 1)) - orders * gamma,
-        ) / (orders - 1)
-    values = np.minimum(2 * one_shift, pure_dp_curve(2 * gamma, orders).values)
-    return RdpCurve(orders, np.maximum(values, 0))
 
 
 def check_counts(counts: ArrayLike) -> NDArray[np.float64]:

@@ -5,14 +5,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
-from sklearn_pate.accounting.curve import RdpCurve, check_delta
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
 
-__all__ = ["calibrate_n_queries", "calibrate_noise"]
+__all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise"]
 
+#: The widest noise that can be drawn, in votes.
+LARGEST_SCALE = 2**20
 # A noise scale is found to this relative precision, on the safe side.
-_RELATIVE_TOLERANCE = 1e-6
-_LARGEST_SCALE = 1e12
+_RELATIVE_TOLERANCE = 2e-4
 _LARGEST_N_QUERIES = 2**40
 
 
@@ -75,15 +77,19 @@ def check_epsilon(epsilon: float) -> float:
 
 
 def calibrate_noise(
-    curve_at_scale: Callable[[float], RdpCurve], *, epsilon: float, delta: float
+    curve_at_scale: Callable[..., RdpCurve],
+    *,
+    epsilon: float,
+    delta: float,
+    rough_curve_at_scale: Callable[..., RdpCurve] | None = None,
 ) -> float:
     """Find the smallest noise scale whose guarantee is within (epsilon, delta).
 
     Parameters
     ----------
     curve_at_scale : callable
-        ``curve_at_scale(scale)`` returns the :class:`RdpCurve` of everything that will
-        be released with that noise scale, in votes. More noise must not cost more.
+        ``curve_at_scale(scale, orders)`` returns the :class:`RdpCurve` of everything
+        that will be released with that noise scale, in votes.
 
     epsilon : float
         The target, positive.
@@ -91,43 +97,66 @@ def calibrate_noise(
     delta : float
         In (0, 1).
 
+    rough_curve_at_scale : callable, default=None
+        The same, faster, and nearly right: where to look first.
+
     Returns
     -------
     scale : float
-        At most one part in 50,000 above the smallest sufficient scale, and never
-        below it: ``curve_at_scale(scale).to_epsilon(delta) <= epsilon``. It has six
-        significant digits, so that a statement can print it in full.
+        Sufficient, ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, and
+        the smallest such scale but for one part in 1000, if more noise never costs
+        more. It has six significant digits, so that a statement can print it in full.
 
     Raises
     ------
     ValueError
-        If no scale up to 1e12 votes is enough.
+        If no scale up to 2^20 votes is enough.
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    rough = rough_curve_at_scale or curve_at_scale
 
-    def enough(scale):
-        return curve_at_scale(scale).quiet_epsilon(delta) <= epsilon
+    def excess(curve_at_scale, orders):
+        def at(log_scale):
+            curve = curve_at_scale(np.exp(log_scale), orders)
+            return curve.quiet_epsilon(delta) - epsilon
 
-    high = 1.0
-    while not enough(high):
-        high *= 2
-        if high > _LARGEST_SCALE:
-            raise ValueError(
-                f"epsilon={epsilon!r} cannot be reached with delta={delta!r} by any "
-                "noise; raise epsilon or delta, or ask fewer questions."
-            )
-    low = high / 2
-    while enough(low):
-        low, high = low / 2, low
-        if low < 1 / _LARGEST_SCALE:
-            return high
-    while high - low > _RELATIVE_TOLERANCE * high:
-        middle = (low + high) / 2
-        if enough(middle):
-            high = middle
-        else:
-            low = middle
-    return six_digits(high, np.ceil)  # more noise is the safe side
+        return at
+
+    unreachable = ValueError(
+        f"epsilon={epsilon!r} cannot be reached with delta={delta!r} by noise of up to "
+        f"{LARGEST_SCALE} votes; raise epsilon or delta, or ask fewer questions."
+    )
+    near = _root(excess(rough, DEFAULT_ORDERS), 0.0, np.log(4), 0.01)
+    if near is None:
+        raise unreachable
+    # A guarantee from a few orders is one from all: these are about the best one.
+    best = rough(np.exp(near), DEFAULT_ORDERS).best_order(delta)
+    orders = DEFAULT_ORDERS[np.abs(np.log((DEFAULT_ORDERS - 1) / (best - 1))) < 0.25]
+    at = excess(curve_at_scale, orders)
+    log_scale = _root(at, near, 0.02, _RELATIVE_TOLERANCE)
+    while log_scale is not None:
+        scale = six_digits(np.exp(log_scale), np.ceil)  # more noise is the safe side
+        if at(np.log(scale)) <= 0:
+            return scale
+        log_scale += 2 * _RELATIVE_TOLERANCE
+        if scale > LARGEST_SCALE:
+            break
+    raise unreachable
+
+
+def _root(function, start, step, tolerance):
+    """Solve for the zero of a falling function; None if it lies above all scales."""
+    limit = np.log(LARGEST_SCALE)
+    low = high = min(start, limit)
+    while function(high) > 0:
+        if high >= limit:
+            return None
+        low, high, step = high, min(high + step, limit), 2 * step
+    while low == high or function(low) <= 0:
+        if low < -limit:
+            return low
+        low, high, step = low - step, low, 2 * step
+    return brentq(function, low, high, xtol=tolerance)
 
 
 def calibrate_n_queries(

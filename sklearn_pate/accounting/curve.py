@@ -197,6 +197,22 @@ class RdpCurve:
         epsilons, _ = self._epsilons(delta, conversion)
         return max(float(epsilons.min()), 0.0)
 
+    def best_order(self, delta: float) -> float:
+        """Find the order that gives the smallest epsilon.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon need not cover, in (0, 1).
+
+        Returns
+        -------
+        order : float
+            One of the orders.
+        """
+        epsilons, _ = self._epsilons(delta, "cks")
+        return float(self.orders[np.argmin(epsilons)])
+
     def _epsilons(self, delta, conversion):
         """Return epsilon at each order, and the part of it that depends on delta."""
         delta = check_delta(delta)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate.accounting.curve import RdpCurve
+from sklearn_pate.accounting.sanitize import SanitizedCost
 
 __all__ = ["NEIGHBOURS", "PrivacyAnalysis", "PrivacySpent"]
 
@@ -128,24 +129,32 @@ class PrivacyAnalysis:
     Parameters
     ----------
     epsilon : float
-        Data-dependent epsilon of this fit; at most ``privacy_spent_.epsilon`` of the
-        same noise, but not a guarantee that holds for other data.
+        Data-dependent epsilon of this fit, from the exact cost of the votes; at most
+        ``privacy_spent_.epsilon`` of as many answers, but no guarantee: it does not
+        hold for other data.
 
     delta : float
         The probability mass that epsilon does not cover.
 
     curve : RdpCurve
-        The Renyi curve behind `epsilon`.
+        The Renyi curve behind `epsilon`, see
+        :func:`~sklearn_pate.accounting.local_cost`. It cannot be sanitized.
 
-    bound : str
-        Where `curve` comes from.
+    optimal_epsilon : float
+        The same from the sharpest bound that is a function of the probability that a
+        plurality loses. `sanitize` releases it.
 
     paper_epsilon : float or None
         Epsilon as the mechanism's paper computed it.
 
-    plurality : ndarray of int of shape (n_queries,)
-        The class with most votes, without noise, for each question in the order of
-        ``queried_indices_``.
+    counts : ndarray of int of shape (n_queries, n_classes)
+        Votes per class for each question, in the order of ``queried_indices_``.
+
+    mechanism : Mechanism
+        What answered.
+
+    n_teachers : int
+        Number of teachers.
 
     teacher_failures : list of (int, str)
         Index and error of every teacher that failed.
@@ -157,11 +166,57 @@ class PrivacyAnalysis:
     epsilon: float
     delta: float
     curve: RdpCurve
-    bound: str
+    optimal_epsilon: float
     paper_epsilon: float | None
-    plurality: NDArray[np.intp]
+    counts: NDArray[np.int64]
+    mechanism: Any
+    n_teachers: int
     teacher_failures: list[tuple[int, str]]
     teacher_warnings: list[tuple[int, str]]
+
+    @property
+    def plurality(self) -> NDArray[np.intp]:
+        """The class with most votes, without noise, for each question. Sensitive."""
+        return np.argmax(self.counts, axis=1)
+
+    def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
+        """Release the data-dependent epsilon with noise, at a price of its own.
+
+        What it returns may be published; `epsilon` may not. It is a statement about the
+        votes of this fit, in the sense of Papernot et al. 2018, and does not replace
+        ``privacy_spent_``. Every call is a release of its own: call it once.
+
+        Parameters
+        ----------
+        confidence : float, default=0.975
+            Probability that the released cost is at least the true one.
+
+        **release : float
+            `order`, `smoothness` and `noise_scale`, all or none; by default they are
+            chosen from public numbers. Trying several voids the guarantee.
+
+        Returns
+        -------
+        sanitized : SanitizedCost
+            With the price of the release included.
+
+        Raises
+        ------
+        ValueError
+            If the noise of the answers was seeded.
+        """
+        if self.mechanism.noise_seed is not None:
+            raise ValueError(
+                f"noise_seed={self.mechanism.noise_seed!r} voids every guarantee; fit "
+                "without it before publishing a cost."
+            )
+        return self.mechanism.sanitized_cost(
+            self.counts,
+            n_teachers=self.n_teachers,
+            delta=self.delta,
+            confidence=confidence,
+            **release,
+        )
 
     def __repr__(self):
         return "PrivacyAnalysis(<sensitive: depends on private data, do not publish>)"

@@ -2,8 +2,19 @@
 
 from sklearn_pate.mechanisms.base import Mechanism
 from sklearn_pate.mechanisms.confident import ConfidentGNMax
+from sklearn_pate.mechanisms.exponential import GumbelMax, PermuteAndFlip
 from sklearn_pate.mechanisms.gaussian import GNMax
+from sklearn_pate.mechanisms.interactive import InteractiveGNMax
 from sklearn_pate.mechanisms.laplace import LNMax
 from sklearn_pate.mechanisms.oracle import Oracle
 
-__all__ = ["ConfidentGNMax", "GNMax", "LNMax", "Mechanism", "Oracle"]
+__all__ = [
+    "ConfidentGNMax",
+    "GNMax",
+    "GumbelMax",
+    "InteractiveGNMax",
+    "LNMax",
+    "Mechanism",
+    "Oracle",
+    "PermuteAndFlip",
+]

@@ -1,6 +1,7 @@
 """What every mechanism offers: answers, and their price."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -8,8 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate.accounting.bounds import check_counts
-from sklearn_pate.accounting.calibrate import calibrate_noise, is_positive
+from sklearn_pate.accounting.calibrate import (
+    LARGEST_SCALE,
+    calibrate_noise,
+    is_positive,
+)
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.mechanisms.analysis import VoteAnalysisMixin
 from sklearn_pate.mechanisms.noise import NoiseSource
 
 __all__ = ["NO_ANSWER", "Mechanism"]
@@ -17,14 +23,14 @@ __all__ = ["NO_ANSWER", "Mechanism"]
 NO_ANSWER = -1
 
 
-class Mechanism(BaseEstimator, ABC):
+class Mechanism(VoteAnalysisMixin, BaseEstimator, ABC):
     """A noisy plurality vote.
 
     Parameters are set and read as in scikit-learn (``get_params``, ``set_params``,
     ``clone``), so that a search reaches them as ``mechanism__sigma``.
 
     A subclass names its noise parameters in `noise_parameters`, and provides `_answer`,
-    `_with_scale` and `_price`.
+    `_with_scale`, `_price`, `_plurality` and `_guarantee`.
     """
 
     #: Names of the parameters that set the amount of noise.
@@ -32,9 +38,6 @@ class Mechanism(BaseEstimator, ABC):
 
     #: A cap on the answers of a whole fit, for mechanisms that may not answer.
     max_answers: int | None = None
-
-    #: Where `local_curve` comes from.
-    local_bound = "classical worst case over all votes"
 
     def answer(
         self,
@@ -69,12 +72,15 @@ class Mechanism(BaseEstimator, ABC):
         ValueError
             If `counts` are not vote counts, or the noise parameters are not set.
         """
-        counts = check_counts(counts)
+        counts = check_counts(counts).astype(np.int64)
         self._check_ready()
         if noise is None:
             noise = NoiseSource(self.noise_seed)
-        answers = self._answer(counts, noise)
-        cap = self.answer_cap(len(counts))
+        return self._capped(self._answer(counts, noise), max_answers)
+
+    def _capped(self, answers, max_answers):
+        """Withhold what goes beyond the caps."""
+        cap = self.answer_cap(len(answers))
         if max_answers is not None:
             cap = min(cap, max_answers)
         given = np.cumsum(answers != NO_ANSWER)
@@ -155,62 +161,6 @@ class Mechanism(BaseEstimator, ABC):
         self._check_noise()
         return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
-    def local_curve(
-        self, counts: ArrayLike, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Price of these questions at the votes that were cast. Sensitive.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        Returns
-        -------
-        curve : RdpCurve
-            Summed over the rows of `counts`. Where nothing sharper is known it is the
-            worst case, see the attribute `local_bound`.
-        """
-        self._check_noise()
-        return self._local_price(check_counts(counts), orders)
-
-    def _local_price(self, counts, orders):
-        return self.account_curve(*counts.shape, orders)
-
-    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Epsilon as the mechanism's paper computed it, or None. Sensitive.
-
-        By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
-        :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
-        :func:`~sklearn_pate.accounting.bounds.confident_2018`, and by the papers'
-        conversion.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        epsilon : float or None
-            None where this package does not reproduce a paper's figure.
-        """
-        self._check_ready()
-        curve = self._paper_curve(counts)
-        if curve is None:
-            return None
-        return curve.quiet_epsilon(delta, conversion="classical")
-
-    def _paper_curve(self, counts):
-        """Return the curve of the mechanism's paper, or None; the noise is set."""
-        return None
-
     def prepared(
         self,
         *,
@@ -259,10 +209,18 @@ class Mechanism(BaseEstimator, ABC):
                 f"epsilon={epsilon!r} and {type(self).__name__}({given}) both fix the "
                 "noise; leave the noise at None to calibrate it, or pass epsilon=None."
             )
+        n_answers = ready.answer_cap(n_queries)
+
+        def curve(scale, orders, n_classes=n_classes):
+            scaled = ready._with_scale(scale)
+            return scaled._price(n_queries, n_answers, n_classes, orders)
+
         scale = calibrate_noise(
-            lambda scale: ready._with_scale(scale).account_curve(n_queries, n_classes),
+            curve,
             epsilon=epsilon,
             delta=delta,
+            # Two classes cost nearly as much as many, and are faster to price.
+            rough_curve_at_scale=partial(curve, n_classes=2),
         )
         return ready._with_scale(scale)
 
@@ -292,6 +250,12 @@ class Mechanism(BaseEstimator, ABC):
                 raise ValueError(
                     f"{name}={value!r} of {type(self).__name__} must be a positive, "
                     "finite number."
+                )
+            if not 1 / LARGEST_SCALE <= value <= LARGEST_SCALE:
+                raise ValueError(
+                    f"{name}={value!r} of {type(self).__name__} is out of the range of "
+                    f"noise that can be drawn; choose it between 1/{LARGEST_SCALE} and "
+                    f"{LARGEST_SCALE}."
                 )
         seed = self.noise_seed
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_pate.accounting.bounds import (
-    confident_2018,
-    gaussian_worst_case,
-    threshold_worst_case,
-)
+from sklearn_pate.accounting.bounds import confident_2018
 from sklearn_pate.accounting.calibrate import is_positive
+from sklearn_pate.accounting.exact import NoisyCheck
+from sklearn_pate.accounting.outcomes import GaussianPlurality
+from sklearn_pate.accounting.worst_case import (
+    tight_gaussian_worst_case,
+    tight_threshold_worst_case,
+)
 from sklearn_pate.mechanisms.base import NO_ANSWER, Mechanism
 from sklearn_pate.mechanisms.gaussian import gaussian_plurality
 
@@ -32,11 +34,11 @@ class ConfidentGNMax(Mechanism):
         without a look at the votes.
 
     sigma_threshold : float, default=None
-        Standard deviation of the noise on the largest count, in votes. None lets
+        Scale of the noise on the largest count, in votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
 
     sigma : float, default=None
-        Standard deviation of the noise on every count of an answer, in votes. None lets
+        Scale of the noise on every count of an answer, in votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it.
 
     max_answers : int, default=None
@@ -51,11 +53,11 @@ class ConfidentGNMax(Mechanism):
 
     Notes
     -----
-    If max_j n_j + N(0, sigma_threshold^2) >= threshold, the answer is
-    argmax_j n_j + N(0, sigma^2), else there is none (Papernot et al. 2018,
-    Algorithm 1). Checks are priced by
-    :func:`~sklearn_pate.accounting.bounds.threshold_worst_case`, answers by
-    :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
+    If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
+    `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
+    (Papernot et al. 2018, Algorithm 1). Checks are priced by
+    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, answers by
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`.
 
     Examples
     --------
@@ -83,13 +85,14 @@ class ConfidentGNMax(Mechanism):
         self.noise_seed = noise_seed
 
     def _answer(self, counts, noise):
-        largest = counts.max(axis=1)
-        noisy_largest = largest + noise.gaussian(self.sigma_threshold, largest.shape)
-        return np.where(
-            noisy_largest >= self.threshold,
-            gaussian_plurality(counts, self.sigma, noise),
-            NO_ANSWER,
-        )
+        return self._answer_where(counts.max(axis=1), counts, noise)
+
+    def _answer_where(self, score, counts, noise):
+        """Answer where the score, with noise, reaches the threshold."""
+        drawn = noise.discrete_gaussian(self.sigma_threshold, score.shape)
+        passed = drawn >= np.ceil(self.threshold - score)
+        answers = gaussian_plurality(counts, self.sigma, noise)
+        return np.where(passed, answers, NO_ANSWER)
 
     def _with_scale(self, scale):
         return clone(self).set_params(
@@ -97,9 +100,18 @@ class ConfidentGNMax(Mechanism):
         )
 
     def _price(self, n_queries, n_answers, n_classes, orders):
-        checks = threshold_worst_case(self.sigma_threshold, orders) * n_queries
-        answers = gaussian_worst_case(self.sigma, orders) * n_answers
+        checks = tight_threshold_worst_case(self.sigma_threshold, orders) * n_queries
+        answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers
+
+    def _plurality(self):
+        return GaussianPlurality(self.sigma)
+
+    def _guarantee(self):
+        return {"sigma": self.sigma}
+
+    def _check(self):
+        return NoisyCheck(self.threshold, self.sigma_threshold)
 
     def _paper_curve(self, counts):
         return confident_2018(counts, self.threshold, self.sigma_threshold, self.sigma)

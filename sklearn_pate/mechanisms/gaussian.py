@@ -2,10 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
-from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
+from sklearn_pate.accounting.bounds import gaussian_2018
+from sklearn_pate.accounting.outcomes import GaussianPlurality
+from sklearn_pate.accounting.worst_case import tight_gaussian_worst_case
 from sklearn_pate.mechanisms.base import Mechanism
 
 __all__ = ["GNMax", "gaussian_plurality"]
@@ -17,7 +18,8 @@ class GNMax(Mechanism):
     Parameters
     ----------
     sigma : float, default=None
-        Standard deviation of the noise on every count, in votes. None lets
+        Scale of the noise on every count, in votes: its standard deviation, but for
+        noise below one vote. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. More
         noise, more privacy.
 
@@ -27,8 +29,10 @@ class GNMax(Mechanism):
 
     Notes
     -----
-    argmax_j n_j + N(0, sigma^2) (Papernot et al. 2018, Section 4.1), priced by
-    :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
+    argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete Gaussian noise,
+    Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
+    ties broken at random. Priced by
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`.
 
     Examples
     --------
@@ -37,7 +41,7 @@ class GNMax(Mechanism):
     array([0])
     >>> curve = GNMax(sigma=40).account_curve(n_queries=100, n_classes=10)
     >>> round(curve.to_epsilon(1e-5), 3)
-    1.478
+    1.161
     """
 
     noise_parameters = ("sigma",)
@@ -55,22 +59,28 @@ class GNMax(Mechanism):
         return clone(self).set_params(sigma=float(scale))
 
     def _price(self, n_queries, n_answers, n_classes, orders):
-        return gaussian_worst_case(self.sigma, orders) * n_answers
+        return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
+
+    def _plurality(self):
+        return GaussianPlurality(self.sigma)
+
+    def _guarantee(self):
+        return {"sigma": self.sigma}
 
     def _paper_curve(self, counts):
         return gaussian_2018(counts, self.sigma)
 
 
 def gaussian_plurality(counts, sigma, noise):
-    """Return argmax_j n_j + N(0, sigma^2) for each row of counts.
+    """Return argmax_j n_j + Z_j for each row of counts, ties broken at random.
 
     Parameters
     ----------
-    counts : ndarray of shape (n_queries, n_classes)
+    counts : ndarray of int of shape (n_queries, n_classes)
         Votes per class.
 
     sigma : float
-        Standard deviation of the noise, in votes.
+        Scale of the discrete Gaussian noise, in votes.
 
     noise : NoiseSource
         Where the noise comes from.
@@ -80,4 +90,4 @@ def gaussian_plurality(counts, sigma, noise):
     answers : ndarray of int of shape (n_queries,)
         Class indices.
     """
-    return np.argmax(counts + noise.gaussian(sigma, counts.shape), axis=1)
+    return noise.argmax(counts + noise.discrete_gaussian(sigma, counts.shape))

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
 from sklearn_pate.accounting.calibrate import six_digits
-from sklearn_pate.accounting.curve import RdpCurve
+from sklearn_pate.accounting.outcomes import LaplacePlurality
 from sklearn_pate.mechanisms.base import Mechanism
 
 __all__ = ["LNMax"]
@@ -32,10 +32,10 @@ class LNMax(Mechanism):
 
     Notes
     -----
-    argmax_j n_j + Laplace(1 / gamma), which is 2 gamma-DP (Papernot et al. 2017,
-    Section 3.1), priced by
-    :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`; ``local_curve`` is the
-    smaller of that and :func:`~sklearn_pate.accounting.bounds.laplace_2017`.
+    argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
+    Pr[z] proportional to exp(-gamma |z|) (Canonne, Kamath, Steinke 2020), and ties
+    broken at random. It is 2 gamma-DP, and priced by
+    :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`.
 
     Examples
     --------
@@ -46,7 +46,6 @@ class LNMax(Mechanism):
     """
 
     noise_parameters = ("gamma",)
-    local_bound = "Papernot et al. 2017, Theorems 2 and 3 (one-sided)"
 
     def __init__(
         self, gamma: float | None = None, *, noise_seed: int | None = None
@@ -55,7 +54,7 @@ class LNMax(Mechanism):
         self.noise_seed = noise_seed
 
     def _answer(self, counts, noise):
-        return np.argmax(counts + noise.laplace(1 / self.gamma, counts.shape), axis=1)
+        return noise.argmax(counts + noise.discrete_laplace(self.gamma, counts.shape))
 
     def _with_scale(self, scale):
         return clone(self).set_params(gamma=six_digits(1 / scale, np.floor))
@@ -63,10 +62,11 @@ class LNMax(Mechanism):
     def _price(self, n_queries, n_answers, n_classes, orders):
         return laplace_worst_case(self.gamma, orders) * n_answers
 
-    def _local_price(self, counts, orders):
-        worst_case = super()._local_price(counts, orders)
-        bound = laplace_2017(counts, self.gamma, orders)
-        return RdpCurve(orders, np.minimum(bound.values, worst_case.values))
+    def _plurality(self):
+        return LaplacePlurality(self.gamma)
+
+    def _guarantee(self):
+        return {"pure_epsilon": 2 * self.gamma}
 
     def _paper_curve(self, counts):
         return laplace_2017(counts, self.gamma, _PAPER_ORDERS)

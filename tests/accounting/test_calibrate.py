@@ -23,7 +23,8 @@ def test_calibrated_noise_is_enough_and_hardly_more(
     parameter = mechanism.noise_parameters[-1]
     scale = getattr(ready, parameter)
     scale = 1 / scale if parameter == "gamma" else scale
-    with_less = ready._with_scale(scale * (1 - 3e-5))
+    # The tight worst case is known to about half a percent.
+    with_less = ready._with_scale(scale * 0.985)
     assert with_less.account_curve(n_queries, 2).to_epsilon(delta) > epsilon
 
 
@@ -47,8 +48,8 @@ def test_confident_keeps_the_ratio_of_its_two_scales():
 
 
 def test_a_target_that_no_noise_reaches_says_so():
-    def constant(scale):
-        return gaussian_worst_case(1)
+    def constant(scale, orders):
+        return gaussian_worst_case(1, orders)
 
     with pytest.raises(ValueError, match=r"epsilon=0\.1 cannot be reached"):
         calibrate_noise(constant, epsilon=0.1, delta=1e-5)

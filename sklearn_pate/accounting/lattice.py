@@ -1,0 +1,364 @@
+"""Noise on whole votes: its law, and sums over it."""
+
+from functools import lru_cache
+from math import ceil
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermeval
+from numpy.typing import NDArray
+from scipy.linalg import eigh_tridiagonal
+from scipy.special import gammaln, log_ndtr
+
+__all__ = [
+    "LARGE_SIGMA",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "sum_rule",
+    "tie_nodes",
+]
+
+# From this standard deviation on, the tail of the discrete Gaussian comes from a
+# formula; below, from a table.
+LARGE_SIGMA = 64
+# B_2j(1/2) / (2j)! for j = 1..5, the Euler-Maclaurin coefficients of midpoint sums.
+_MIDPOINT = (
+    -1 / 24,
+    7 / 5760,
+    -31 / 967680,
+    127 / 154828800,
+    -2555 / 33792 / 3628800,
+)
+# The depth, in standard deviations, at which a Gaussian tail leaves float64.
+_DEPTH = 38
+# Points of a Gauss rule, and the length of a piece of an exponential it is for, in
+# units of 1 / gamma.
+_N_NODES = 20
+_BLOCK = 4
+
+
+class DiscreteGaussian:
+    """The law on whole numbers with Pr[z] proportional to exp(-z^2 / (2 sigma^2)).
+
+    Parameters
+    ----------
+    sigma : float
+        The scale, close to the standard deviation unless it is below 1.
+
+    Notes
+    -----
+    Canonne, Kamath, Steinke (2020), Definition 1. From sigma = 64 on,
+    F(z) = Phi(x) - phi(x) sum_j c_j He_{2j-1}(x) / sigma^{2j}, x = (z + 1/2) / sigma,
+    c_j = B_{2j}(1/2) / (2j)! (Euler-Maclaurin), to a relative 1e-11 wherever F is above
+    1e-300, and z need not be whole.
+    """
+
+    def __init__(self, sigma: float) -> None:
+        self.sigma = sigma
+        if sigma < LARGE_SIGMA:
+            self._tabulate()
+        else:
+            self._log_mass = -np.log(sigma) - 0.5 * np.log(2 * np.pi)
+            self._midpoint_series = np.zeros(2 * len(_MIDPOINT))
+            for j, c in enumerate(_MIDPOINT):
+                self._midpoint_series[2 * j + 1] = c / sigma ** (2 * j + 2)
+
+    def _tabulate(self):
+        self._reach = ceil(2 * _DEPTH * self.sigma) + 2
+        points = np.arange(-self._reach, self._reach + 1)
+        weights = -(points**2) / (2 * self.sigma**2)
+        self._log_mass = -np.log(np.sum(np.exp(weights)))
+        below = np.logaddexp.accumulate(weights[: self._reach]) + self._log_mass
+        # From 0 on by symmetry, F(z) = 1 - F(-z - 1), so that 1 - F keeps its digits.
+        above = np.log1p(-np.exp(below[::-1]))
+        self._log_cdf = np.concatenate([below, above, [0.0]])
+
+    def log_pmf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute ln Pr[Z = z].
+
+        Parameters
+        ----------
+        z : ndarray
+            Points.
+
+        Returns
+        -------
+        log_pmf : ndarray of the same shape
+            In nats.
+        """
+        return -(z * z) / (2 * self.sigma**2) + self._log_mass
+
+    def log_pmf_step(self, z: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+        """Compute ln Pr[Z = z + step] - ln Pr[Z = z].
+
+        Parameters
+        ----------
+        z : ndarray
+            Points.
+
+        step : int
+            How far to go.
+
+        Returns
+        -------
+        difference : ndarray of the same shape
+            In nats.
+        """
+        return -(step * (2 * z + step)) / (2 * self.sigma**2)
+
+    def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute ln Pr[Z <= z].
+
+        Parameters
+        ----------
+        z : ndarray
+            Whole numbers (any numbers from sigma = 64 on).
+
+        Returns
+        -------
+        log_cdf : ndarray of the same shape
+            In nats.
+        """
+        if self.sigma < LARGE_SIGMA:
+            # Beyond the table the tail falls as the mass does, or is 1.
+            inside = np.clip(z, -self._reach, self._reach)
+            found = self._log_cdf[(inside + self._reach).astype(np.intp)]
+            return found + np.where(
+                z < inside, self.log_pmf(z) - self.log_pmf(inside), 0
+            )
+        x = (z + 0.5) / self.sigma
+        smooth = log_ndtr(x)
+        mills = np.exp(-x * x / 2 - 0.5 * np.log(2 * np.pi) - smooth)
+        correction = hermeval(x, self._midpoint_series) * mills
+        # The clip is for points where F is below 1e-300 only.
+        return smooth + np.log1p(-np.clip(correction, -0.5, 0.5))
+
+    def nodes(
+        self, values: NDArray[np.float64], sizes: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Choose points and weights that stand for a sum over all whole numbers.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_vectors, n_groups)
+            Vote counts of each vector.
+
+        sizes : ndarray of shape (n_vectors, n_groups)
+            Number of classes with each count.
+
+        Returns
+        -------
+        points : ndarray of shape (n_vectors, n_points)
+            Whole numbers.
+
+        weights : ndarray of shape (n_vectors, n_points)
+            Their weights.
+
+        Notes
+        -----
+        The trapezoidal rule on the whole line: its error falls as
+        exp(-2 pi^2 s^2 / h^2) for a bump of standard deviation s and a step h. A class
+        that beats m others far above it has a bump of at least sigma / sqrt(1 + m);
+        about 20 more count where very many are near.
+        """
+        low, high = values.min(axis=1), values.max(axis=1)
+        above = np.sum(sizes, axis=1, where=values > low[:, None] + self.sigma)
+        n_rivals = min(sizes[0].sum() - 1, 20 + above.max())
+        start = np.floor((low + high) / 2 - 6.5 * self.sigma)
+        stop = high + 8.5 * self.sigma
+        step = max(1, int(self.sigma / (1.25 * np.sqrt(1 + n_rivals))))
+        n_points = ceil(np.max(stop - start) / step) + 1
+        points = start[:, None] + step * np.arange(n_points)
+        return points, np.full(points.shape, float(step))
+
+
+class DiscreteLaplace:
+    """The law on whole numbers with Pr[z] proportional to exp(-gamma |z|).
+
+    Parameters
+    ----------
+    gamma : float
+        Inverse scale.
+
+    Notes
+    -----
+    Pr[z] = tanh(gamma / 2) e^{-gamma |z|}; F(z) = e^{gamma z} / (1 + e^{-gamma}) up to
+    0, and 1 - F(-z - 1) from there on (Canonne, Kamath, Steinke 2020, Section 3).
+    """
+
+    def __init__(self, gamma: float) -> None:
+        self.gamma = gamma
+
+    def log_pmf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute ln Pr[Z = z].
+
+        Parameters
+        ----------
+        z : ndarray
+            Points.
+
+        Returns
+        -------
+        log_pmf : ndarray of the same shape
+            In nats.
+        """
+        return np.log(np.tanh(self.gamma / 2)) - self.gamma * np.abs(z)
+
+    def log_pmf_step(self, z: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+        """Compute ln Pr[Z = z + step] - ln Pr[Z = z].
+
+        Parameters
+        ----------
+        z : ndarray
+            Points.
+
+        step : int
+            How far to go.
+
+        Returns
+        -------
+        difference : ndarray of the same shape
+            In nats.
+        """
+        return self.gamma * (np.abs(z) - np.abs(z + step))
+
+    def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute ln Pr[Z <= z].
+
+        Parameters
+        ----------
+        z : ndarray
+            Whole numbers, or numbers between two whole numbers of one sign.
+
+        Returns
+        -------
+        log_cdf : ndarray of the same shape
+            In nats.
+        """
+        norm = np.log1p(np.exp(-self.gamma))
+        tail = -self.gamma * np.abs(np.where(z < 0, z, z + 1)) - norm
+        return np.where(z < 0, tail, np.log1p(-np.exp(tail)))
+
+    def nodes(
+        self, values: NDArray[np.float64], sizes: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Choose points and weights that stand for a sum over all whole numbers.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_vectors, n_groups)
+            Vote counts of each vector.
+
+        sizes : ndarray of shape (n_vectors, n_groups)
+            Number of classes with each count.
+
+        Returns
+        -------
+        points : ndarray of shape (n_vectors, n_points)
+            Numbers.
+
+        weights : ndarray of shape (n_vectors, n_points)
+            Their weights.
+
+        Notes
+        -----
+        Between two counts every factor is an exponential or one minus an exponential,
+        so that Gauss quadrature for sums is exact to rounding there. The kinks, at the
+        counts and at most one vote beside them, are points of their own.
+        """
+        rules = [self._rule(row, sizes[0].sum()) for row in values]
+        n_points = max(len(points) for points, _ in rules)
+        points = np.empty((len(rules), n_points))
+        weights = np.zeros((len(rules), n_points))
+        for i, (found, weight) in enumerate(rules):
+            points[i, : len(found)] = found
+            points[i, len(found) :] = found[-1]
+            weights[i, : len(found)] = weight
+        return points, weights
+
+    def _rule(self, row, n_classes):
+        kinks = np.unique(row[:, None] + np.arange(-1, 2))
+        left = kinks[0] - ceil(_DEPTH / (self.gamma * n_classes)) - 1
+        right = kinks[-1] + ceil(_DEPTH / self.gamma) + 1
+        ends = np.concatenate([[left], kinks, [right]])
+        blocks = [(kinks, np.ones_like(kinks))]
+        longest = [max(1, int(_BLOCK / self.gamma))] * (len(ends) - 1)
+        longest[0] = max(1, int(_BLOCK / (self.gamma * n_classes)))
+        for start, stop, length in zip(ends, ends[1:], longest, strict=False):
+            first = int(start) + 1
+            while first < stop:
+                n = min(length, int(stop) - first)
+                at, weight = sum_rule(n)
+                blocks.append((first + at, weight))
+                first += n
+        return tuple(np.concatenate(parts) for parts in zip(*blocks, strict=True))
+
+
+@lru_cache(maxsize=4096)
+def sum_rule(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gauss quadrature for the sum over 0, 1, ..., n - 1.
+
+    Parameters
+    ----------
+    n : int
+        Number of terms.
+
+    Returns
+    -------
+    points : ndarray
+        At most 20; all terms if there are no more.
+
+    weights : ndarray
+        They sum to n.
+
+    Notes
+    -----
+    Golub and Welsch (1969), on the recurrence of the discrete Chebyshev polynomials,
+    b_k = k^2 (n^2 - k^2) / (4 (4 k^2 - 1)) around (n - 1)/2. Exact for polynomials of
+    degree 39.
+    """
+    if n <= _N_NODES:
+        return np.arange(float(n)), np.ones(n)
+    k = np.arange(1, _N_NODES)
+    off = np.sqrt(k * k * (float(n) ** 2 - k * k) / (4 * (4 * k * k - 1)))
+    points, vectors = eigh_tridiagonal(np.full(_N_NODES, (n - 1) / 2), off)
+    return points, n * vectors[0] ** 2
+
+
+@lru_cache(maxsize=256)
+def tie_nodes(
+    slope: float, n_classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Choose points and weights in [0, 1] that stand for a random priority.
+
+    Breaking ties at random is adding to each noisy count a uniform number in [0, 1):
+    the law is a polynomial of degree `n_classes` - 1 in the winner's number.
+
+    Parameters
+    ----------
+    slope : float
+        How much the logarithm of that polynomial may grow over [0, 1].
+
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    points : ndarray of shape (n_points,)
+        In (0, 1).
+
+    weights : ndarray of shape (n_points,)
+        They sum to 1.
+
+    Notes
+    -----
+    Gauss-Legendre with m points is exact for degree 2m - 1, and off by
+    s^{2m} (m!)^4 / ((2m + 1) ((2m)!)^3) for e^{s u}.
+    """
+    enough = ceil(n_classes / 2)
+    for m in range(1, min(enough, 40)):
+        error = 2 * m * np.log(slope) + 4 * gammaln(m + 1) - 3 * gammaln(2 * m + 1)
+        if error < np.log(1e-13):
+            enough = m
+            break
+    points, weights = np.polynomial.legendre.leggauss(enough)
+    return (points + 1) / 2, weights / 2

@@ -1,0 +1,225 @@
+"""What the votes that were cast say about the price. Sensitive."""
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_pate.accounting.bounds import check_counts
+from sklearn_pate.accounting.curve import RdpCurve
+from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost, log_losing
+from sklearn_pate.accounting.optimal import gaussian_optimal_cost, pure_optimal_cost
+from sklearn_pate.accounting.sanitize import (
+    SanitizedCost,
+    release_parameters,
+    sanitize,
+)
+from sklearn_pate.accounting.vote_costs import joint_costs
+
+__all__ = ["VoteAnalysisMixin"]
+
+
+class VoteAnalysisMixin:
+    """The data-dependent prices of a mechanism.
+
+    All but `sanitized_cost` are as sensitive as the votes. They hold for a list of
+    questions that was fixed without looking at answers.
+    """
+
+    @abstractmethod
+    def _check_ready(self):
+        """Raise unless the mechanism can answer."""
+
+    @abstractmethod
+    def _plurality(self):
+        """Return the law of an answer; the mechanism is ready."""
+
+    @abstractmethod
+    def _guarantee(self):
+        """Return what bounds any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
+
+    def _check(self):
+        """Return the check before each answer, or None; the mechanism is ready."""
+        return None
+
+    def _paper_curve(self, counts):
+        """Return the curve of the mechanism's paper, or None; the noise is set."""
+        return None
+
+    def local_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        ballots: ArrayLike | None = None,
+        direction: Literal["both", "forward"] = "both",
+    ) -> RdpCurve:
+        """Compute what questions cost at the votes that were cast, exactly.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+            The votes behind `counts`, -1 for an abstention, for a sharper result.
+
+        direction : {"both", "forward"}, default="both"
+            "forward" is the one-sided quantity that the PATE papers bound.
+
+        Returns
+        -------
+        curve : RdpCurve
+            By :func:`~sklearn_pate.accounting.local_cost`. It cannot be sanitized.
+        """
+        self._check_ready()
+        return local_cost(
+            self._plurality(),
+            counts,
+            orders,
+            check=self._check(),
+            ballots=ballots,
+            direction=direction,
+        )
+
+    def optimal_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        direction: Literal["both", "forward"] = "both",
+    ) -> RdpCurve:
+        """Bound what questions cost by q alone, as closely as that allows.
+
+        q is the probability that the plurality does not win. The bounds of the PATE
+        papers are functions of it too, and never smaller.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        direction : {"both", "forward"}, default="both"
+            "forward" is the one-sided quantity that the PATE papers bound.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Summed over the questions; `sanitized_cost` releases it.
+        """
+        self._check_ready()
+        counts = check_counts(counts)
+        orders = np.asarray(orders, dtype=np.float64)
+        log_q = log_losing(self._plurality(), counts)
+        guarantee, check = self._guarantee(), self._check()
+        if "sigma" in guarantee:
+            costs = gaussian_optimal_cost(log_q, guarantee["sigma"], orders, direction)
+        else:
+            costs = pure_optimal_cost(
+                log_q, guarantee["pure_epsilon"], orders, direction
+            )
+        if check is not None:
+            largest = counts.max(axis=1)
+            near = np.maximum([largest, largest - 1, largest + 1], 0)
+            log_pass, log_fail = check.log_probabilities(near)
+            costs = np.array(
+                [
+                    joint_costs(cost, log_pass, log_fail, order)
+                    for cost, order in zip(costs, orders, strict=True)
+                ]
+            )
+        return RdpCurve(orders, costs.sum(axis=1))
+
+    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
+        """Compute epsilon as the mechanism's paper did, or None.
+
+        By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+        :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+        :func:`~sklearn_pate.accounting.bounds.confident_2018`, and by the papers'
+        conversion.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        epsilon : float or None
+            None where this package does not reproduce a paper's figure.
+        """
+        self._check_ready()
+        curve = self._paper_curve(counts)
+        if curve is None:
+            return None
+        return curve.quiet_epsilon(delta, conversion="classical")
+
+    def sanitized_cost(
+        self,
+        counts: ArrayLike,
+        *,
+        n_teachers: int,
+        delta: float,
+        confidence: float = 0.975,
+        **release: float,
+    ) -> SanitizedCost:
+        """Release `optimal_curve` at one order with noise. May be published.
+
+        Every call is a release of its own: call it once.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        n_teachers : int
+            Number of teachers.
+
+        delta : float
+            In (0, 1).
+
+        confidence : float, default=0.975
+            Probability that the released cost is at least the true one.
+
+        **release : float
+            `order`, `smoothness` and `noise_scale` of
+            :func:`~sklearn_pate.accounting.sanitize.sanitize`, all or none, chosen
+            without a look at the votes. By default
+            :func:`~sklearn_pate.accounting.sanitize.release_parameters` chooses them
+            from public numbers.
+
+        Returns
+        -------
+        sanitized : SanitizedCost
+            With its own price included.
+        """
+        self._check_ready()
+        counts = check_counts(counts)
+        public = self._guarantee()
+        largest = None
+        check = self._check()
+        if check is not None:
+            steps = check.log_probabilities(np.arange(n_teachers + 1.0))
+            public |= dict(zip(("log_pass", "log_fail"), steps, strict=True))
+            largest = counts.max(axis=1)
+        release = release or release_parameters(
+            len(counts), n_teachers, delta, confidence=confidence, **public
+        )
+        return sanitize(
+            log_losing(self._plurality(), counts),
+            n_teachers=n_teachers,
+            delta=delta,
+            largest_counts=largest,
+            **{"confidence": confidence, **release},
+            **public,
+        )
