@@ -57,7 +57,7 @@ WRONG_FITS = {
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows, n_samples=60; lower"),
     "n_queries is negative": ({"n_queries": -1}, {}, r"n_queries=-1 must be"),
     "n_queries above the public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
-    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['confident', 'gnmax', 'lnmax'\]"),
+    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['confident', 'gnmax', 'gumbel', 'lnmax', 'permute-and-flip'\]"),
     "mechanism is a class": ({"mechanism": GNMax}, {}, r"mechanism=<class .* is unknown"),
     "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'random'"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),

@@ -18,11 +18,11 @@ def log_moment(
     Parameters
     ----------
     log_q : ndarray of shape (..., n_outcomes)
-        ln Q of each outcome; -inf for one that cannot happen.
+        The ln Q of each outcome; -inf for one that cannot happen.
 
     log_ratio : ndarray of shape (..., n_outcomes)
-        r = ln(P / Q) of each outcome, finite. It carries the precision of the result:
-        take it from a formula of its own, not from two logarithms.
+        The ratio r = ln(P / Q) of each outcome, finite. It carries the precision of the
+        result: take it from a formula of its own, not from two logarithms.
 
     order : float
         The Renyi order a, greater than 1.

@@ -393,6 +393,15 @@ def _check(
 
 
 def check_positive(name, value):
-    """Raise unless a parameter is positive and finite."""
+    """Raise unless a parameter is positive and finite.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    value : float
+        Its value.
+    """
     if not isinstance(value, Real) or not 0 < value < np.inf:
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")

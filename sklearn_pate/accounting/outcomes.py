@@ -1,7 +1,7 @@
 """The law of a noisy plurality, and how it changes when one vote moves."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +43,10 @@ class Moves:
     Parameters
     ----------
     log_p : ndarray of shape (n_vectors, n_groups + 1, n_groups + 1, n_outcomes)
-        ln P of each outcome, by loser and gainer; -inf for an empty one.
+        The ln P of each outcome, by loser and gainer; -inf for an empty one.
 
     change : ndarray of shape (n_vectors, n_groups + 1, n_groups + 1, n_outcomes)
-        ln P' / P of each outcome.
+        The ln P' / P of each outcome.
     """
 
     log_p: NDArray[np.float64]
@@ -71,7 +71,7 @@ def untouched(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     return sizes[:, None, None, :] - taken[:, None] - taken
 
 
-class Plurality(Protocol):
+class Plurality(ABC):
     """The law of the winner of a noisy vote."""
 
     def log_probabilities(
@@ -92,6 +92,7 @@ class Plurality(Protocol):
         log_p : ndarray of shape (n_vectors, n_groups)
             In nats; exp(log_p) times sizes sums to 1.
         """
+        return self._log_probabilities(values, sizes)
 
     def moves(self, values: NDArray[np.float64], sizes: NDArray[np.float64]) -> Moves:
         """Compute how the law changes when one vote moves.
@@ -109,9 +110,18 @@ class Plurality(Protocol):
         moves : Moves
             Those that no vote can make are for the caller to leave out.
         """
+        return self._moves(values, sizes)
+
+    @abstractmethod
+    def _log_probabilities(self, values, sizes):
+        """Do what `log_probabilities` promises."""
+
+    @abstractmethod
+    def _moves(self, values, sizes):
+        """Do what `moves` promises."""
 
 
-class _LatticePlurality:
+class _LatticePlurality(Plurality):
     """Plurality of counts with independent noise on whole votes, ties at random."""
 
     def __init__(self, noise, slope):
@@ -135,12 +145,10 @@ class _LatticePlurality:
         log_f = log_pmf + all_below - log_h + log_weights
         return _Grid(z, at, share, kept, log_f.reshape(*values.shape, -1))
 
-    def log_probabilities(self, values, sizes):
-        """See `Plurality`."""
+    def _log_probabilities(self, values, sizes):
         return logsumexp(self._grid(values, sizes).log_f, axis=2)
 
-    def moves(self, values, sizes):
-        """See `Plurality`."""
+    def _moves(self, values, sizes):
         grid = self._grid(values, sizes)
         log_p = logsumexp(grid.log_f, axis=2)
         f = _padded(np.exp(grid.log_f - log_p[:, :, None]), 0)
@@ -212,7 +220,7 @@ class _Grid:
 
 
 class GaussianPlurality(_LatticePlurality):
-    """argmax_j n_j + Z_j with discrete Gaussian noise, ties broken at random.
+    """Plurality with discrete Gaussian noise, ties broken at random.
 
     Parameters
     ----------
@@ -221,6 +229,7 @@ class GaussianPlurality(_LatticePlurality):
 
     Notes
     -----
+    argmax_j n_j + Z_j.
     Pr[j] = sum_t int_0^1 p(t - n_j) prod_{k != j} (F(t - 1 - n_k) + u p(t - n_k)) du:
     ties broken at random are noise Z + U, with U uniform in [0, 1).
     """
@@ -232,7 +241,7 @@ class GaussianPlurality(_LatticePlurality):
 
 
 class LaplacePlurality(_LatticePlurality):
-    """argmax_j n_j + Z_j with discrete Laplace noise, ties broken at random.
+    """Plurality with discrete Laplace noise, ties broken at random.
 
     Parameters
     ----------
@@ -248,7 +257,7 @@ class LaplacePlurality(_LatticePlurality):
         super().__init__(DiscreteLaplace(gamma), lambda n_classes: gamma * n_classes)
 
 
-class GumbelPlurality:
+class GumbelPlurality(Plurality):
     """The exponential mechanism, Pr[j] proportional to exp(c n_j).
 
     Parameters
@@ -266,14 +275,12 @@ class GumbelPlurality:
     def __init__(self, c: float) -> None:
         self._c = c
 
-    def log_probabilities(self, values, sizes):
-        """See `Plurality`."""
+    def _log_probabilities(self, values, sizes):
         scores = self._c * values
         return scores - logsumexp(scores, b=sizes, axis=1, keepdims=True)
 
-    def moves(self, values, sizes):
-        """See `Plurality`."""
-        log_p = self.log_probabilities(values, sizes)
+    def _moves(self, values, sizes):
+        log_p = self._log_probabilities(values, sizes)
         p = np.concatenate([np.exp(log_p), np.zeros((len(values), 1))], axis=1)
         down, up = np.expm1(-self._c), np.expm1(self._c)
         shrink = -np.log1p((p * down)[:, :, None] + (p * up)[:, None, :])
@@ -284,7 +291,7 @@ class GumbelPlurality:
         return Moves(np.concatenate([others, by_class[..., -2:]], axis=-1), change)
 
 
-class PermuteAndFlipPlurality:
+class PermuteAndFlipPlurality(Plurality):
     """Permute-and-flip: argmax_j n_j + exponential noise of rate c.
 
     Parameters
@@ -302,16 +309,14 @@ class PermuteAndFlipPlurality:
     def __init__(self, c: float) -> None:
         self._c = c
 
-    def log_probabilities(self, values, sizes):
-        """See `Plurality`."""
+    def _log_probabilities(self, values, sizes):
         log_w = self._c * (values - values.max(axis=-1, keepdims=True))
         points, weights = np.polynomial.legendre.leggauss(_N_FLIP_POINTS)
         log_miss = np.log1p(-np.exp(log_w)[..., None] * (points + 1) / 2)
         all_miss = np.sum(sizes[..., None] * log_miss, axis=-2, keepdims=True)
         return log_w + logsumexp(all_miss - log_miss, b=weights / 2, axis=-1)
 
-    def moves(self, values, sizes):
-        """See `Plurality`."""
+    def _moves(self, values, sizes):
         n_vectors, n_groups = values.shape
         # Groups after the move: those untouched, the loser and the gainer.
         shape = (n_vectors, n_groups + 1, n_groups + 1, n_groups + 2)
@@ -323,8 +328,8 @@ class PermuteAndFlipPlurality:
         left[:, :n_groups, :, n_groups] = 1
         left[:, :, :n_groups, n_groups + 1] = 1
         # An empty group must not set the maximum.
-        log_p_after = self.log_probabilities(np.where(left > 0, after, -np.inf), left)
-        log_p = self.log_probabilities(values, sizes)
+        log_p_after = self._log_probabilities(np.where(left > 0, after, -np.inf), left)
+        log_p = self._log_probabilities(values, sizes)
         change = np.where(left > 0, log_p_after, 0) - np.where(
             left > 0, _of_outcome(log_p), 0
         )

@@ -176,7 +176,13 @@ class PrivacyAnalysis:
 
     @property
     def plurality(self) -> NDArray[np.intp]:
-        """The class with most votes, without noise, for each question. Sensitive."""
+        """Class with most votes, without noise, for each question.
+
+        Returns
+        -------
+        plurality : ndarray of int of shape (n_queries,)
+            Sensitive.
+        """
         return np.argmax(self.counts, axis=1)
 
     def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:

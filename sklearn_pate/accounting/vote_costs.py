@@ -29,6 +29,25 @@ class VoteCosts:
     step function, never below the cost itself; one teacher moves a question by at most
     one block of cells, and one row.
 
+    Parameters
+    ----------
+    order : float
+        The Renyi order, greater than 1.
+
+    n_teachers : int
+        Number of teachers.
+
+    sigma : float or None
+        Scale of the noise of GNMax.
+
+    pure_epsilon : float or None
+        Pure guarantee of one answer, instead of `sigma`.
+
+    log_pass, log_fail : array-like of shape (n_teachers + 1,) or None
+        The threshold step, by largest count.
+
+    Notes
+    -----
     Let o be a most-voted class under n, which is also one most likely to win, and z =
     -Phi^{-1}(Pr[o loses]). Under n' o loses with probability at most Phi(mu - z), since
     the answer post-processes a mu-Gaussian test, and the class most likely to win under
@@ -89,7 +108,21 @@ class VoteCosts:
         self.worst_case = float(self.costs.max())
 
     def locate(self, log_q, largest_counts):
-        """Return the row and the cell of each question."""
+        """Find the row and the cell of each question.
+
+        Parameters
+        ----------
+        log_q : array-like of shape (n_queries,)
+            Logarithm of the exact probability that the plurality does not win.
+
+        largest_counts : array-like of shape (n_queries,) or None
+            Votes of the plurality.
+
+        Returns
+        -------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            Rows and cells.
+        """
         if isinstance(log_q, RdpCurve):
             raise TypeError(
                 "A curve of the exact local cost cannot be sanitized: its smooth "
@@ -124,14 +157,34 @@ class VoteCosts:
         return rows, np.clip(cells, 0, self.costs.shape[1] - 1).astype(np.intp)
 
     def total(self, questions):
-        """Return the summed cost of the questions. Sensitive."""
+        """Sum the costs of the questions. Sensitive.
+
+        Parameters
+        ----------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            As `locate` found them.
+
+        Returns
+        -------
+        cost : float
+            At the one order.
+        """
         return float(self.costs[questions].sum())
 
     def local_sensitivities(self, questions):
-        """Yield what one more teacher can change, after d = 0, 1, ... others.
+        """Bound what one more teacher can change. Sensitive.
 
-        Sensitive. The d-th covers all votes that differ from these in d teachers; it is
-        at most the next one of any neighbour, and the last is the same for all votes.
+        Parameters
+        ----------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            As `locate` found them.
+
+        Yields
+        ------
+        sensitivity : float
+            After d = 0, 1, ... others changed: it covers all votes that differ from
+            these in d teachers, is at most the next one of any neighbour, and the last
+            is the same for all votes.
         """
         rows, cells = questions
         costs, width = self.costs, self.width
@@ -148,7 +201,26 @@ class VoteCosts:
         yield largest
 
     def smooth_sensitivity(self, questions, smoothness):
-        """Return max over d of e^{-smoothness d} times the d-th local sensitivity."""
+        """Bound what one teacher can change, smoothly. Sensitive.
+
+        Parameters
+        ----------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            As `locate` found them.
+
+        smoothness : float
+            The b of the Notes.
+
+        Returns
+        -------
+        sensitivity : float
+            One teacher changes its logarithm by at most `smoothness`.
+
+        Notes
+        -----
+        max over d of e^{-b d} times the d-th local sensitivity (Nissim, Raskhodnikova,
+        Smith 2007, Definition 2.2).
+        """
         return max(
             math.exp(-smoothness * distance) * sensitivity
             for distance, sensitivity in enumerate(self.local_sensitivities(questions))
@@ -230,6 +302,12 @@ def _check_threshold(log_pass, log_fail, n_teachers):
 
 
 def check_order(order):
-    """Raise unless the order is a finite number greater than 1."""
+    """Raise unless the order is a finite number greater than 1.
+
+    Parameters
+    ----------
+    order : float
+        The Renyi order.
+    """
     if not isinstance(order, Real) or not 1 < order < np.inf:
         raise ValueError(f"order={order!r} must be finite and greater than 1.")

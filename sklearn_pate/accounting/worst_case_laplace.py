@@ -1,24 +1,28 @@
 """The tight worst case of a plurality with Laplace noise, certified. May be published.
 
-Let M be the largest noisy count of the classes that a moved vote does not touch, k*
-the class that has it, and let a random order of priority break ties. A vote moved from
-c to d changes the law of none of the three, so that D_a is at most its supremum given
-them: over whole leads x = n_c - M and y = n_d - M, the divergence between T(x, y) and
-T(x - 1, y + 1), where T is the law of (c wins, d wins, neither), c ~ x + Z and
-d ~ y + Z' against the threshold 0. Exchanging c and d exchanges the two directions, and
-to lose ties with the threshold is to have a lead of one less: two rules for ties are
-left of six. An abstention is the limit where d is far below.
+Let M be the largest noisy count of the classes that a moved vote does not touch and k*
+the class that has it, ties being broken by a random order of priority. Given the order,
+Pr[M = m, k* = k] is p(m - n_k) times distribution functions, which grow with m, and
+p(z + 1) >= q p(z), q = e^{-gamma}. So Pr[M = m + 1, k*] >= q Pr[M = m, k*], which says
+that given k*, M is the sum of some M' and of an independent G >= 0 with
+Pr[G = g] = (1 - q) q^g. A vote moved from c to d changes the law of neither M', k*, G
+nor the order, so that D_a is at most its supremum given all but G: over whole leads
+x = n_c - M' and y = n_d - M', the divergence between T(x, y) and T(x - 1, y + 1), where
+T is the law of (c wins, d wins, neither), c ~ x + Z and d ~ y + Z' against G.
+Exchanging c and d exchanges the two directions, and to lose ties with G is to have a
+lead of one less: two rules for ties are left of six. An abstention is the limit where d
+is far below; of two classes alone, it changes less than a move.
 
 The plane of leads is covered by boxes, by this lemma: for each outcome o,
 r_o(x, y) = ln T_o(x, y) - ln T_o(x - 1, y + 1) falls in x and rises in y. Proof. The
-law of Z is log-concave, so p(z - x) is totally positive of order 2. {z_c >= z_d},
-{z_d > z_c} and the half-planes above a threshold are sublattices, so that
+laws of Z and G are log-concave, so p(z - x) is totally positive of order 2. The set of
+(z_c, z_d, g) where o wins is a sublattice ({z_c >= z_d, z_c >= g}, and so on), so that
 L_o = ln T_o is supermodular in (x, y), as a marginal of an MTP2 function (Karlin and
-Rinott 1980); for "neither" it is a sum of a function of x and one of y. In each of x
-and y it is concave, as the convolution of log-concave sequences is log-concave (Hoggar
-1974). In r_o = [L(x, y) - L(x - 1, y)] - [L(x - 1, y + 1) - L(x - 1, y)], the first
-bracket falls in x by concavity and rises in y by supermodularity, the second rises in x
-and falls in y.
+Rinott 1980). In each of x and y it is concave, as sums over half-lines, products and
+convolutions of log-concave sequences are log-concave (Hoggar 1974). In
+r_o = [L(x, y) - L(x - 1, y)] - [L(x - 1, y + 1) - L(x - 1, y)], the first bracket falls
+in x by concavity and rises in y by supermodularity, the second rises in x and falls in
+y.
 
 So r_o over a box lies between its values at two corners, and T_o is largest at one. As
 (a - 1) D_a = log1p(sum Q_o g(r_o)) with g(r) = expm1(a r) - a expm1(r), which falls
@@ -48,6 +52,8 @@ _LARGEST_ORDER = 300
 # Ends of the first boxes, in units of 1 / gamma. The last stands for infinity: what
 # lies beyond it has a chance below e^-4096, which no e^{2 gamma a} makes up for.
 _ENDS = 2.0 ** np.arange(-1, 13)
+# From leads of so much over gamma on, plus 4 a, G changes little.
+_FAR = 12
 # Relative margins for rounding: of a sum, and of ln P / Q, which is about gamma.
 _ROUNDING = 1e-9
 _ROUNDING_OF_LOG = 1e-14
@@ -115,21 +121,18 @@ def _searched(gamma, others):
 
 
 def _search_line(noise, ends, orders):
-    """Bound the divergence of two classes alone: both are far above the threshold."""
+    """Bound the divergence of two classes alone: both are far above G."""
     far = np.full(ends.size - 1, ends[-1])
     boxes = np.stack([far + ends[:-1], far + ends[1:] - 1, far, far, 0 * far])
     return _bound(noise, boxes, orders, np.zeros(orders.size))
 
 
 def _search_plane(noise, ends, orders):
-    """Bound the divergence of two classes and a threshold."""
+    """Bound the divergence of two classes and G."""
+    # Their limit is that of two classes alone: it is no loss to take it for found.
     alone = _search_line(noise, ends, orders)
-    gamma = noise.gamma
-    enough = orders[-1] + np.log1p(100 / gamma**2) / gamma
-    far = ends[np.searchsorted(ends, enough)]
-    # The limit of two classes alone is reached, or approached, so that it is no loss
-    # to take it for found.
-    boxes = _first_boxes(ends, far)
+    far = np.ceil(_FAR / noise.gamma + 4 * orders[-1])
+    boxes = _first_boxes(np.union1d(ends, far), far)
     return np.maximum(
         _bound(noise, boxes, orders, alone), _beyond(noise, far, orders, alone)
     )
@@ -138,16 +141,21 @@ def _search_plane(noise, ends, orders):
 def _beyond(noise, far, orders, alone):
     """Bound the divergence where both leads are at least `far`.
 
-    T is a function of which of c and d is ahead, w, and of the event E that this one
-    is below the threshold (or at it, where it loses ties). Where E happens, so do
-    c <= 0 and d <= 0, so that Pr[E] <= F(-far)^2, and two counts change, so that it
-    adds at most e^{2 gamma (a - 1)} Pr[E] to the moment. Given w, the one ahead is
-    stochastically larger than it would be alone: Pr[E | w] <= F(-far). Hence the
-    moment is at most (1 - F(-far))^{1 - a} times that of w, plus the former.
+    T is a function of w, the one of c and d that is ahead, and of the event E that G
+    beats it. Given w, the one ahead is stochastically larger than it would be alone, so
+    that Pr[E | w] <= s = q^l (1 + l (1 - q) / (1 + q)), a bound of Pr[l + Z <= G],
+    l = far - 1. The move changes Pr[E, w] and Pr[w] by e^{2 gamma} at most, hence
+    Pr[E | w] by e^{4 gamma} and its complement by 1 - s (1 - e^{-4 gamma}) / (1 - s).
+    So the moment given w is at most log1p(s g(4 gamma) + g(-ln of the latter)), which
+    adds to that of w.
     """
-    log_below = noise.log_cdf(-far)
-    reached = np.exp(2 * noise.gamma * (orders - 1) + 2 * log_below)
-    return alone - np.log1p(-np.exp(log_below)) + reached / (orders - 1)
+    gamma, lead = noise.gamma, far - 1
+    log_share = np.log1p(lead * np.tanh(gamma / 2)) - gamma * lead
+    odds = np.exp(log_share) / -np.expm1(log_share)
+    steepest = np.array([[4 * gamma, -np.log1p(odds * np.expm1(-4 * gamma))]])
+    log_q = np.array([[log_share, 0.0]])
+    beaten = [log_moment(log_q, steepest, order)[0] for order in orders]
+    return alone + np.array(beaten) / (orders - 1)
 
 
 def _first_boxes(ends, far):
@@ -249,36 +257,60 @@ def _log_law(
 ) -> NDArray[np.float64]:
     """Compute ln Pr[c wins], ln Pr[d wins] and ln Pr[neither].
 
-    c wins ties with d and with the threshold; d wins ties with the threshold if `ties`
-    is 0.
+    c wins ties with d and with G; d wins ties with G if `ties` is 0.
     """
-    c_wins = _log_first(noise, x, y)
-    d_wins = _log_first(noise, y - ties, x + 1 - ties)
-    neither = noise.log_cdf(-1 - x) + noise.log_cdf(-1 - y + ties)
+    c_wins = _log_first(noise.gamma, x, y)
+    d_wins = _log_first(noise.gamma, y - ties, x + 1 - ties)
+    neither = _log_both_below(noise.gamma, x + 1, y + 1 - ties)
     return np.stack([c_wins, d_wins, neither], axis=-1)
 
 
-def _log_first(noise, x, y):
-    """Compute ln Pr[x + Z >= max(y + Z', 0)].
+def _log_first(gamma, x, y):
+    """Compute ln Pr[x + Z >= y + Z', x + Z >= G].
 
-    With q = e^{-gamma}, the sum of p(v - x) F(v - y) over v >= 0. For x, y >= 0 it is
-    Pr[x + Z >= y + Z'], 1 - H(x - y + 1) or H(y - x), less q^{x + y + 2} / (1 + q)^3,
-    where H(m) = q^m / (1 + q)^2 (m (1 - q) + (1 + q + 2 q^2) / (1 + q)) for m >= 0.
-    For y <= 0 <= x it is F(x) less
-    q^{x - y + 1} / (1 + q)^2 ((x + 1) (1 - q) + q^2 / (1 + q)). For x < 0 it is
-    q^{-x} times that for x = 0.
+    The sum over v >= 0 of p(v - x) F(v - y) (1 - q^{v + 1}): geometric sums between the
+    kinks at 0, x and y. For x < 0 it is q^{-x} times that for x = 0. Where c is behind
+    (y > x >= 0), all terms have the factor q^{y - x}; where it is not, the sum is 1
+    less a small one, so that no digits are lost.
     """
-    gamma = noise.gamma
-    q, gap_of_q = np.exp(-gamma), -np.expm1(-gamma)
-    above, ahead = np.maximum(x, 0), np.maximum(y, 0)
-    lead = above - ahead
-    m = np.where(lead < 0, -lead, lead + 1)
-    scaled = (m * gap_of_q + (1 + q + 2 * q**2) / (1 + q)) / (1 + q) ** 2
-    below = q**2 / (1 + q) ** 3
-    loses = np.log(scaled - np.exp(-2 * gamma * above) * below) - gamma * m
-    miss = np.exp(-gamma * m) * scaled + np.exp(-gamma * (above + ahead)) * below
-    share = ((above + 1) * gap_of_q + q**2 / (1 + q)) / (1 + q)
-    miss_far = (1 + np.exp(gamma * np.minimum(y, 0)) * share) / (1 + q)
-    miss = np.where(y > 0, miss, np.exp(-gamma * (above + 1)) * miss_far)
-    # Its value is taken where lead >= 0 only, as everywhere where y <= 0.
-    return gamma * np.minimum(x, 0) + np.where(lead < 0, loses, np.log1p(-miss))
+    q, rest = np.exp(-gamma), -np.expm1(-gamma)
+    cubes = 1 + q + q**2
+    own, other = np.maximum(x, 0), np.maximum(y, 0)
+    behind = own < other
+    m = np.where(behind, other - own, own - other + 1)
+    q_own, q_other, q_m = (np.exp(-gamma * power) for power in (own, other, m))
+    q_below = np.exp(-gamma * np.maximum(-y, 0))
+
+    # Pr[d beats c] is q^m alone, or Pr[c beats d] where c is behind.
+    alone = (m * rest + (1 + q + 2 * q**2) / (1 + q)) / (1 + q) ** 2
+    both = (q / (1 + q)) ** 3
+    wins = alone - q_own * (q / (1 + q) - q_m * q**2 / ((1 + q) ** 2 * cubes))
+    wins = np.log(np.where(behind, wins + q_own**2 * both, 1)) - gamma * m
+    near = q_m * alone - q_own * q_other * both
+    near += q_other * q_m / (1 + q) * (m * rest + q**2 / (1 + q) + q * q_m / cubes)
+    share = ((own + 1) * rest + q**2 / (1 + q)) / (1 + q)
+    far = (1 + q_below * share) / (1 + q) + share
+    far -= q_below * q / (1 + q) ** 2 * (1 - q * q_own * (1 + q) / cubes)
+    loses = np.where(y > 0, near, q * q_own * far)
+    loses = np.log1p(-np.where(behind, 0, loses))
+    return np.where(behind, wins, loses) - gamma * np.maximum(-x, 0)
+
+
+def _log_both_below(gamma, x, y):
+    """Compute ln Pr[x + Z <= G, y + Z' <= G].
+
+    The sum over g >= 0 of (1 - q) q^g F(g - x) F(g - y), in three parts: up to the
+    smaller lead, up to the larger one, and beyond.
+    """
+    q, rest = np.exp(-gamma), -np.expm1(-gamma)
+    larger, smaller = np.maximum(x, y), np.minimum(x, y)
+    end, start = np.maximum(larger, 0), np.maximum(smaller, 0)
+    between = end - start
+    q_end, q_start = np.exp(gamma * (larger - end)), np.exp(gamma * (smaller - start))
+    # Each part over q^end.
+    first = -q * np.expm1(-gamma * start) / (1 + q) ** 2
+    second = between * rest + q * q_start * np.expm1(-gamma * between) / (1 + q)
+    q_apart = np.exp(-gamma * (end - smaller))
+    third = 1 - q * (q_end + q_apart) / (1 + q) ** 2
+    third += q**2 * q_end * q_apart / ((1 + q) ** 2 * (1 + q + q**2))
+    return np.log(first + second / (1 + q) + third) - gamma * end

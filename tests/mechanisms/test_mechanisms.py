@@ -6,8 +6,19 @@ from scipy import stats
 from scipy.special import ndtr
 from sklearn.base import clone
 
-from sklearn_pate.accounting.bounds import laplace_2017
-from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+from sklearn_pate.accounting import (
+    tight_gaussian_worst_case,
+    tight_threshold_worst_case,
+)
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    InteractiveGNMax,
+    LNMax,
+    PermuteAndFlip,
+)
+from sklearn_pate.mechanisms.noise import NoiseSource
 
 P_VALUE = 1e-6
 N_DRAWS = 100_000
@@ -44,7 +55,7 @@ def test_lnmax_with_three_classes_agrees_with_numpy_draws():
 def test_confident_answers_as_often_as_its_check_passes(largest):
     mechanism = ConfidentGNMax(threshold=200, sigma_threshold=30, sigma=1)
     answers = mechanism.answer(np.tile([largest, 10], (N_DRAWS, 1)))
-    assert frequency_is(answers, -1, ndtr((200 - largest) / 30))
+    assert frequency_is(answers, -1, ndtr((199.5 - largest) / 30))
     assert set(answers) <= {-1, 0}
 
 
@@ -52,8 +63,8 @@ def test_confident_stops_at_its_cap_and_pays_for_the_cap_only():
     mechanism = ConfidentGNMax(200, 1, 1, max_answers=3)
     answers = mechanism.answer(np.tile([250, 0], (10, 1)))
     assert answers.tolist() == [0, 0, 0] + [-1] * 7
-    price = mechanism.account_curve(10, 2)
-    np.testing.assert_allclose(price.values, price.orders * (10 / 2 + 3))
+    price = tight_threshold_worst_case(1) * 10 + tight_gaussian_worst_case(1, 2) * 3
+    assert mechanism.account_curve(10, 2) == price
 
 
 def test_confident_has_a_price_before_its_share_is_a_number_of_votes():
@@ -61,24 +72,146 @@ def test_confident_has_a_price_before_its_share_is_a_number_of_votes():
     assert share.account_curve(50, 2) == votes.account_curve(50, 2)
 
 
-def test_the_price_of_confident_does_not_depend_on_how_many_were_answered():
-    mechanism = ConfidentGNMax(200, 10, 10)
-    curves = [
-        mechanism.local_curve(np.tile(row, (5, 1))) for row in ([250, 0], [130, 120])
-    ]
-    assert curves[0] == curves[1] == mechanism.account_curve(5, 2)
+@pytest.mark.parametrize("gap", [0, 10, 60])
+def test_gumbelmax_is_the_exponential_mechanism(gap):
+    answers = GumbelMax(0.05).answer(np.tile([100, 100 + gap, 80], (N_DRAWS, 1)))
+    weights = np.exp(0.05 * np.array([0, gap, -20]))
+    found = np.bincount(answers, minlength=3)
+    expected = N_DRAWS * weights / weights.sum()
+    assert stats.chisquare(found, expected).pvalue > P_VALUE
 
 
-def test_local_curve_of_lnmax_is_the_2017_bound_or_the_worst_case():
-    mechanism = LNMax(0.05)
-    clear, tied = [[250, 0]] * 20, [[125, 125]] * 20
-    bound = laplace_2017(clear, 0.05)
-    np.testing.assert_array_equal(mechanism.local_curve(clear).values, bound.values)
-    assert mechanism.local_curve(tied) == mechanism.account_curve(20, 2)
+@pytest.mark.parametrize("gap", [0, 10, 60])
+def test_permute_and_flip_is_the_maximum_with_exponential_noise(gap):
+    counts = np.array([100, 100 + gap, 80])
+    noise = np.random.default_rng(0).exponential(scale=20, size=(N_DRAWS, 3))
+    by_numpy = np.bincount(np.argmax(counts + noise, axis=1), minlength=3)
+    answers = PermuteAndFlip(0.05).answer(np.tile(counts, (N_DRAWS, 1)))
+    found = np.bincount(answers, minlength=3)
+    assert stats.chi2_contingency([by_numpy, found]).pvalue > P_VALUE
+
+
+def test_ties_are_broken_at_random_however_little_noise_there_is():
+    for mechanism in (GNMax(1e-3), LNMax(1e3), GumbelMax(1e3), PermuteAndFlip(1e3)):
+        answers = mechanism.answer(np.tile([7, 7, 0], (N_DRAWS, 1)))
+        assert set(answers) == {0, 1}
+        assert frequency_is(answers, 0, 0.5)
+
+
+PROBABILITIES = [[0.1, 0.9], [0.95, 0.05], [0.5, 0.5]]
+
+
+def test_interactive_asks_the_teachers_only_where_they_disagree_with_the_student():
+    mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
+    counts = [[250, 0], [250, 0], [130, 120]]
+    answers = mechanism.answer(counts, probabilities=PROBABILITIES)
+    # The teachers' answer, the student's own, and none.
+    assert answers.tolist() == [0, 0, -1]
+
+
+def test_the_cap_of_interactive_leaves_the_students_own_answers():
+    mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250, max_answers=1)
+    counts = np.tile([250, 0], (6, 1))
+    answers = mechanism.answer(counts, probabilities=PROBABILITIES[:2] * 3)
+    assert answers.tolist() == [0, 0, -1, 0, -1, 0]
+    assert mechanism.account_curve(6, 2) == ConfidentGNMax(
+        100, 1, 1, max_answers=1
+    ).account_curve(6, 2)
+
+
+def test_interactive_costs_less_where_the_student_agrees_with_the_teachers():
+    mechanism = InteractiveGNMax(150, 15, 40, n_teachers=250)
+    counts = [[150, 100]]
+    agrees, differs = (
+        mechanism.local_curve(counts, probabilities=[[p, 1 - p]]).to_epsilon(1e-5)
+        for p in (0.6, 0.0)
+    )
+    assert agrees < differs
+
+
+def test_interactive_with_no_expectations_costs_what_confident_costs():
+    counts = [[150, 100], [220, 30]]
+    interactive = InteractiveGNMax(180, 50, 40, n_teachers=250)
+    assert interactive.local_curve(
+        counts, probabilities=np.zeros((2, 2))
+    ).values == pytest.approx(ConfidentGNMax(180, 50, 40).local_curve(counts).values)
 
 
 @pytest.mark.parametrize(
-    "mechanism", [GNMax(3), LNMax(0.1), ConfidentGNMax(0.8, 3, 1, max_answers=2)]
+    "call",
+    [
+        lambda m: m.answer([[9, 1]], probabilities=[0.5, 0.5]),
+        lambda m: m.answer([[9, 1]], probabilities=[[np.nan, 0.5]]),
+        lambda m: m.answer([[9, 1]]),
+        lambda m: m.set_params(n_teachers=None).answer([[9, 1]]),
+        lambda m: m.set_params(confidence=0).answer([[9, 1]]),
+    ],
+)
+def test_interactive_refuses_what_is_no_students_opinion(call, monkeypatch):
+    monkeypatch.setattr(NoiseSource, "words", lambda *_: pytest.fail("drew noise"))
+    with pytest.raises(ValueError, match=r"probabilities|n_teachers|confidence"):
+        call(InteractiveGNMax(100, 1, 1, n_teachers=250))
+
+
+MECHANISMS = [
+    GNMax(40),
+    LNMax(0.05),
+    GumbelMax(0.05),
+    PermuteAndFlip(0.03),
+    ConfidentGNMax(200, 150, 40),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("votes", ["mnist", "adult"])
+def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
+    mechanism, votes, published_counts
+):
+    counts = published_counts(votes)[:300]
+    orders = np.array([1.5, 2, 5, 9, 20, 60])
+    for direction in ("forward", "both"):
+        exact = mechanism.local_curve(counts, orders, direction=direction).values
+        optimal = mechanism.optimal_curve(counts, orders, direction=direction).values
+        assert np.all(exact <= optimal * (1 + 1e-9))
+    worst = mechanism.account_curve(*counts.shape, orders).values
+    assert np.all(exact <= worst)
+    assert mechanism.paper_epsilon(counts, 1e-5) is None or (
+        mechanism.optimal_curve(counts).quiet_epsilon(1e-5)
+        <= 1.1 * mechanism.paper_epsilon(counts, 1e-5)
+    )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, published_counts):
+    counts = published_counts("adult")[:200]
+    sanitized = mechanism.sanitized_cost(
+        counts, n_teachers=250, delta=1e-5, confidence=1 - 1e-9
+    )
+    cost = mechanism.optimal_curve(counts, [sanitized.order]).values[0]
+    assert (
+        sanitized.cost >= cost
+        or sanitized.cost
+        >= (mechanism.account_curve(*counts.shape, [sanitized.order]).values[0])
+    )
+    assert sanitized.epsilon > mechanism.optimal_curve(counts).quiet_epsilon(1e-5)
+
+
+def test_interactive_costs_are_not_sanitized():
+    mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
+    with pytest.raises(TypeError, match="use local_curve with the probabilities"):
+        mechanism.sanitized_cost([[9, 1]], n_teachers=10, delta=1e-5)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GNMax(3),
+        LNMax(0.1),
+        GumbelMax(0.1),
+        PermuteAndFlip(0.1),
+        ConfidentGNMax(0.8, 3, 1, max_answers=2),
+        InteractiveGNMax(0.8, 3, 1, confidence=0.7, n_teachers=9),
+    ],
 )
 def test_mechanisms_are_cloned_and_set_like_estimators(mechanism):
     copied = clone(mechanism)
