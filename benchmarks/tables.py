@@ -38,9 +38,10 @@ def markdown(header, rows):
 def source(results):
     """Say where the figures come from."""
     versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
+    seeds = f"; seeds {results['seeds']}" if "seeds" in results else ""
     return (
         f"Measured {results['date']}, Python {results['python']}, {versions}; "
-        f"{results['machine']}; seeds {results['seeds']}."
+        f"{results['machine']}{seeds}."
     )
 
 
@@ -201,10 +202,174 @@ def overhead():
     return f"{against_loop}\n\n{memory}\n\n{time}\n\n{source(results['poll'])}"
 
 
+def number(value, digits=2):
+    """Format a number that may be missing."""
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def accounting_votes():
+    """Show the papers' questions, on the votes they published, by every account."""
+    results = load("accounting")["published_votes"]
+    rows = []
+    for row in results["rows"]:
+        if row["paper"] == 2017:
+            mechanism = f"LNMax, gamma {row['gamma']:g}"
+        else:
+            parameters = (row["threshold"], row["sigma_threshold"], row["sigma"])
+            mechanism = f"ConfidentGNMax({', '.join(f'{p:g}' for p in parameters)})"
+        questions = str(row["n_queries"])
+        capped = row.get("max_answers") is not None
+        if capped:
+            questions += f", {row['max_answers']} answers"
+        released = row["sanitized"]
+        rows.append(
+            [
+                f"{row['data']}, {mechanism}",
+                questions,
+                f"{row['delta']:.0e}".replace("e-0", "e-"),
+                number(row["printed"]),
+                number(row["reproduced"]),
+                number(row["optimal"]),
+                number(row["exact"]),
+                f"{released['mean']:.2f} ± {released['std']:.2f}",
+                number(row["tight_capped" if capped else "tight"]),
+                number(row["classical_capped" if capped else "classical"]),
+            ]
+        )
+    table = markdown(
+        [
+            "epsilon of",
+            "questions",
+            "delta",
+            "paper",
+            "its bound here",
+            "tightest given q",
+            "exact",
+            "released",
+            "**worst case**",
+            "classical worst case",
+        ],
+        rows,
+    )
+    return f"{table}\n\n{source(results)}"
+
+
+def accounting_mechanisms():
+    """Show what each noise costs at the same agreement with the plurality."""
+    results = load("accounting")["default_mechanism"]
+    rows = results["rows"]
+    names = list(dict.fromkeys(row["mechanism"] for row in rows))
+    cases = dict.fromkeys((row["data"], row["agreement"]) for row in rows)
+    cell = {(row["data"], row["agreement"], row["mechanism"]): row for row in rows}
+    table = markdown(
+        [
+            "1000 questions, agreement",
+            *(f"{name}, worst case" for name in names),
+            *(f"{name}, exact" for name in names),
+        ],
+        [
+            [
+                f"{data}, {100 * agreement:.0f} %",
+                *_least_in_bold(cell, data, agreement, names, "worst_case"),
+                *_least_in_bold(cell, data, agreement, names, "exact"),
+            ]
+            for data, agreement in cases
+        ],
+    )
+    return f"{table}\n\n{source(results)}"
+
+
+def _least_in_bold(cell, data, agreement, names, account):
+    """Format what every mechanism costs by one account."""
+    values = [cell[data, agreement, name].get(account) for name in names]
+    least = min((value for value in values if value is not None), default=None)
+    return [
+        f"**{value:.2f}**" if value is not None and value == least else number(value)
+        for value in values
+    ]
+
+
+def accounting_worst_case():
+    """Show the tight worst case of GNMax beside the classical one."""
+    results = load("accounting")["worst_case"]
+    table = markdown(
+        ["GNMax sigma", "answers", "worst case", "classical", "ratio"],
+        [
+            [
+                f"{row['sigma']:g}",
+                str(row["n_answers"]),
+                number(row["tight"], 3),
+                number(row["classical"], 3),
+                number(row["ratio"], 3),
+            ]
+            for row in results["rows"]
+        ],
+    )
+    return f"{table}\n\n{source(results)}"
+
+
+# What of the speed table README.md shows: what, votes, queries, classes and orders.
+SHOWN = (
+    ("Theorem 6", "repeated", 100_000, 10, 100),
+    ("Theorem 6, plain loop", "repeated", 100_000, 10, 100),
+    ("Theorem 6", "repeated", 1_000_000, 10, 100),
+    ("exact, Gaussian", "distinct", 10_000, 10, 40),
+    ("exact, Gumbel", "distinct", 10_000, 10, 40),
+    ("exact, Laplace", "distinct", 10_000, 10, 40),
+    ("exact, permute-and-flip", "distinct", 10_000, 10, 40),
+    ("exact, Gaussian", "distinct", 1000, 1000, 40),
+    ("exact, Gumbel", "distinct", 1000, 1000, 40),
+    ("exact, Laplace", "distinct", 1000, 1000, 40),
+    ("exact, permute-and-flip", "distinct", 1000, 1000, 40),
+    ("exact, Gaussian", "repeated", 1_000_000, 10, 40),
+    ("tight worst case", None, 1000, 10, 385),
+    ("calibration", None, 1000, 10, 385),
+)
+
+
+def accounting_speed():
+    """Show seconds and peak memory of the main computations."""
+    results = load("accounting")["speed"]
+    names = ("what", "votes", "n_queries", "n_classes", "n_orders")
+    measured = {tuple(row[name] for name in names): row for row in results["rows"]}
+    rows = []
+    for shown in SHOWN:
+        row = measured[shown]
+        # Without votes there is something to keep for the next call.
+        kept = row["votes"] is None
+        rows.append(
+            [
+                row["what"] if kept else f"{row['what']}, {row['votes']} votes",
+                *(str(row[size]) for size in names[2:]),
+                number(row["seconds"]),
+                number(row["seconds_again"], 3) if kept else "",
+                number(row["peak_mebibytes"], 0),
+            ]
+        )
+    table = markdown(
+        ["", "questions", "classes", "orders", "seconds", "again", "peak memory, MiB"],
+        rows,
+    )
+    return f"{table}\n\n{source(results)}"
+
+
+TABLES = (
+    adult_2017,
+    adult,
+    diabetes,
+    diabetes_balanced,
+    overhead,
+    accounting_votes,
+    accounting_mechanisms,
+    accounting_worst_case,
+    accounting_speed,
+)
+
+
 def main():
     """Replace what stands between the markers of each table."""
     before = text = README.read_text()
-    for table in (adult_2017, adult, diabetes, diabetes_balanced, overhead):
+    for table in TABLES:
         name = table.__name__
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         text, n_replaced = re.subn(

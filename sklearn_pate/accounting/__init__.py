@@ -9,6 +9,7 @@ from sklearn_pate.accounting.worst_case import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
+from sklearn_pate.accounting.worst_case_laplace import tight_laplace_worst_case
 
 __all__ = [
     "DEFAULT_ORDERS",
@@ -20,5 +21,6 @@ __all__ = [
     "calibrate_noise",
     "local_cost",
     "tight_gaussian_worst_case",
+    "tight_laplace_worst_case",
     "tight_threshold_worst_case",
 ]

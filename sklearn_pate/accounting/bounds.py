@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from sklearn_pate.accounting.classical import (
+    discrete_laplace_worst_case,
     gaussian_worst_case,
     gumbel_worst_case,
     laplace_worst_case,
@@ -21,6 +22,7 @@ from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
 
 __all__ = [
     "confident_2018",
+    "discrete_laplace_worst_case",
     "gaussian_2018",
     "gaussian_worst_case",
     "gumbel_worst_case",

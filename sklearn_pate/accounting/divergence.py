@@ -30,7 +30,7 @@ def log_moment(
     Returns
     -------
     moments : ndarray of shape (...)
-        Not negative.
+        Not negative; infinite where it is out of reach.
 
     Notes
     -----
@@ -48,7 +48,10 @@ def log_moment(
         moments = np.log1p(np.sum(np.exp(log_q) * excess, axis=-1))
     large = ~np.isfinite(moments)
     if large.any():
-        moments[large] = logsumexp(log_q[large] + scaled[large], axis=-1)
+        with np.errstate(invalid="ignore"):
+            moments[large] = logsumexp(log_q[large] + scaled[large], axis=-1)
+    # What cannot be computed in float64 must not pass for small.
+    moments = np.where(np.isnan(moments), np.inf, moments)
     return np.maximum(moments, 0)
 
 

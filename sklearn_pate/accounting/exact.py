@@ -66,6 +66,7 @@ def local_cost(
     counts: ArrayLike,
     orders: ArrayLike = LOCAL_ORDERS,
     *,
+    ceiling: RdpCurve | None = None,
     check: NoisyCheck | None = None,
     expected: ArrayLike | None = None,
     ballots: ArrayLike | None = None,
@@ -87,6 +88,10 @@ def local_cost(
 
     orders : array-like of shape (n_orders,)
         Renyi orders.
+
+    ceiling : RdpCurve, default=None
+        A worst case of one question at the same orders, not to be exceeded. It also
+        stands in for what float64 cannot hold: noise far below a vote.
 
     check : NoisyCheck, default=None
         The check before each answer, for mechanisms that may not answer.
@@ -124,9 +129,13 @@ def local_cost(
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
     scores = counts if expected is None else counts - np.asarray(expected)
-    total = 0.0
+    total = np.zeros(orders.size)
     for batch in _batches(counts, scores):
-        costs = _costs_by_loser(plurality, check, batch, orders, direction)
+        # Overflow ends in an infinite cost.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            costs = _costs_by_loser(plurality, check, batch, orders, direction)
+        if ceiling is not None:
+            costs = np.minimum(costs, ceiling.values)
         if ballots is None:
             total = total + batch.repeats @ costs.max(axis=1)
         else:

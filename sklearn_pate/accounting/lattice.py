@@ -19,7 +19,7 @@ __all__ = [
 
 # From this standard deviation on, the tail of the discrete Gaussian comes from a
 # formula; below, from a table.
-LARGE_SIGMA = 64
+LARGE_SIGMA = 32
 # B_2j(1/2) / (2j)! for j = 1..5, the Euler-Maclaurin coefficients of midpoint sums.
 _MIDPOINT = (
     -1 / 24,
@@ -46,9 +46,9 @@ class DiscreteGaussian:
 
     Notes
     -----
-    Canonne, Kamath, Steinke (2020), Definition 1. From sigma = 64 on,
+    Canonne, Kamath, Steinke (2020), Definition 1. From sigma = 32 on,
     F(z) = Phi(x) - phi(x) sum_j c_j He_{2j-1}(x) / sigma^{2j}, x = (z + 1/2) / sigma,
-    c_j = B_{2j}(1/2) / (2j)! (Euler-Maclaurin), to a relative 1e-11 wherever F is above
+    c_j = B_{2j}(1/2) / (2j)! (Euler-Maclaurin), to a relative 1e-10 wherever F is above
     1e-300, and z need not be whole.
     """
 
@@ -111,7 +111,7 @@ class DiscreteGaussian:
         Parameters
         ----------
         z : ndarray
-            Whole numbers (any numbers from sigma = 64 on).
+            Whole numbers (any numbers from sigma = 32 on).
 
         Returns
         -------

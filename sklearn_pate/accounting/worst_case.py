@@ -151,7 +151,7 @@ def _search_plane(noise, step, orders):
     """Return the largest divergence of two classes and a threshold, over all leads."""
     window = _Window.around(orders, noise.sigma)
     lead = step * np.arange(
-        -(window.below // step) - 1, (window.far + window.gap) // step + 2
+        -(window.below // step) - 1, (window.far + window.gap // 2) // step + 2
     )
     x, y = np.meshgrid(lead, lead, indexing="ij")
     inside = (np.abs(x - y) <= window.gap) & (x + y <= 2 * window.far)
@@ -257,7 +257,7 @@ class _Window:
     def around(cls, orders, sigma):
         # What lies outside is bounded too: this far, the bounds do not matter.
         low, high = orders[0], orders[-1]
-        spread = sigma * np.sqrt(2 * np.log(10 + 100 * sigma**2 / (low * (low - 1))))
+        spread = sigma * np.sqrt(2 * np.log(10 + 10 * sigma**2 / (low * (low - 1))))
         return cls(
             below=ceil(spread + high) + 2,
             gap=ceil(2 * spread + 2 * high) + 4,

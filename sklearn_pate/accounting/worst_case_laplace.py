@@ -35,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting.bounds import pure_dp_curve
+from sklearn_pate.accounting.classical import discrete_laplace_worst_case
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.divergence import log_moment
 from sklearn_pate.accounting.lattice import DiscreteLaplace
@@ -45,18 +45,24 @@ __all__ = ["tight_laplace_worst_case"]
 # A box is divided while its bound is above the largest value found by more than this
 # share.
 _SLACK = 1e-4
-# So many orders are searched together.
+# Noise of more votes than this makes the plane large: more slack, every other order.
+_MUCH_NOISE = 64
+_LARGE_SLACK = 3e-3
+# So many orders are searched together, and always the same ones; corners of so many
+# boxes are tried at a time.
 _STRIDE = 16
+_BLOCK = 2 * _STRIDE
+_N_TRIED = 64
 # Orders are searched up to this over gamma; all exponentials stay within float64.
 _LARGEST_ORDER = 300
-# Ends of the first boxes, in units of 1 / gamma. The last stands for infinity: what
-# lies beyond it has a chance below e^-4096, which no e^{2 gamma a} makes up for.
+# Ends of the first boxes, in units of 1 / gamma. The last stands for infinity: laws
+# change beyond it by less than e^-3000, which e^{2 gamma a} < e^600 does not make up.
 _ENDS = 2.0 ** np.arange(-1, 13)
-# From leads of so much over gamma on, plus 4 a, G changes little.
-_FAR = 12
+# From leads of so much over gamma on, plus a, two classes are all but alone.
+_FAR = 2.5
 # Relative margins for rounding: of a sum, and of ln P / Q, which is about gamma.
 _ROUNDING = 1e-9
-_ROUNDING_OF_LOG = 1e-14
+_ROUNDING_OF_LOG = 1e-13
 
 
 def tight_laplace_worst_case(
@@ -82,30 +88,34 @@ def tight_laplace_worst_case(
 
     Notes
     -----
-    At most the classical bounds for this noise: the answer is 2 gamma-DP, and two
-    counts are shifted by 1 each, where D_a of one is that of randomised response,
-    ln[ (e^{a gamma} + e^{(1-a) gamma}) / (1 + e^gamma) ] / (a - 1) (the likelihood
-    ratio of a whole number is e^gamma or e^-gamma, never between; that is a little
-    more than for continuous noise,
-    :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`).
+    At most :func:`~sklearn_pate.accounting.bounds.discrete_laplace_worst_case`.
 
-    The default orders are searched, up to 300 / gamma. Between and beyond them,
-    (a - 1) D_a is convex in a, with a slope of at most 2 gamma.
+    The default orders are searched, up to 300 / gamma. There, what is returned is at
+    most 3e-4 above the supremum that the reduction leaves (see the module), 1 % where
+    1 / gamma is above 64. Between and beyond them, (a - 1) D_a is convex in a, with a
+    slope of at most 2 gamma. With much noise, two classes that tie far ahead of the
+    others cost as much, about a gamma^2 / 2, while a is below 1 / gamma.
     """
     orders = np.asarray(orders, dtype=np.float64)
     gamma = float(gamma)
-    searched, moments = _searched(gamma, n_classes > 2)
+    # The default orders around these, in whole blocks: the result for an order must
+    # not depend on which others are asked.
+    ends = np.searchsorted(DEFAULT_ORDERS, [orders.min(), orders.max()])
+    first, last = np.maximum(ends - [1, 0], 0) // _BLOCK * _BLOCK
+    searched, moments = _searched(gamma, n_classes > 2, first, last + _BLOCK)
     beyond = 2 * gamma * np.maximum(orders - searched[-1], 0)
     found = (np.interp(orders, searched, moments) + beyond) / (orders - 1)
-    independent = 2 * pure_dp_curve(gamma, orders).values
-    pure = pure_dp_curve(2 * gamma, orders).values
-    return RdpCurve(orders, np.minimum(found, np.minimum(independent, pure)))
+    classical = discrete_laplace_worst_case(gamma, orders).values
+    return RdpCurve(orders, np.minimum(found, classical))
 
 
 @lru_cache(maxsize=256)
-def _searched(gamma, others):
+def _searched(gamma, others, first, last):
     """Return orders and (a - 1) D_a, with or without other classes than c and d."""
-    orders = DEFAULT_ORDERS[DEFAULT_ORDERS * gamma <= _LARGEST_ORDER]
+    orders = DEFAULT_ORDERS[first:last]
+    orders = orders[orders * gamma <= _LARGEST_ORDER]
+    if gamma * _MUCH_NOISE < 1:
+        orders = orders[::2]
     noise = DiscreteLaplace(gamma)
     ends = np.unique(np.ceil(_ENDS / gamma))
     ends = np.concatenate([-ends[::-1], [0], ends])
@@ -117,6 +127,7 @@ def _searched(gamma, others):
     values *= 1 + _ROUNDING + _ROUNDING_OF_LOG / gamma
     # A divergence does not fall where the order grows: a larger order's bound holds.
     values = np.minimum.accumulate(values[::-1])[::-1]
+    # (a - 1) D_a is 0 at a = 1.
     return np.append(1.0, orders), np.append(0.0, values * (orders - 1))
 
 
@@ -124,42 +135,56 @@ def _search_line(noise, ends, orders):
     """Bound the divergence of two classes alone: both are far above G."""
     far = np.full(ends.size - 1, ends[-1])
     boxes = np.stack([far + ends[:-1], far + ends[1:] - 1, far, far, 0 * far])
-    return _bound(noise, boxes, orders, np.zeros(orders.size))
+    return _bound(noise, boxes, orders, np.zeros(orders.size), _SLACK)
 
 
 def _search_plane(noise, ends, orders):
     """Bound the divergence of two classes and G."""
     # Their limit is that of two classes alone: it is no loss to take it for found.
     alone = _search_line(noise, ends, orders)
-    far = np.ceil(_FAR / noise.gamma + 4 * orders[-1])
-    boxes = _first_boxes(np.union1d(ends, far), far)
-    return np.maximum(
-        _bound(noise, boxes, orders, alone), _beyond(noise, far, orders, alone)
-    )
+    far = np.ceil(_FAR / noise.gamma + orders[-1]) + 4
+    boxes = _first_boxes(np.union1d(ends, [far, far + 1]))
+    # What lies beyond is reached from its border.
+    beyond = (boxes[0] > far) & (boxes[2] > far)
+    border = np.minimum(boxes[0], boxes[2]) == far
+    slack = _LARGE_SLACK if noise.gamma * _MUCH_NOISE < 1 else _SLACK
+    found = _bound(noise, boxes[:, ~(beyond | border)], orders, alone, slack)
+    at_border = _bound(noise, boxes[:, border], orders, 0.9 * alone, slack)
+    beyond = _beyond(noise, far, orders, alone, at_border)
+    return np.max([found, at_border, beyond], axis=0)
 
 
-def _beyond(noise, far, orders, alone):
-    """Bound the divergence where both leads are at least `far`.
+def _beyond(noise, far, orders, alone, at_border):
+    """Bound the divergence where both leads are above `far`.
 
-    T is a function of w, the one of c and d that is ahead, and of the event E that G
-    beats it. Given w, the one ahead is stochastically larger than it would be alone, so
-    that Pr[E | w] <= s = q^l (1 + l (1 - q) / (1 + q)), a bound of Pr[l + Z <= G],
-    l = far - 1. The move changes Pr[E, w] and Pr[w] by e^{2 gamma} at most, hence
-    Pr[E | w] by e^{4 gamma} and its complement by 1 - s (1 - e^{-4 gamma}) / (1 - s).
-    So the moment given w is at most log1p(s g(4 gamma) + g(-ln of the latter)), which
-    adds to that of w.
+    Let min(x, y) = far, and raise both leads by s. If G < s, the others' best is at a
+    fixed height, i = s - G below 0; else, the rest of G has the law of G. For a fixed
+    height, Pr[c or d is ahead, and both are below it] is q^{x + y} times a constant,
+    which the move does not change and which falls as q^{2 i}. So T(x + s, y + s) is
+    q^s T(x, y) + q^{s + 1} (1 - q^s) T_0(x, y) + (1 - q^s) (1 - q^{s + 1}) T_2, where
+    T_0 is the law for G = 0 and T_2 that of two classes alone, for the moved vote as
+    well. m = e^{(a - 1) D_a} is convex in the pair of laws, so that it is at most the
+    larger of m(T_2) and m(T) + max(m(T_0) - m(T_2), 0).
+
+    Given who is ahead, the chance of both below 0 is at most
+    p = q^{2 (far - 1)} / (1 + q + 2 q^2). The move changes it by e^{2 gamma} at most,
+    its complement by 1 - p (1 - e^{-2 gamma}) / (1 - p), and m(T_0) / m(T_2) is at most
+    the moment of that.
     """
-    gamma, lead = noise.gamma, far - 1
-    log_share = np.log1p(lead * np.tanh(gamma / 2)) - gamma * lead
-    odds = np.exp(log_share) / -np.expm1(log_share)
-    steepest = np.array([[4 * gamma, -np.log1p(odds * np.expm1(-4 * gamma))]])
-    log_q = np.array([[log_share, 0.0]])
-    beaten = [log_moment(log_q, steepest, order)[0] for order in orders]
-    return alone + np.array(beaten) / (orders - 1)
+    q = np.exp(-noise.gamma)
+    log_p = -2 * noise.gamma * (far - 1) - np.log1p(q + 2 * q**2)
+    odds = np.exp(log_p) / -np.expm1(log_p)
+    steepest = [2 * noise.gamma, -np.log1p(odds * np.expm1(-2 * noise.gamma))]
+    values = []
+    for order, tie, border in zip(orders, alone, at_border, strict=True):
+        excess = log_moment(np.array([[log_p, 0]]), np.array([steepest]), order)[0]
+        excess = np.exp((order - 1) * tie) * np.expm1(excess)
+        values.append(np.log1p(np.expm1((order - 1) * border) + excess) / (order - 1))
+    return np.array(values)
 
 
-def _first_boxes(ends, far):
-    """Cover all leads of c and d but those that are both at least `far`, twice."""
+def _first_boxes(ends):
+    """Cover all leads of c and d, for each rule for ties."""
     first, last = ends[:-1], ends[1:] - 1
     i, j, ties = (
         axis.reshape(-1)
@@ -167,11 +192,10 @@ def _first_boxes(ends, far):
             np.arange(first.size), np.arange(first.size), [0, 1], indexing="ij"
         )
     )
-    boxes = np.stack([first[i], last[i], first[j], last[j], ties])
-    return boxes[:, (first[i] < far) | (first[j] < far)]
+    return np.stack([first[i], last[i], first[j], last[j], ties])
 
 
-def _bound(noise, boxes, orders, reached):
+def _bound(noise, boxes, orders, reached, slack):
     """Bound the largest divergence over boxes of leads, both ways, by order.
 
     Columns of `boxes` are the smallest and largest x, the smallest and largest y, and
@@ -184,11 +208,10 @@ def _bound(noise, boxes, orders, reached):
         single = (boxes[0] == boxes[1]) & (boxes[2] == boxes[3])
         for i, order in enumerate(orders):
             bound = log_moment(*upper, order).max(axis=0) / (order - 1)
-            open_boxes = np.flatnonzero(bound > reached[i] * (1 + _SLACK))
-            if open_boxes.size:
-                corners = log_moment(*lower[:, :, open_boxes], order) / (order - 1)
-                reached[i] = max(reached[i], corners.max())
-            divide = ~single & (bound > reached[i] * (1 + _SLACK))
+            best = np.argpartition(bound, -min(_N_TRIED, bound.size))[-_N_TRIED:]
+            corners = log_moment(*lower[:, :, best], order) / (order - 1)
+            reached[i] = max(reached[i], corners.max())
+            divide = ~single & (bound > reached[i] * (1 + slack))
             bounds[i] = max(bounds[i], np.max(bound, where=~divide, initial=0))
             wanted |= divide
         boxes = _divided(boxes[:, wanted])

@@ -39,6 +39,10 @@ class VoteAnalysisMixin:
     def _guarantee(self):
         """Return what bounds any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
 
+    @abstractmethod
+    def _ceiling(self, orders):
+        """Return a worst case of one question in closed form; the noise is set."""
+
     def _check(self):
         """Return the check before each answer, or None; the mechanism is ready."""
         return None
@@ -81,6 +85,7 @@ class VoteAnalysisMixin:
             self._plurality(),
             counts,
             orders,
+            ceiling=self._ceiling(orders),
             check=self._check(),
             ballots=ballots,
             direction=direction,
@@ -119,12 +124,15 @@ class VoteAnalysisMixin:
         orders = np.asarray(orders, dtype=np.float64)
         log_q = log_losing(self._plurality(), counts)
         guarantee, check = self._guarantee(), self._check()
+        ceiling = self._ceiling(orders).values[:, np.newaxis]
         if "sigma" in guarantee:
             costs = gaussian_optimal_cost(log_q, guarantee["sigma"], orders, direction)
         else:
-            costs = pure_optimal_cost(
-                log_q, guarantee["pure_epsilon"], orders, direction
-            )
+            # Where noise is far below a vote, float64 overflows to NaN.
+            with np.errstate(invalid="ignore"):
+                costs = pure_optimal_cost(
+                    log_q, guarantee["pure_epsilon"], orders, direction
+                )
         if check is not None:
             largest = counts.max(axis=1)
             near = np.maximum([largest, largest - 1, largest + 1], 0)
@@ -135,7 +143,7 @@ class VoteAnalysisMixin:
                     for cost, order in zip(costs, orders, strict=True)
                 ]
             )
-        return RdpCurve(orders, costs.sum(axis=1))
+        return RdpCurve(orders, np.fmin(costs, ceiling).sum(axis=1))
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
         """Compute epsilon as the mechanism's paper did, or None.

@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_pate.accounting.bounds import confident_2018
+from sklearn_pate.accounting.bounds import (
+    confident_2018,
+    gaussian_worst_case,
+    threshold_worst_case,
+)
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.exact import NoisyCheck
 from sklearn_pate.accounting.outcomes import GaussianPlurality
@@ -106,6 +110,10 @@ class ConfidentGNMax(Mechanism):
 
     def _plurality(self):
         return GaussianPlurality(self.sigma)
+
+    def _ceiling(self, orders):
+        check = threshold_worst_case(self.sigma_threshold, orders)
+        return check + gaussian_worst_case(self.sigma, orders)
 
     def _guarantee(self):
         return {"sigma": self.sigma}

@@ -68,7 +68,10 @@ class GumbelMax(Mechanism):
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
 
     def _price(self, n_queries, n_answers, n_classes, orders):
-        return gumbel_worst_case(self.c, orders) * n_answers
+        return self._ceiling(orders) * n_answers
+
+    def _ceiling(self, orders):
+        return gumbel_worst_case(self.c, orders)
 
     def _plurality(self):
         return GumbelPlurality(self.c)
@@ -134,7 +137,10 @@ class PermuteAndFlip(Mechanism):
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
 
     def _price(self, n_queries, n_answers, n_classes, orders):
-        return permute_and_flip_worst_case(self.c, orders) * n_answers
+        return self._ceiling(orders) * n_answers
+
+    def _ceiling(self, orders):
+        return permute_and_flip_worst_case(self.c, orders)
 
     def _plurality(self):
         return PermuteAndFlipPlurality(self.c)

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from sklearn_pate.accounting.bounds import gaussian_2018
+from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
 from sklearn_pate.accounting.outcomes import GaussianPlurality
 from sklearn_pate.accounting.worst_case import tight_gaussian_worst_case
 from sklearn_pate.mechanisms.base import Mechanism
@@ -63,6 +63,9 @@ class GNMax(Mechanism):
 
     def _plurality(self):
         return GaussianPlurality(self.sigma)
+
+    def _ceiling(self, orders):
+        return gaussian_worst_case(self.sigma, orders)
 
     def _guarantee(self):
         return {"sigma": self.sigma}

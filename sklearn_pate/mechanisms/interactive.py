@@ -183,6 +183,7 @@ class InteractiveGNMax(ConfidentGNMax):
             self._plurality(),
             counts,
             orders,
+            ceiling=self._ceiling(orders),
             check=self._check(),
             expected=self.n_teachers * own,
             ballots=ballots,

@@ -5,9 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_pate.accounting.bounds import laplace_2017, laplace_worst_case
+from sklearn_pate.accounting.bounds import (
+    discrete_laplace_worst_case,
+    laplace_2017,
+)
 from sklearn_pate.accounting.calibrate import six_digits
 from sklearn_pate.accounting.outcomes import LaplacePlurality
+from sklearn_pate.accounting.worst_case_laplace import tight_laplace_worst_case
 from sklearn_pate.mechanisms.base import Mechanism
 
 __all__ = ["LNMax"]
@@ -35,7 +39,7 @@ class LNMax(Mechanism):
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
     Pr[z] proportional to exp(-gamma |z|) (Canonne, Kamath, Steinke 2020), and ties
     broken at random. It is 2 gamma-DP, and priced by
-    :func:`~sklearn_pate.accounting.bounds.laplace_worst_case`.
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`.
 
     Examples
     --------
@@ -60,10 +64,13 @@ class LNMax(Mechanism):
         return clone(self).set_params(gamma=six_digits(1 / scale, np.floor))
 
     def _price(self, n_queries, n_answers, n_classes, orders):
-        return laplace_worst_case(self.gamma, orders) * n_answers
+        return tight_laplace_worst_case(self.gamma, n_classes, orders) * n_answers
 
     def _plurality(self):
         return LaplacePlurality(self.gamma)
+
+    def _ceiling(self, orders):
+        return discrete_laplace_worst_case(self.gamma, orders)
 
     def _guarantee(self):
         return {"pure_epsilon": 2 * self.gamma}

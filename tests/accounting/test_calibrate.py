@@ -4,28 +4,57 @@ from hypothesis import strategies as st
 
 from sklearn_pate.accounting import calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    LNMax,
+    PermuteAndFlip,
+)
 
 targets = st.floats(0.05, 20)
 deltas = st.sampled_from([1e-9, 1e-5, 1e-3])
 
 
-@settings(deadline=None)
+def check_calibration(mechanism, n_classes, epsilon, delta, n_queries):
+    ready = mechanism.prepared(
+        n_teachers=250,
+        n_queries=n_queries,
+        n_classes=n_classes,
+        epsilon=epsilon,
+        delta=delta,
+    )
+    price = ready.account_curve(n_queries, n_classes)
+    assert price.quiet_epsilon(delta) <= epsilon
+    parameter = mechanism.noise_parameters[-1]
+    scale = getattr(ready, parameter)
+    scale = scale if parameter == "sigma" else 1 / scale
+    # The tight worst cases are known to about one percent.
+    with_less = ready._with_scale(scale * 0.97)
+    less_noise = with_less.account_curve(n_queries, n_classes)
+    assert less_noise.quiet_epsilon(delta) > epsilon
+
+
+@settings(deadline=None, max_examples=10)
 @given(epsilon=targets, delta=deltas, n_queries=st.integers(1, 5000))
-@pytest.mark.parametrize("mechanism", [GNMax(), LNMax(), ConfidentGNMax(threshold=200)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [GNMax(), LNMax(), GumbelMax(), PermuteAndFlip(), ConfidentGNMax(threshold=200)],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
 def test_calibrated_noise_is_enough_and_hardly_more(
     mechanism, epsilon, delta, n_queries
 ):
-    ready = mechanism.prepared(
-        n_teachers=250, n_queries=n_queries, n_classes=2, epsilon=epsilon, delta=delta
-    )
-    assert ready.account_curve(n_queries, 2).to_epsilon(delta) <= epsilon
-    parameter = mechanism.noise_parameters[-1]
-    scale = getattr(ready, parameter)
-    scale = 1 / scale if parameter == "gamma" else scale
-    # The tight worst case is known to about half a percent.
-    with_less = ready._with_scale(scale * 0.985)
-    assert with_less.account_curve(n_queries, 2).to_epsilon(delta) > epsilon
+    check_calibration(mechanism, 2, epsilon, delta, n_queries)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [GNMax(), LNMax(), ConfidentGNMax(threshold=200)],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_so_it_is_with_many_classes(mechanism):
+    check_calibration(mechanism, 10, epsilon=1.0, delta=1e-5, n_queries=300)
 
 
 @given(epsilon=targets, delta=deltas, sigma=st.floats(1, 300))
