@@ -64,14 +64,14 @@ def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"counts has dtype {counts.dtype}; pass whole numbers of votes."
         )
-    counts = counts.astype(np.float64)
-    if not np.all(np.isfinite(counts)):
+    whole = counts.dtype.kind != "f"
+    if not (whole or np.all(np.isfinite(counts))):
         raise ValueError("counts holds NaN or infinity; pass whole numbers of votes.")
-    if np.any(counts < 0) or np.any(counts != np.rint(counts)):
+    if np.any(counts < 0) or not (whole or np.all(counts == np.rint(counts))):
         raise ValueError(
             "counts holds a negative or fractional number; pass whole numbers of votes."
         )
-    return counts
+    return counts.astype(np.float64)
 
 
 def _distinct_votes(counts):

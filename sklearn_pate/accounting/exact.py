@@ -1,6 +1,5 @@
 """The exact Renyi cost of the votes that were cast. Sensitive."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,16 +11,13 @@ from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.divergence import raise_to_largest
 from sklearn_pate.accounting.lattice import DiscreteGaussian
 from sklearn_pate.accounting.outcomes import Plurality, untouched
+from sklearn_pate.accounting.questions import Questions
 
 __all__ = ["LOCAL_ORDERS", "NoisyCheck", "local_cost", "log_losing"]
 
 #: Every fourth of the default orders: within 0.2 % of the best one.
 LOCAL_ORDERS = DEFAULT_ORDERS[::4]
 
-# Numbers in the largest temporary array, which bound the memory; and how many of them
-# one move takes.
-_BLOCK_SIZE = 2_000_000
-_POINTS_PER_GROUP = 400
 # Every so many orders all moves are tried; between them only those that may be worst.
 _STRIDE = 8
 
@@ -128,19 +124,26 @@ def local_cost(
     """
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
-    scores = counts if expected is None else counts - np.asarray(expected)
+    if expected is not None:
+        expected = np.asarray(expected, dtype=np.float64)
+    questions = Questions(counts, expected)
+    teachers = None
+    if ballots is not None:
+        groups = questions.groups_of(counts, expected)
+        teachers = _Teachers(questions, groups, np.asarray(ballots), orders.size)
+    del counts  # of a million questions, the gathered ones take far less memory
     total = np.zeros(orders.size)
-    for batch in _batches(counts, scores):
+    for batch in questions.batches():
         # Overflow ends in an infinite cost.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             costs = _costs_by_loser(plurality, check, batch, orders, direction)
         if ceiling is not None:
             costs = np.minimum(costs, ceiling.values)
-        if ballots is None:
-            total = total + batch.repeats @ costs.max(axis=1)
+        if teachers is None:
+            total += questions.repeats[batch.index] @ costs.max(axis=1)
         else:
-            total = total + batch.add_up(costs, np.asarray(ballots))
-    return RdpCurve(orders, np.max(np.atleast_2d(total), axis=0))
+            teachers.charge(batch, costs)
+    return RdpCurve(orders, total if teachers is None else teachers.largest())
 
 
 def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
@@ -161,79 +164,38 @@ def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
     log_q : ndarray of shape (n_queries,)
         In nats.
     """
-    counts = check_counts(counts)
-    log_q = np.empty(len(counts))
-    for batch in _batches(counts, counts):
+    questions = Questions(check_counts(counts), None)
+    log_q = np.empty(len(questions.repeats))
+    for batch in questions.batches():
         log_p = plurality.log_probabilities(batch.values, batch.sizes)
         rivals = batch.sizes.copy()
         rivals[:, -1] -= 1
-        found = logsumexp(log_p, b=rivals, axis=1)
-        for queries, value in zip(batch.queries, found, strict=True):
-            log_q[queries] = value
-    return np.minimum(log_q, 0)
+        log_q[batch.index] = logsumexp(log_p, b=rivals, axis=1)
+    return np.minimum(log_q, 0)[questions.vector_of_query]
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Distinct vectors of counts with equally many groups of like classes."""
+class _Teachers:
+    """What each teacher could have changed, summed over the questions."""
 
-    values: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    #: Queries of each vector, and the group of each of their classes.
-    queries: list[NDArray[np.intp]]
-    group_of_class: NDArray[np.intp]
+    def __init__(self, questions, groups, ballots, n_orders):
+        self._questions = questions
+        self._groups = groups
+        self._ballots = ballots
+        self._total = np.zeros((len(ballots), n_orders))
 
-    @property
-    def repeats(self):
-        return np.array([len(queries) for queries in self.queries], dtype=np.float64)
+    def charge(self, batch, costs):
+        """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
+        row = np.full(len(self._questions.repeats), -1)
+        row[batch.index] = np.arange(len(batch.index))
+        for query in np.flatnonzero(row[self._questions.vector_of_query] >= 0):
+            cost = costs[row[self._questions.vector_of_query[query]]]
+            vote = self._ballots[:, query]
+            group = np.where(vote < 0, len(cost) - 1, self._groups[query, vote])
+            self._total += cost[group]
 
-    def add_up(self, costs, ballots):
-        """Sum what each teacher could have changed, shape (n_teachers, n_orders)."""
-        total = np.zeros((len(ballots), costs.shape[2]))
-        for cost, queries in zip(costs, self.queries, strict=True):
-            for query in queries:
-                vote = ballots[:, query]
-                group = np.where(
-                    vote < 0, len(cost) - 1, self.group_of_class[query, vote]
-                )
-                total += cost[group]
-        return total
-
-
-def _batches(counts, scores):
-    """Sort the classes of each question, and gather questions that cost the same."""
-    order = np.lexsort((scores, counts), axis=1)
-    counts = np.take_along_axis(counts, order, axis=1)
-    scores = np.take_along_axis(scores, order, axis=1)
-    n_classes = counts.shape[1]
-    both = np.concatenate([counts, scores], axis=1)
-    vectors, first, inverse = np.unique(
-        both, axis=0, return_index=True, return_inverse=True
-    )
-    starts = np.ones(counts.shape, dtype=bool)
-    starts[:, 1:] = (np.diff(counts) != 0) | (np.diff(scores) != 0)
-    group_of_class = np.empty(counts.shape, dtype=np.intp)
-    np.put_along_axis(group_of_class, order, np.cumsum(starts, axis=1) - 1, axis=1)
-    queries = np.split(
-        np.argsort(inverse.reshape(-1), kind="stable"),
-        np.cumsum(np.bincount(inverse.reshape(-1)))[:-1],
-    )
-    n_groups = starts[first].sum(axis=1)
-    for n in np.unique(n_groups):
-        same = np.flatnonzero(n_groups == n)
-        n_at_once = max(1, _BLOCK_SIZE // (_POINTS_PER_GROUP * (int(n) + 1) ** 2))
-        for start in range(0, len(same), n_at_once):
-            block = same[start : start + n_at_once]
-            at = np.nonzero(starts[first[block]])[1].reshape(-1, n)
-            ends = np.append(at[:, 1:], np.full((len(block), 1), n_classes), axis=1)
-            yield _Batch(
-                values=np.take_along_axis(vectors[block, :n_classes], at, axis=1),
-                sizes=(ends - at).astype(np.float64),
-                scores=np.take_along_axis(vectors[block, n_classes:], at, axis=1),
-                queries=[queries[i] for i in block],
-                group_of_class=group_of_class,
-            )
+    def largest(self):
+        """Return the sum of the teacher who could have changed most."""
+        return self._total.max(axis=0)
 
 
 def _costs_by_loser(plurality, check, batch, orders, direction):

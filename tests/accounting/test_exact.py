@@ -100,7 +100,7 @@ def test_every_cost_is_right_to_nine_digits(kind):
         least = min([least, *exact[exact > 1e-18]])
         law = exact_law(kind, scale, counts)
         deepest = min(deepest, *(float(p.ln()) for p in law))
-    assert least < 1e-12  # or the cases would be too easy
+    assert least < 1e-10  # or the cases would be too easy
     assert deepest < -30
 
 

@@ -1,0 +1,147 @@
+"""Questions, gathered by what decides their cost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Batch", "Questions"]
+
+# Numbers in the largest temporary array, which bound the memory; and how many of them
+# one move takes.
+_BLOCK_SIZE = 2_000_000
+_POINTS_PER_MOVE = 400
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Distinct vectors of counts with equally many groups of like classes.
+
+    Parameters
+    ----------
+    index : ndarray of int of shape (n_vectors,)
+        Which of the distinct vectors they are.
+
+    values : ndarray of shape (n_vectors, n_groups)
+        Vote count of each group, not decreasing.
+
+    sizes : ndarray of shape (n_vectors, n_groups)
+        Number of classes in each group.
+
+    scores : ndarray of shape (n_vectors, n_groups)
+        What a check takes the largest of: the counts, or their surplus over what was
+        expected.
+    """
+
+    index: NDArray[np.intp]
+    values: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+class Questions:
+    """A list of questions, those with equal sorted counts gathered.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_queries, n_classes)
+        Votes per class.
+
+    expected : ndarray of shape (n_queries, n_classes) or None
+        Votes to subtract from the counts for their scores.
+
+    Attributes
+    ----------
+    vector_of_query : ndarray of int of shape (n_queries,)
+        Index of each question's distinct vector.
+
+    repeats : ndarray of int of shape (n_vectors,)
+        Number of questions of each vector.
+    """
+
+    def __init__(
+        self, counts: NDArray[np.float64], expected: NDArray[np.float64] | None
+    ) -> None:
+        self._n_classes = counts.shape[1]
+        self._has_scores = expected is not None
+        # Whole votes in 32 bits: a million questions fit into little memory.
+        key = counts.astype(np.int32)
+        if expected is None:
+            key = np.sort(key, axis=1)
+        else:
+            scores = counts - expected
+            order = np.lexsort((scores, counts), axis=1)
+            key = np.concatenate(
+                [
+                    np.take_along_axis(table, order, axis=1)
+                    for table in (counts, scores)
+                ],
+                axis=1,
+            )
+        self._vectors, inverse, self.repeats = np.unique(
+            key, axis=0, return_inverse=True, return_counts=True
+        )
+        self.vector_of_query = inverse.reshape(-1)
+
+    def batches(self) -> Iterator[Batch]:
+        """Go through the distinct vectors, some at a time.
+
+        Yields
+        ------
+        batch : Batch
+            As many as memory allows.
+        """
+        starts = self._starts(self._vectors)
+        n_groups = starts.sum(axis=1)
+        for n in np.unique(n_groups):
+            same = np.flatnonzero(n_groups == n)
+            at_once = max(1, _BLOCK_SIZE // (_POINTS_PER_MOVE * (int(n) + 1) ** 2))
+            for first in range(0, len(same), at_once):
+                block = same[first : first + at_once]
+                at = np.nonzero(starts[block])[1].reshape(-1, n)
+                ends = np.append(at, np.full((len(block), 1), self._n_classes), axis=1)
+                vectors = self._vectors[block].astype(np.float64)
+                offset = self._n_classes if self._has_scores else 0
+                yield Batch(
+                    index=block,
+                    values=np.take_along_axis(vectors, at, axis=1),
+                    sizes=np.diff(ends).astype(np.float64),
+                    scores=np.take_along_axis(vectors, at + offset, axis=1),
+                )
+
+    def groups_of(
+        self,
+        counts: NDArray[np.float64],
+        expected: NDArray[np.float64] | None,
+    ) -> NDArray[np.intp]:
+        """Find the group of each class of each question.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_queries, n_classes)
+            The same as before.
+
+        expected : ndarray of shape (n_queries, n_classes) or None
+            The same as before.
+
+        Returns
+        -------
+        group_of_class : ndarray of int of shape (n_queries, n_classes)
+            Indices into the groups of the question's vector.
+        """
+        scores = counts if expected is None else counts - expected
+        order = np.lexsort((scores, counts), axis=1)
+        starts = self._starts(self._vectors)[self.vector_of_query]
+        groups = np.empty(counts.shape, dtype=np.intp)
+        np.put_along_axis(groups, order, np.cumsum(starts, axis=1) - 1, axis=1)
+        return groups
+
+    def _starts(self, vectors):
+        """Mark where a group of like classes begins."""
+        n = self._n_classes
+        starts = np.ones((len(vectors), n), dtype=bool)
+        starts[:, 1:] = np.diff(vectors[:, :n]) != 0
+        if self._has_scores:
+            starts[:, 1:] |= np.diff(vectors[:, n:]) != 0
+        return starts
