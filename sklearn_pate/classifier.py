@@ -73,7 +73,8 @@ class PATEClassifier(
         each. "auto" is the square root of the number of private rows, rounded, and is
         refused for ``privacy_unit="group"``, where that number is not public.
 
-    mechanism : {"gnmax", "lnmax", "confident"} or Mechanism, default="gnmax"
+    mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident"} or \
+            Mechanism, default="gnmax"
         How questions are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
         sets more, such as the threshold of ``ConfidentGNMax``. Its noise comes from the
         operating system and never from `random_state`.

@@ -19,6 +19,7 @@ from sklearn_pate.accounting.classical import (
     threshold_worst_case,
 )
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting.questions import distinct_rows
 
 __all__ = [
     "confident_2018",
@@ -77,7 +78,8 @@ def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
 def _distinct_votes(counts):
     """Sort the counts of each question, and count equal questions once."""
     counts = np.sort(check_counts(counts), axis=1)
-    return np.unique(counts, axis=0, return_counts=True)
+    first, inverse = distinct_rows(counts)
+    return counts[first], np.bincount(inverse)
 
 
 def laplace_2017(

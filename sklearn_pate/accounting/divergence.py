@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 __all__ = ["log_moment", "raise_to_largest"]
 
@@ -39,20 +38,37 @@ def log_moment(
     machine's epsilon keep their digits. Near 0,
     g(r) = a (a - 1)/2 r^2 (1 + (a + 1) r/3 + (a^2 + a + 1) r^2/12 + ...).
     """
-    scaled = order * log_ratio
-    with np.errstate(over="ignore", invalid="ignore"):
-        excess = np.expm1(scaled) - order * np.expm1(log_ratio)
-        small = np.abs(scaled) < _SMALL
-        if small.any():
-            excess[small] = _series(log_ratio[small], order)
-        moments = np.log1p(np.sum(np.exp(log_q) * excess, axis=-1))
-    large = ~np.isfinite(moments)
-    if large.any():
-        with np.errstate(invalid="ignore"):
-            moments[large] = logsumexp(log_q[large] + scaled[large], axis=-1)
-    # What cannot be computed in float64 must not pass for small.
-    moments = np.where(np.isnan(moments), np.inf, moments)
-    return np.maximum(moments, 0)
+    return _Pairs(log_q, log_ratio).log_moment(slice(None), order)
+
+
+class _Pairs:
+    """Pairs of laws, with what does not depend on the order."""
+
+    def __init__(self, log_q, log_ratio):
+        self._log_q = log_q
+        self._log_ratio = log_ratio
+        self._q = np.exp(log_q)
+        with np.errstate(over="ignore"):
+            self._ratio_less_one = np.expm1(log_ratio)
+
+    def log_moment(self, some, order):
+        """Return (a - 1) D_a of some of the pairs."""
+        log_ratio = self._log_ratio[some]
+        scaled = order * log_ratio
+        with np.errstate(over="ignore", invalid="ignore"):
+            excess = np.expm1(scaled) - order * self._ratio_less_one[some]
+            small = np.abs(scaled) < _SMALL
+            if small.any():
+                excess[small] = _series(log_ratio[small], order)
+            moments = np.log1p(np.einsum("...i,...i", self._q[some], excess))
+            large = ~np.isfinite(moments)
+            if large.any():
+                tilted = self._log_q[some][large] + scaled[large]
+                largest = tilted.max(axis=-1)
+                total = np.exp(tilted - largest[..., np.newaxis]).sum(axis=-1)
+                moments[large] = largest + np.log(total)
+        # What cannot be computed in float64 must not pass for small.
+        return np.maximum(np.where(np.isnan(moments), np.inf, moments), 0)
 
 
 def _series(r, a):
@@ -95,12 +111,13 @@ def raise_to_largest(
         (a - 1) D_a is convex in a and so lies below its chord: pairs whose chord lies
         below a value that is reached are left out, which changes nothing.
     """
+    pairs = _Pairs(log_q, log_ratio)
 
-    def raise_at(i, pairs):
-        moments = log_moment(log_q[pairs], log_ratio[pairs], orders[i])
+    def raise_at(i, some):
+        moments = pairs.log_moment(some, orders[i])
         divergences = moments / (orders[i] - 1)
-        np.maximum.at(costs[:, i], row[pairs], divergences)
-        return moments, divergences == costs[row[pairs], i]
+        np.maximum.at(costs[:, i], row[some], divergences)
+        return moments, divergences == costs[row[some], i]
 
     first, everything = 0, slice(None)
     start, leads = raise_at(first, everything)
@@ -111,6 +128,7 @@ def raise_to_largest(
             raise_at(i, leaders)
             share = (orders[i] - orders[first]) / (orders[last] - orders[first])
             chord = (1 - share) * start + share * end
+            chord[leaders] = 0  # they are done
             # The margin is for rounding.
             reached = (orders[i] - 1) * costs[row, i] * (1 - 1e-12)
             raise_at(i, np.flatnonzero(chord > reached))

@@ -133,7 +133,7 @@ def local_cost(
         teachers = _Teachers(questions, groups, np.asarray(ballots), orders.size)
     del counts  # of a million questions, the gathered ones take far less memory
     total = np.zeros(orders.size)
-    for batch in questions.batches():
+    for batch in questions.batches(plurality.points_per_move):
         # Overflow ends in an infinite cost.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             costs = _costs_by_loser(plurality, check, batch, orders, direction)
@@ -166,7 +166,7 @@ def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
     """
     questions = Questions(check_counts(counts), None)
     log_q = np.empty(len(questions.repeats))
-    for batch in questions.batches():
+    for batch in questions.batches(plurality.points_per_move):
         log_p = plurality.log_probabilities(batch.values, batch.sizes)
         rivals = batch.sizes.copy()
         rivals[:, -1] -= 1

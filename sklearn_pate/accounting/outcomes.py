@@ -74,6 +74,9 @@ def untouched(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
 class Plurality(ABC):
     """The law of the winner of a noisy vote."""
 
+    #: About how many numbers it takes to compute one move.
+    points_per_move: int
+
     def log_probabilities(
         self, values: NDArray[np.float64], sizes: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -234,6 +237,8 @@ class GaussianPlurality(_LatticePlurality):
     ties broken at random are noise Z + U, with U uniform in [0, 1).
     """
 
+    points_per_move = 400
+
     def __init__(self, sigma: float) -> None:
         # Where a class wins, the others' slopes add up to its own, 38 / sigma at most
         # while its probability is above 1e-300.
@@ -253,8 +258,14 @@ class LaplacePlurality(_LatticePlurality):
     As :class:`GaussianPlurality`, with another noise.
     """
 
+    points_per_move = 2000
+
     def __init__(self, gamma: float) -> None:
-        super().__init__(DiscreteLaplace(gamma), lambda n_classes: gamma * n_classes)
+        # Where the others' slopes add up to s, all of them lose with probability
+        # e^{-s / gamma} at most.
+        super().__init__(
+            DiscreteLaplace(gamma), lambda n_classes: gamma * min(n_classes, 35)
+        )
 
 
 class GumbelPlurality(Plurality):
@@ -271,6 +282,8 @@ class GumbelPlurality(Plurality):
     ln P_j by -ln Z, less c for the class that loses the vote and plus c for the one
     that gains it, Z = 1 + P_c (e^-c - 1) + P_d (e^c - 1).
     """
+
+    points_per_move = 16
 
     def __init__(self, c: float) -> None:
         self._c = c
@@ -305,6 +318,8 @@ class PermuteAndFlipPlurality(Plurality):
     Pr[j] = w_j int_0^1 prod_{k != j} (1 - u w_k) du, a polynomial: Gauss-Legendre is
     exact for up to 128 classes, and near enough beyond.
     """
+
+    points_per_move = 20 * _N_FLIP_POINTS
 
     def __init__(self, c: float) -> None:
         self._c = c

@@ -6,12 +6,48 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Batch", "Questions"]
+__all__ = ["Batch", "Questions", "distinct_rows"]
 
-# Numbers in the largest temporary array, which bound the memory; and how many of them
-# one move takes.
+# Numbers in the largest temporary array, which bound the memory.
 _BLOCK_SIZE = 2_000_000
-_POINTS_PER_MOVE = 400
+
+
+def distinct_rows(
+    rows: NDArray[np.number],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find the distinct rows of a table by sorting one number a row.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        The table.
+
+    Returns
+    -------
+    first : ndarray of int of shape (n_distinct,)
+        Where each distinct row is found first; the rows are in lexicographic order.
+
+    inverse : ndarray of int of shape (n_rows,)
+        Which of them each row equals.
+    """
+    rng = np.random.default_rng(0)
+    odd = 2 * rng.integers(2**63, size=rows.shape[1], dtype=np.uint64) + 1
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column, multiplier in zip(rows.T, odd, strict=True):
+        # Small whole numbers differ in the high bits of a float only.
+        bits = column.astype(np.float64).view(np.uint64)
+        keys += (bits ^ (bits >> np.uint64(43))) * multiplier
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if any(np.any(column[first][inverse] != column) for column in rows.T):
+        # Two different rows have one key, by an accident that hardly ever happens.
+        _, first, inverse = np.unique(
+            rows, axis=0, return_index=True, return_inverse=True
+        )
+        return first, inverse.reshape(-1)
+    order = np.lexsort(rows[first].T[::-1])
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[inverse]
 
 
 @dataclass(frozen=True)
@@ -79,13 +115,17 @@ class Questions:
                 ],
                 axis=1,
             )
-        self._vectors, inverse, self.repeats = np.unique(
-            key, axis=0, return_inverse=True, return_counts=True
-        )
-        self.vector_of_query = inverse.reshape(-1)
+        first, self.vector_of_query = distinct_rows(key)
+        self._vectors = key[first]
+        self.repeats = np.bincount(self.vector_of_query)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, points_per_move: int) -> Iterator[Batch]:
         """Go through the distinct vectors, some at a time.
+
+        Parameters
+        ----------
+        points_per_move : int
+            How many numbers a move takes, which decides how many vectors fit.
 
         Yields
         ------
@@ -96,7 +136,7 @@ class Questions:
         n_groups = starts.sum(axis=1)
         for n in np.unique(n_groups):
             same = np.flatnonzero(n_groups == n)
-            at_once = max(1, _BLOCK_SIZE // (_POINTS_PER_MOVE * (int(n) + 1) ** 2))
+            at_once = max(1, _BLOCK_SIZE // (points_per_move * (int(n) + 1) ** 2))
             for first in range(0, len(same), at_once):
                 block = same[first : first + at_once]
                 at = np.nonzero(starts[block])[1].reshape(-1, n)

@@ -1,4 +1,4 @@
-from decimal import localcontext
+from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import product
 from math import ceil
@@ -24,6 +24,7 @@ from sklearn_pate.accounting.bounds import (
     permute_and_flip_worst_case,
     pure_dp_curve,
 )
+from sklearn_pate.accounting.divergence import log_moment
 from sklearn_pate.accounting.exact import NoisyCheck
 from sklearn_pate.accounting.outcomes import (
     GaussianPlurality,
@@ -101,7 +102,7 @@ def test_every_cost_is_right_to_nine_digits(kind):
         law = exact_law(kind, scale, counts)
         deepest = min(deepest, *(float(p.ln()) for p in law))
     assert least < 1e-10  # or the cases would be too easy
-    assert deepest < -30
+    assert deepest < -25
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,21 @@ def test_divergences_far_below_the_precision_of_probabilities_keep_their_digits(
             exact = float(exact_local_costs(kind, scale, counts, [order])[0])
             assert found == pytest.approx(exact, rel=1e-9, abs=0)
             assert found < 1e-9
+
+
+@pytest.mark.parametrize("order", [1.05, 2, 7.5, 64])
+def test_the_divergence_of_close_laws_keeps_its_digits(order):
+    # a r goes from where g(r) is a series to where it is not.
+    for size in np.geomspace(1e-6, 0.1, 40) / order:
+        with localcontext(prec=DIGITS):
+            q = [Decimal("0.75"), Decimal("0.25")]
+            p = [q[0] * Decimal(size).exp()]
+            p.append(1 - p[0])
+            ratio = np.array([float((a / b).ln()) for a, b in zip(p, q, strict=True)])
+            exact = (Decimal(order) - 1) * exact_divergence(p, q, order)
+        log_q = np.log(np.array(q, dtype=float))
+        found = log_moment(log_q[None], ratio[None], order)[0]
+        assert found == pytest.approx(float(exact), rel=1e-10, abs=0)
 
 
 @pytest.mark.parametrize("sigma", [64.0, 90.0])

@@ -79,8 +79,10 @@ def test_wide_laplace_noise_is_right_too(gamma):
 
 
 @by_kind
-@pytest.mark.parametrize("scale", [0.1, 1.0, 8.0])
-@pytest.mark.parametrize("n_classes", [2, 3, 17, 128, 1000])
+@pytest.mark.parametrize(
+    ("scale", "n_classes"),
+    [(0.1, 2), (8.0, 2), (1.0, 3), (0.1, 17), (8.0, 17), (1.0, 128), (1.0, 1000)],
+)
 def test_classes_without_votes_are_equally_likely(kind, scale, n_classes):
     chance = np.exp(log_law(kind, scale, [0] * n_classes))
     margin = 1e-11 if n_classes <= 200 else MARGIN_OF_MANY
