@@ -14,7 +14,7 @@ help:
 	@echo "make test-oldest the tests on the oldest supported scikit-learn"
 	@echo "make lint        style, docstrings, import contract, types"
 	@echo "make format      apply the style"
-	@echo "make benchmarks  measure again every figure in README.md (about half an hour)"
+	@echo "make benchmarks  measure again every figure in README.md (about an hour)"
 	@echo "make clean       remove the virtual environment and caches"
 
 $(VENV)/core: pyproject.toml $(CONSTRAINTS)
@@ -57,6 +57,7 @@ format: $(VENV)/lint
 benchmarks: $(VENV)/test
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/tabular.py
+	$(RUN) benchmarks/accounting.py
 	$(RUN) benchmarks/tables.py
 
 clean:

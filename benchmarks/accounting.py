@@ -37,7 +37,7 @@ from pathlib import Path
 import numpy as np
 from record import save, summary
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, bounds, local_cost
 from sklearn_pate.accounting.exact import log_losing
@@ -239,17 +239,27 @@ def worst_case():
             tight = GNMax(sigma).account_curve(n_answers, 10).to_epsilon(DELTA)
             curve = bounds.gaussian_worst_case(sigma) * n_answers
             classical = curve.to_epsilon(DELTA)
+            # All noisy counts together: two of them are shifted by 1 each.
+            mu = math.sqrt(2 * n_answers) / sigma
+            histogram = brentq(_excess_delta, 0, classical, args=(mu,))
             rows.append(
                 {
                     "sigma": sigma,
                     "n_answers": n_answers,
                     "delta": DELTA,
                     "tight": tight,
+                    "histogram": histogram,
                     "classical": classical,
                     "ratio": tight / classical,
                 }
             )
     return rows
+
+
+def _excess_delta(epsilon, mu):
+    """Subtract DELTA from the exact delta of mu-Gaussian differential privacy."""
+    above, below = ndtr(mu / 2 - epsilon / mu), ndtr(-mu / 2 - epsilon / mu)
+    return above - math.exp(epsilon) * below - DELTA
 
 
 # ----------------------------------------------------------------------------- speed

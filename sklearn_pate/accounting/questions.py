@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ _BLOCK_SIZE = 2_000_000
 
 
 def distinct_rows(
-    rows: NDArray[np.number],
+    rows: NDArray[Any],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find the distinct rows of a table by sorting one number a row.
 
@@ -31,12 +32,12 @@ def distinct_rows(
         Which of them each row equals.
     """
     rng = np.random.default_rng(0)
-    odd = 2 * rng.integers(2**63, size=rows.shape[1], dtype=np.uint64) + 1
+    odd = [2 * int(drawn) + 1 for drawn in rng.integers(2**63, size=rows.shape[1])]
     keys = np.zeros(len(rows), dtype=np.uint64)
     for column, multiplier in zip(rows.T, odd, strict=True):
         # Small whole numbers differ in the high bits of a float only.
         bits = column.astype(np.float64).view(np.uint64)
-        keys += (bits ^ (bits >> np.uint64(43))) * multiplier
+        keys += (bits ^ (bits >> np.uint64(43))) * np.uint64(multiplier)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if any(np.any(column[first][inverse] != column) for column in rows.T):
         # Two different rows have one key, by an accident that hardly ever happens.

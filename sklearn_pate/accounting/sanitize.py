@@ -175,6 +175,7 @@ def sanitize(
     largest_counts: ArrayLike | None = None,
     log_pass: ArrayLike | None = None,
     log_fail: ArrayLike | None = None,
+    worst_case: float = np.inf,
     confidence: float = 0.975,
     normal: float | None = None,
 ) -> SanitizedCost:
@@ -220,6 +221,10 @@ def sanitize(
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
         Logarithms of the probabilities that the threshold step lets a question through,
         and that it does not, at each largest count.
+
+    worst_case : float, default=inf
+        Renyi cost of all questions at `order`, whatever the votes; what is released is
+        cut to it.
 
     confidence : float, default=0.975
         Probability over the noise that the released cost is at least the true one. At
@@ -267,7 +272,7 @@ def sanitize(
     if normal is None:
         normal = SystemRandom().gauss(0, 1)
     noisy = table.total(questions) + scale * (quantile + normal)
-    worst = table.worst_case * questions[0].size
+    worst = min(table.worst_case * questions[0].size, worst_case)
     cost = _round_up(min(max(noisy, 0.0), worst))
     curve = RdpCurve([order], [cost + release_cost])
     return SanitizedCost(

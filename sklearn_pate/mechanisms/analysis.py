@@ -28,6 +28,25 @@ class VoteAnalysisMixin:
     """
 
     @abstractmethod
+    def answer_cap(self, n_queries: int) -> int:
+        """Bound the number of answers.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions.
+
+        Returns
+        -------
+        n_answers : int
+            At most `n_queries`.
+        """
+
+    @abstractmethod
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        """Return a worst case of so many questions and answers; the noise is set."""
+
+    @abstractmethod
     def _check_ready(self):
         """Raise unless the mechanism can answer."""
 
@@ -183,7 +202,9 @@ class VoteAnalysisMixin:
     ) -> SanitizedCost:
         """Release `optimal_curve` at one order with noise. May be published.
 
-        Every call is a release of its own: call it once.
+        Every call is a release of its own: call it once. Where noise is strong or
+        questions are few, the release costs more than it shows: the worst case
+        (`account_curve`) is then the better statement, and costs nothing extra.
 
         Parameters
         ----------
@@ -223,11 +244,16 @@ class VoteAnalysisMixin:
         release = release or release_parameters(
             len(counts), n_teachers, delta, confidence=confidence, **public
         )
+        n_queries, n_classes = counts.shape
+        worst_case = self._price(
+            n_queries, self.answer_cap(n_queries), n_classes, [release["order"]]
+        )
         return sanitize(
             log_losing(self._plurality(), counts),
             n_teachers=n_teachers,
             delta=delta,
             largest_counts=largest,
+            worst_case=float(worst_case.values[0]),
             **{"confidence": confidence, **release},
             **public,
         )

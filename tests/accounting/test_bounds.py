@@ -229,14 +229,12 @@ def test_2018_bounds_add_over_questions_and_ignore_names(counts, sigma):
 
 
 @given(counts=vote_rows, sigma=st.floats(2, 100), threshold=st.integers(1, 300))
-def test_2018_expected_cost_is_below_the_price_of_every_answer(
+def test_2018_expected_cost_is_below_the_classical_price_of_every_answer(
     counts, sigma, threshold
 ):
     expected = confident_2018(counts, threshold, 3 * sigma, sigma)
-    price = ConfidentGNMax(threshold, 3 * sigma, sigma).account_curve(
-        len(counts), len(counts[0])
-    )
-    assert np.all(expected.values <= price.values * (1 + 1e-12))
+    price = threshold_worst_case(3 * sigma) + gaussian_worst_case(sigma)
+    assert np.all(expected.values <= len(counts) * price.values * (1 + 1e-12))
 
 
 @given(epsilon=st.floats(0.01, 5), order=orders)
