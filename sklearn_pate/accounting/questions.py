@@ -32,7 +32,7 @@ def distinct_rows(
         Which of them each row equals.
     """
     rng = np.random.default_rng(0)
-    odd = [2 * int(drawn) + 1 for drawn in rng.integers(2**63, size=rows.shape[1])]
+    odd = (2 * rng.integers(2**62, size=(rows.shape[1], 1)) + 1).ravel().tolist()
     keys = np.zeros(len(rows), dtype=np.uint64)
     for column, multiplier in zip(rows.T, odd, strict=True):
         # Small whole numbers differ in the high bits of a float only.
