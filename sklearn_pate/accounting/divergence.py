@@ -7,6 +7,9 @@ __all__ = ["log_moment", "raise_to_largest"]
 
 # Below this, a * r is small enough for four terms of the Taylor series.
 _SMALL = 1e-2
+# Above this, Q or e^{a r} may leave float64 where their product does not, and the rest
+# of g(r), a - 1, is nothing beside it.
+_STEEP = 100
 
 
 def log_moment(
@@ -60,7 +63,15 @@ class _Pairs:
             small = np.abs(scaled) < _SMALL
             if small.any():
                 excess[small] = _series(log_ratio[small], order)
-            moments = np.log1p(np.einsum("...i,...i", self._q[some], excess))
+            steep = scaled > _STEEP
+            if steep.any():
+                log_q = self._log_q[some]
+                terms = self._q[some] * excess
+                terms[steep] = np.exp(log_q[steep] + scaled[steep])
+                terms[steep] -= order * np.exp(log_q[steep] + log_ratio[steep])
+                moments = np.log1p(np.sum(terms, axis=-1))
+            else:
+                moments = np.log1p(np.einsum("...i,...i", self._q[some], excess))
             large = ~np.isfinite(moments)
             if large.any():
                 tilted = self._log_q[some][large] + scaled[large]

@@ -20,13 +20,14 @@ __all__ = [
 # From this standard deviation on, the tail of the discrete Gaussian comes from a
 # formula; below, from a table.
 LARGE_SIGMA = 32
-# B_2j(1/2) / (2j)! for j = 1..5, the Euler-Maclaurin coefficients of midpoint sums.
+# B_2j(1/2) / (2j)! for j = 1..6, the Euler-Maclaurin coefficients of midpoint sums.
 _MIDPOINT = (
     -1 / 24,
     7 / 5760,
     -31 / 967680,
     127 / 154828800,
     -2555 / 33792 / 3628800,
+    1414477 / 5591040 / 479001600,
 )
 # The depth, in standard deviations, at which a Gaussian tail leaves float64.
 _DEPTH = 38
@@ -162,7 +163,7 @@ class DiscreteGaussian:
         """
         low, high = values.min(axis=1), values.max(axis=1)
         above = np.sum(sizes, axis=1, where=values > low[:, None] + self.sigma)
-        n_rivals = min(sizes[0].sum() - 1, 20 + above.max())
+        n_rivals = min(sizes[0].sum() - 1, 40 + above.max())
         start = np.floor((low + high) / 2 - 6.5 * self.sigma)
         stop = high + 8.5 * self.sigma
         step = max(1, int(self.sigma / (1.25 * np.sqrt(1 + n_rivals))))

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +24,8 @@ __all__ = [
     "Plurality",
 ]
 
-# Points for the integral of permute-and-flip, a polynomial for up to 128 classes.
-_N_FLIP_POINTS = 64
+# Points at most for the integral of permute-and-flip: exact for twice as many classes.
+_N_FLIP_POINTS = 128
 # Where P' / P - 1 is below minus this, P' is summed up itself, unless ln P is so small
 # that it does not matter.
 _DIRECT = 0.5
@@ -296,11 +298,24 @@ class GumbelPlurality(Plurality):
         log_p = self._log_probabilities(values, sizes)
         p = np.concatenate([np.exp(log_p), np.zeros((len(values), 1))], axis=1)
         down, up = np.expm1(-self._c), np.expm1(self._c)
-        shrink = -np.log1p((p * down)[:, :, None] + (p * up)[:, None, :])
-        change = shrink[..., None] + np.array([0, -self._c, self._c])
         # All classes that a move does not touch change alike.
         by_class = _by_move(log_p, sizes)
         others = logsumexp(by_class[..., :-2], axis=-1, keepdims=True)
+        excess = (p * down)[:, :, None] + (p * up)[:, None, :]
+        # Far below 1, Z would lose its digits: sum it up itself.
+        far = excess < -_DIRECT
+        log_z = np.log1p(np.where(far, 0, excess))
+        log_z[far] = logsumexp(
+            np.stack(
+                [
+                    others[..., 0][far],
+                    by_class[..., -2][far] - self._c,
+                    by_class[..., -1][far] + self._c,
+                ]
+            ),
+            axis=0,
+        )
+        change = -log_z[..., None] + np.array([0, -self._c, self._c])
         return Moves(np.concatenate([others, by_class[..., -2:]], axis=-1), change)
 
 
@@ -316,7 +331,7 @@ class PermuteAndFlipPlurality(Plurality):
     -----
     McKenna and Sheldon (2020). With w_k = exp(-c (max n - n_k)),
     Pr[j] = w_j int_0^1 prod_{k != j} (1 - u w_k) du, a polynomial: Gauss-Legendre is
-    exact for up to 128 classes, and near enough beyond.
+    exact for up to 256 classes, and right to 11 digits for a thousand.
     """
 
     points_per_move = 20 * _N_FLIP_POINTS
@@ -326,7 +341,8 @@ class PermuteAndFlipPlurality(Plurality):
 
     def _log_probabilities(self, values, sizes):
         log_w = self._c * (values - values.max(axis=-1, keepdims=True))
-        points, weights = np.polynomial.legendre.leggauss(_N_FLIP_POINTS)
+        enough = ceil(sizes.sum(axis=-1).max() / 2)
+        points, weights = _gauss_legendre(min(enough, _N_FLIP_POINTS))
         log_miss = np.log1p(-np.exp(log_w)[..., None] * (points + 1) / 2)
         all_miss = np.sum(sizes[..., None] * log_miss, axis=-2, keepdims=True)
         return log_w + logsumexp(all_miss - log_miss, b=weights / 2, axis=-1)
@@ -349,6 +365,11 @@ class PermuteAndFlipPlurality(Plurality):
             left > 0, _of_outcome(log_p), 0
         )
         return Moves(_by_move(log_p, sizes), change)
+
+
+@lru_cache
+def _gauss_legendre(n):
+    return np.polynomial.legendre.leggauss(n)
 
 
 def _of_outcome(log_p):

@@ -155,39 +155,30 @@ def _search_plane(noise, step, orders):
     )
     x, y = np.meshgrid(lead, lead, indexing="ij")
     inside = (np.abs(x - y) <= window.gap) & (x + y <= 2 * window.far)
-    laws, changes = [], []
-    for ties in (0, 1):
-        before = _log_law(noise, lead, lead, ties, inside)
-        after = _log_law(noise, lead - 1, lead + 1, ties, inside)
-        laws.append(before)
-        changes.append(after - before)
+    before = _log_law(noise, lead, lead, inside)
+    after = _log_law(noise, lead - 1, lead + 1, inside)
     # The two-way tie, which is the far end of the plane, comes with it.
     bounds = [
         _beyond_far(window, noise, step, orders),
         _beyond_below(window, noise, orders),
         _beyond_gap(window, noise, orders),
     ]
-    found = _largest(np.concatenate(laws), np.concatenate(changes), orders, bounds[0])
+    found = _largest(before, after - before, orders, bounds[0])
     return np.max([found, *bounds], axis=0)
 
 
-def _log_law(noise, x, y, ties, inside):
+def _log_law(noise, x, y, inside):
     """Return ln Pr[c wins], ln Pr[d wins] and ln Pr[neither], by lead of c and of d.
 
-    c wins ties with d and with the threshold; d wins ties with the threshold if `ties`
-    is 0.
+    c wins ties with d, and both win ties with the threshold: the other rules for ties
+    are this one at other leads.
     """
     points, weights = _half_line(noise.sigma, max(x[-1], y[-1]))
     c_first = np.exp(noise.log_pmf(points - x[:, None])) * weights
     c_wins = c_first @ np.exp(noise.log_cdf(points[:, None] - y))
-    d_first = np.exp(noise.log_pmf(points + 1 - y[:, None])) * weights
-    d_wins = np.exp(noise.log_cdf(points[:, None] - x)).T @ d_first.T
-    at_zero = noise.log_cdf(-1 - x)[:, None] + noise.log_pmf(y)
+    d_first = np.exp(noise.log_pmf(points - y[:, None])) * weights
+    d_wins = np.exp(noise.log_cdf(points[:, None] - 1 - x)).T @ d_first.T
     neither = noise.log_cdf(-1 - x)[:, None] + noise.log_cdf(-1 - y)
-    if ties == 0:
-        d_wins = d_wins + np.exp(at_zero)
-    else:
-        neither = np.logaddexp(neither, at_zero)
     wins = np.log(c_wins[inside]), np.log(d_wins[inside])
     return np.stack([*wins, neither[inside]], axis=-1)
 
