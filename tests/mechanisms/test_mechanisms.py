@@ -98,6 +98,23 @@ def test_ties_are_broken_at_random_however_little_noise_there_is():
         assert frequency_is(answers, 0, 0.5)
 
 
+@pytest.mark.parametrize(
+    "mechanism",
+    [GNMax(20), LNMax(0.07), GumbelMax(0.06), PermuteAndFlip(0.05)],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_ten_million_answers_follow_the_law_they_are_priced_by(mechanism):
+    counts = np.array([100, 85, 85, 60])
+    values, sizes = np.array([[60.0, 85, 100]]), np.array([[1.0, 2, 1]])
+    last, middle, first = np.exp(
+        mechanism._plurality().log_probabilities(values, sizes)[0]
+    )
+    block = np.tile(counts, (1_000_000, 1))
+    found = sum(np.bincount(mechanism.answer(block), minlength=4) for _ in range(10))
+    expected = 1e7 * np.array([first, middle, middle, last])
+    assert stats.chisquare(found, expected, sum_check=False).pvalue > P_VALUE
+
+
 PROBABILITIES = [[0.1, 0.9], [0.95, 0.05], [0.5, 0.5]]
 
 
