@@ -95,11 +95,17 @@ def saved_bytes(pate, how):
 def planted(pate):
     """Every form in which a secret of this fit might be written down."""
     analysis = pate.privacy_analysis_
-    figures = (PLANTED_FEATURE, analysis.epsilon, analysis.paper_epsilon)
+    figures = (
+        PLANTED_FEATURE,
+        analysis.epsilon,
+        analysis.optimal_epsilon,
+        analysis.paper_epsilon,
+    )
     return [
         PLANTED_ERROR.encode(),
         *(struct.pack(form, figure) for figure in figures for form in ("<d", ">d")),
         *(repr(figure).encode() for figure in figures),
+        analysis.counts.tobytes(),
         analysis.plurality.tobytes(),
         analysis.curve.values.tobytes(),
     ]

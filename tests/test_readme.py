@@ -11,7 +11,7 @@ README = Path(__file__).parent.parent / "README.md"
 @pytest.mark.usefixtures("adult")  # skips where there is neither file nor network
 def test_the_python_of_the_readme_runs():
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     namespace = {}
     for block in blocks:
         exec(block, namespace)

@@ -14,7 +14,7 @@ __all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise"]
 #: The widest noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
 # A noise scale is found to this relative precision, on the safe side.
-_RELATIVE_TOLERANCE = 2e-4
+_RELATIVE_TOLERANCE = 5e-5
 _LARGEST_N_QUERIES = 2**40
 
 
@@ -104,7 +104,7 @@ def calibrate_noise(
     -------
     scale : float
         Sufficient, ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, and
-        the smallest such scale but for one part in 1000, if more noise never costs
+        the smallest such scale but for one part in 5000, if more noise never costs
         more. It has six significant digits, so that a statement can print it in full.
 
     Raises

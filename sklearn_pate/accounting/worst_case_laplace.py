@@ -100,8 +100,10 @@ def tight_laplace_worst_case(
     gamma = float(gamma)
     # The default orders around these, in whole blocks: the result for an order must
     # not depend on which others are asked.
-    ends = np.searchsorted(DEFAULT_ORDERS, [orders.min(), orders.max()])
-    first, last = np.maximum(ends - [1, 0], 0) // _BLOCK * _BLOCK
+    furthest = _LARGEST_ORDER / gamma
+    ends = [min(orders.min(), furthest), orders.max()]
+    places = np.searchsorted(DEFAULT_ORDERS, ends) - [1, 0]
+    first, last = np.maximum(places, 0) // _BLOCK * _BLOCK
     searched, moments = _searched(gamma, n_classes > 2, first, last + _BLOCK)
     beyond = 2 * gamma * np.maximum(orders - searched[-1], 0)
     found = (np.interp(orders, searched, moments) + beyond) / (orders - 1)

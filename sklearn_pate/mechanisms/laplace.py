@@ -46,7 +46,7 @@ class LNMax(Mechanism):
     >>> from sklearn_pate.mechanisms import LNMax
     >>> curve = LNMax(gamma=0.05).account_curve(n_queries=100, n_classes=2)
     >>> round(curve.to_epsilon(1e-5), 2)
-    3.13
+    2.13
     """
 
     noise_parameters = ("gamma",)
