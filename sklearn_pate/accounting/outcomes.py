@@ -285,7 +285,7 @@ class GumbelPlurality(Plurality):
     that gains it, Z = 1 + P_c (e^-c - 1) + P_d (e^c - 1).
     """
 
-    points_per_move = 16
+    points_per_move = 120
 
     def __init__(self, c: float) -> None:
         self._c = c
