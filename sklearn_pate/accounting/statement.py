@@ -111,7 +111,8 @@ def _round_up(epsilon):
     """Write epsilon with three decimals, never below its value."""
     if np.isinf(epsilon):
         return "inf"
-    return f"{np.ceil(epsilon * 1000 - 1e-9) / 1000:.3f}"
+    # Adding 0 makes a negative zero positive.
+    return f"{np.ceil(epsilon * 1000 - 1e-9) / 1000 + 0:.3f}"
 
 
 def _enumerate(assumptions):
