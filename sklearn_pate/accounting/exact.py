@@ -10,7 +10,7 @@ from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.divergence import raise_to_largest
 from sklearn_pate.accounting.lattice import DiscreteGaussian
-from sklearn_pate.accounting.outcomes import Plurality, untouched
+from sklearn_pate.accounting.outcomes import Plurality, after_move, untouched
 from sklearn_pate.accounting.questions import Questions
 
 __all__ = ["LOCAL_ORDERS", "NoisyCheck", "local_cost", "log_losing"]
@@ -233,18 +233,8 @@ def _costs_by_loser(plurality, check, batch, orders, direction):
 
 def _with_check(check, batch, log_p, change):
     """Put the answer "none" beside the classes, for n and for each n'."""
-    n_groups = batch.values.shape[1]
-    scores = batch.scores
-    largest = scores.max(axis=1)
-    after = np.empty((*log_p.shape[:3], n_groups + 2))
-    after[..., :n_groups] = scores[:, None, None, :]
-    after[..., n_groups:] = -np.inf
-    for group in range(n_groups):
-        alone = batch.sizes[:, group] == 1
-        after[alone, group, :, group] = -np.inf
-        after[:, group, :, n_groups] = scores[:, group, None] - 1
-        after[:, :, group, n_groups + 1] = scores[:, group, None] + 1
-    log_pass, log_fail = check.log_probabilities(largest)
+    after, _ = after_move(batch.scores, batch.sizes)
+    log_pass, log_fail = check.log_probabilities(batch.scores.max(axis=1))
     pass_after, fail_after = check.log_probabilities(after.max(axis=-1))
     log_pass, log_fail = log_pass[:, None, None], log_fail[:, None, None]
     none = np.broadcast_to(log_fail, pass_after.shape)

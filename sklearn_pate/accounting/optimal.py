@@ -8,12 +8,12 @@ q, they are what smooth sensitivity can sanitise: see
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
+from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.classical import gaussian_worst_case, pure_dp_curve
 
 __all__ = ["check_positive", "gaussian_optimal_cost", "gdp_mu", "pure_optimal_cost"]
@@ -403,5 +403,5 @@ def check_positive(name, value):
     value : float
         Its value.
     """
-    if not isinstance(value, Real) or not 0 < value < np.inf:
+    if not is_positive(value):
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")

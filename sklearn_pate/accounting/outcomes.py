@@ -73,6 +73,40 @@ def untouched(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     return sizes[:, None, None, :] - taken[:, None] - taken
 
 
+def after_move(
+    values: NDArray[np.float64], sizes: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Count the votes after each move.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_vectors, n_groups)
+        Vote count of each group, or what else a vote raises by 1.
+
+    sizes : ndarray of shape (n_vectors, n_groups)
+        Number of classes in each group.
+
+    Returns
+    -------
+    after : ndarray of shape (n_vectors, n_groups + 1, n_groups + 1, n_groups + 2)
+        Values by loser and gainer, of the untouched classes of each group, of the loser
+        and of the gainer. An empty group has -inf, as it must not set the maximum.
+
+    left : ndarray of the same shape
+        Number of classes that have them.
+    """
+    n_vectors, n_groups = values.shape
+    shape = (n_vectors, n_groups + 1, n_groups + 1, n_groups + 2)
+    after, left = np.zeros(shape), np.zeros(shape)
+    after[..., :n_groups] = values[:, None, None, :]
+    after[:, :n_groups, :, n_groups] = values[:, :, None] - 1
+    after[:, :, :n_groups, n_groups + 1] = values[:, None, :] + 1
+    left[..., :n_groups] = np.maximum(untouched(sizes), 0)
+    left[:, :n_groups, :, n_groups] = 1
+    left[:, :, :n_groups, n_groups + 1] = 1
+    return np.where(left > 0, after, -np.inf), left
+
+
 class Plurality(ABC):
     """The law of the winner of a noisy vote."""
 
@@ -348,18 +382,8 @@ class PermuteAndFlipPlurality(Plurality):
         return log_w + logsumexp(all_miss - log_miss, b=weights / 2, axis=-1)
 
     def _moves(self, values, sizes):
-        n_vectors, n_groups = values.shape
-        # Groups after the move: those untouched, the loser and the gainer.
-        shape = (n_vectors, n_groups + 1, n_groups + 1, n_groups + 2)
-        after, left = np.zeros(shape), np.zeros(shape)
-        after[..., :n_groups] = values[:, None, None, :]
-        after[:, :n_groups, :, n_groups] = values[:, :, None] - 1
-        after[:, :, :n_groups, n_groups + 1] = values[:, None, :] + 1
-        left[..., :n_groups] = np.maximum(untouched(sizes), 0)
-        left[:, :n_groups, :, n_groups] = 1
-        left[:, :, :n_groups, n_groups + 1] = 1
-        # An empty group must not set the maximum.
-        log_p_after = self._log_probabilities(np.where(left > 0, after, -np.inf), left)
+        after, left = after_move(values, sizes)
+        log_p_after = self._log_probabilities(after, left)
         log_p = self._log_probabilities(values, sizes)
         change = np.where(left > 0, log_p_after, 0) - np.where(
             left > 0, _of_outcome(log_p), 0

@@ -134,16 +134,15 @@ def _search_point(noise, step, orders):
         np.stack([noise.log_cdf(x), noise.log_cdf(-1 - x)], axis=-1)
         for x in (lead, lead - 1)
     )
-    found = _largest(before, after - before, orders, np.zeros(orders.size))
+    found = _largest(before, after - before, orders)
     return np.maximum(found, _beyond_one(reach, noise, orders))
 
 
 def _search_line(noise, step, orders):
     """Return the largest divergence of two classes alone, over all gaps."""
     window = _Window.around(orders, noise.sigma)
-    gaps = step * np.arange(-(window.gap // step) - 1, window.gap // step + 2)
-    before, after = _log_tie(noise, gaps), _log_tie(noise, gaps - 2)
-    found = _largest(before, after - before, orders, np.zeros(orders.size))
+    _, before, after = _ties(window, noise, step)
+    found = _largest(before, after - before, orders)
     return np.maximum(found, _beyond_gap(window, noise, orders))
 
 
@@ -183,6 +182,12 @@ def _log_law(noise, x, y, inside):
     return np.stack([*wins, neither[inside]], axis=-1)
 
 
+def _ties(window, noise, step):
+    """Return the gaps of two classes to try, and their laws before and after a move."""
+    gaps = step * np.arange(-(window.gap // step) - 1, window.gap // step + 2)
+    return gaps, _log_tie(noise, gaps), _log_tie(noise, gaps - 2)
+
+
 def _log_tie(noise, gaps):
     """Return ln Pr[c wins] and ln Pr[d wins] where c is `gaps` ahead and wins ties."""
     points, weights = _half_line(noise.sigma, 0)
@@ -204,7 +209,7 @@ def _half_line(sigma, furthest):
     return (starts[:, None] + at).reshape(-1), np.tile(weight, n_blocks)
 
 
-def _largest(log_p, change, orders, reached):
+def _largest(log_p, change, orders, reached=0.0):
     """Return the largest divergence of many neighbouring laws, both ways.
 
     Those that cannot exceed `reached` are left out: as g(r) is at most
@@ -283,9 +288,8 @@ def _beyond_gap(window, noise, orders):
 
 def _beyond_far(window, noise, step, orders):
     """Bound the divergence where both classes are far above the threshold."""
-    gaps = step * np.arange(-(window.gap // step) - 1, window.gap // step + 2)
-    before, after = _log_tie(noise, gaps), _log_tie(noise, gaps - 2)
-    alone = _largest(before, after - before, orders, np.zeros(orders.size))
+    gaps, before, after = _ties(window, noise, step)
+    alone = _largest(before, after - before, orders)
     x, y = window.far + gaps / 2 - 2, window.far - gaps / 2 - 2
     neither = noise.log_cdf(-np.floor(x)) + noise.log_cdf(-np.floor(y))
     missing = np.exp(np.max(neither - np.minimum(before, after).min(axis=1)))

@@ -16,7 +16,28 @@ from sklearn_pate.mechanisms.base import Mechanism
 __all__ = ["GumbelMax", "PermuteAndFlip"]
 
 
-class GumbelMax(Mechanism):
+class _AcceptedByGap(Mechanism):
+    """A class is accepted with probability exp(-c (max n - n_j))."""
+
+    noise_parameters = ("c",)
+
+    def __init__(
+        self, c: float | None = None, *, noise_seed: int | None = None
+    ) -> None:
+        self.c: Any = c
+        self.noise_seed = noise_seed
+
+    def _with_scale(self, scale):
+        return clone(self).set_params(c=six_digits(1 / scale, np.floor))
+
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        return self._ceiling(orders) * n_answers
+
+    def _guarantee(self):
+        return {"pure_epsilon": 2 * self.c}
+
+
+class GumbelMax(_AcceptedByGap):
     """The exponential mechanism on vote counts.
 
     Parameters
@@ -44,14 +65,6 @@ class GumbelMax(Mechanism):
     array([0])
     """
 
-    noise_parameters = ("c",)
-
-    def __init__(
-        self, c: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
-        self.c: Any = c
-        self.noise_seed = noise_seed
-
     def _answer(self, counts, noise):
         n_classes = counts.shape[1]
         gaps = counts.max(axis=1, keepdims=True) - counts
@@ -64,23 +77,14 @@ class GumbelMax(Mechanism):
             left = left[~accepted]
         return answers
 
-    def _with_scale(self, scale):
-        return clone(self).set_params(c=six_digits(1 / scale, np.floor))
-
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        return self._ceiling(orders) * n_answers
-
     def _ceiling(self, orders):
         return gumbel_worst_case(self.c, orders)
 
     def _plurality(self):
         return GumbelPlurality(self.c)
 
-    def _guarantee(self):
-        return {"pure_epsilon": 2 * self.c}
 
-
-class PermuteAndFlip(Mechanism):
+class PermuteAndFlip(_AcceptedByGap):
     """Permute-and-flip on vote counts.
 
     Parameters
@@ -109,14 +113,6 @@ class PermuteAndFlip(Mechanism):
     array([0])
     """
 
-    noise_parameters = ("c",)
-
-    def __init__(
-        self, c: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
-        self.c: Any = c
-        self.noise_seed = noise_seed
-
     def _answer(self, counts, noise):
         n_queries, n_classes = counts.shape
         gaps = counts.max(axis=1, keepdims=True) - counts
@@ -133,17 +129,8 @@ class PermuteAndFlip(Mechanism):
             left = left[~passed]
         return answers
 
-    def _with_scale(self, scale):
-        return clone(self).set_params(c=six_digits(1 / scale, np.floor))
-
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        return self._ceiling(orders) * n_answers
-
     def _ceiling(self, orders):
         return permute_and_flip_worst_case(self.c, orders)
 
     def _plurality(self):
         return PermuteAndFlipPlurality(self.c)
-
-    def _guarantee(self):
-        return {"pure_epsilon": 2 * self.c}
