@@ -9,23 +9,22 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
-from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
+from sklearn_pate.account import analyse_votes, state_privacy
 from sklearn_pate.exceptions import TeacherWarning
-from sklearn_pate.inputs import receive, receive_votes
+from sklearn_pate.inputs import receive, receive_public, seal_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.parameters import (
     as_mechanism,
     as_teacher,
     check_parameters,
     memory_location,
-    resolve_n_queries,
     resolve_n_teachers,
 )
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
 from sklearn_pate.seeding import MAX_SEED
-from sklearn_pate.students import random_queries, train_student
+from sklearn_pate.questions import Questions, plan_questions
+from sklearn_pate.students import Inquiry, train_student
 from sklearn_pate.teachers import (
     TeacherProblems,
     poll_teachers,
@@ -73,8 +72,8 @@ class PATEClassifier(
         each. "auto" is the square root of the number of private rows, rounded, and is
         refused for ``privacy_unit="group"``, where that number is not public.
 
-    mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident"} or \
-            Mechanism, default="gnmax"
+    mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident", \
+            "interactive"} or Mechanism, default="gnmax"
         How questions are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
         sets more, such as the threshold of ``ConfidentGNMax``. Its noise comes from the
         operating system and never from `random_state`.
@@ -85,8 +84,28 @@ class PATEClassifier(
         100 for a student that accepts unlabelled rows; in either case at most the
         number of public rows.
 
-    query_strategy : {"random"}, default="random"
-        Which public rows to ask about.
+    query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
+            "cluster", "interactive"} or QueryStrategy, default="auto"
+        Which public rows to ask about; the choice itself costs no privacy.
+        "representative" asks about typical rows, "cluster" holds one vote a cluster,
+        "uncertainty" and "experts" ask in rounds where a student of the answers so far
+        is unsure; "interactive" goes with that mechanism. "auto" is "representative" if
+        `n_queries` is below a tenth of the public rows and they are numbers, "random"
+        otherwise. The classes in ``sklearn_pate.students`` set more.
+
+    representation : transformer, default=None
+        Fitted on public rows only. Teachers are trained on what it makes of their
+        shards, and query strategies look for similar rows in what it makes of the
+        public rows; the student gets the rows as they are. Teachers with few rows each
+        gain most. It costs no privacy, as long as it makes each row's features from
+        that row alone. None means the rows themselves; to query strategies, their
+        standardized columns.
+
+    release : {"answers", "histogram"}, default="answers"
+        "histogram" releases all vote counts with noise, at about 1.6 times the Renyi
+        cost of the answers at the same noise, or with more noise at the same epsilon. A
+        student that takes soft labels learns from them, see
+        :class:`~sklearn_pate.students.DistillationClassifier`.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated so that
@@ -155,11 +174,20 @@ class PATEClassifier(
     mechanism_ : Mechanism
         The mechanism with all its numbers.
 
+    query_strategy_ : QueryStrategy
+        The strategy that was used.
+
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were asked about.
+        Public rows that were asked about; for "cluster", one of each cluster.
 
     answers_ : ndarray of int of shape (n_queries,)
         Answers to them: indices into ``classes_``, -1 for no answer.
+
+    histograms_ : ndarray of int of shape (n_queries, n_classes) or None
+        Noisy vote counts, for ``release="histogram"``. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         Rows of X that were used as public because of `public_size`. For the data
@@ -202,7 +230,9 @@ class PATEClassifier(
         n_teachers: int | Literal["auto"] = "auto",
         mechanism: str | Mechanism = "gnmax",
         n_queries: int | Literal["auto"] = "auto",
-        query_strategy: str = "random",
+        query_strategy: Any = "auto",
+        representation: Any = None,
+        release: Literal["answers", "histogram"] = "answers",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
@@ -219,6 +249,8 @@ class PATEClassifier(
         self.mechanism = mechanism
         self.n_queries = n_queries
         self.query_strategy = query_strategy
+        self.representation = representation
+        self.release = release
         self.epsilon = epsilon
         self.delta = delta
         self.privacy_unit = privacy_unit
@@ -280,10 +312,11 @@ class PATEClassifier(
         seeds = self._draw_seeds()
         private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        plan = self._plan(n_teachers, public)
+        questions = plan_questions(self, public, seeds.questions)
+        plan = self._plan(n_teachers, public, questions)
 
         shards = _split(private, n_teachers, seeds.shards)
-        votes, problems = self._poll(shards, private, public, seeds.teachers)
+        votes, problems = self._poll(shards, private, public, questions, seeds.teachers)
         self._ask_teach_account(votes, problems, plan, public, seeds)
         self.public_indices_ = private.public_indices
         return self
@@ -335,32 +368,31 @@ class PATEClassifier(
         """
         check_parameters(self)
         seeds = self._draw_seeds()
-        votes, public = receive_votes(self, votes, X_public)
-        plan = self._plan(votes.shape[0], public)
+        public = receive_public(self, X_public)
+        questions = plan_questions(self, public, seeds.questions)
+        votes = seal_votes(self, votes, public, questions.clusters)
+        plan = self._plan(votes.shape[0], public, questions)
         self._ask_teach_account(votes, TeacherProblems(), plan, public, seeds)
         self.public_indices_ = None
         return self
 
     def _draw_seeds(self):
         # All at once and in a fixed order, so that no seed depends on the data.
-        drawn = check_random_state(self.random_state).randint(MAX_SEED, size=4)
+        drawn = check_random_state(self.random_state).randint(MAX_SEED, size=5)
         return _Seeds(*drawn.tolist())
 
-    def _plan(self, n_teachers, public):
-        """Decide how many questions to ask, and how they will be answered."""
-        n_queries = resolve_n_queries(
-            self.n_queries, public.n_public, self._unfitted_student()
-        )
-        mechanism = as_mechanism(self.mechanism).prepared(
+    def _plan(self, n_teachers, public, questions):
+        """Decide how questions will be answered."""
+        mechanism = as_mechanism(self.mechanism, self.release).prepared(
             n_teachers=n_teachers,
-            n_queries=n_queries,
+            n_queries=questions.n_queries,
             n_classes=len(public.classes),
             epsilon=self.epsilon,
             delta=self.delta,
         )
-        return _Plan(n_queries, mechanism)
+        return _Plan(questions, mechanism)
 
-    def _poll(self, shards, private, public, seed):
+    def _poll(self, shards, private, public, questions, seed):
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
         with each_teacher(self, len(shards)) as on_teacher_done:
             votes, problems = poll_teachers(
@@ -368,9 +400,11 @@ class PATEClassifier(
                 private.X,
                 private.codes,
                 shards,
-                public.X_public,
+                questions.X_for_teachers,
                 n_classes=len(public.classes),
                 seeds=seeds.tolist(),
+                representation=questions.representation,
+                clusters=questions.clusters,
                 memory=memory_location(self.memory),
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
@@ -388,65 +422,45 @@ class PATEClassifier(
 
     def _ask_teach_account(self, votes, problems, plan, public, seeds):
         """Do what follows a vote, wherever it was held."""
-        oracle = Oracle(votes, plan.mechanism, n_queries=plan.n_queries)
-        queried = random_queries(public.n_public, plan.n_queries, seeds.queries)
-        answers = oracle.ask(queried)
+        mechanism, questions = plan.mechanism, plan.questions
+        oracle = Oracle(votes, mechanism, n_queries=questions.n_queries)
+        inquiry = Inquiry(
+            questions.door(oracle.ask),
+            public.X_public,
+            self._unfitted_student(),
+            n_classes=len(public.classes),
+            n_queries=questions.n_queries,
+            seed=seeds.queries,
+            features=questions.features,
+            clusters=questions.clusters,
+        )
+        questions.strategy.query(inquiry)
+        transcript = oracle.transcript()
         student = train_student(
             self._unfitted_student(),
             public.X_public,
-            queried,
-            answers,
+            inquiry.queried,
+            inquiry.answers,
             n_classes=len(public.classes),
             seed=seeds.student,
+            histograms=transcript.histograms,
+            clusters=questions.clusters,
         )
-        spent = self._account(oracle, plan.mechanism, votes, public)
-        analysis = self._analyse(
-            plan.mechanism, votes.counts(queried), votes.shape[0], problems
+        spent = state_privacy(self, oracle, mechanism, votes, public, questions)
+        analysis = analyse_votes(
+            self, transcript, mechanism, votes, problems, questions
         )
 
         self.student_ = student
         self.classes_ = public.classes
-        self.mechanism_ = plan.mechanism
-        self.queried_indices_ = queried
-        self.answers_ = answers
+        self.mechanism_ = mechanism
+        self.query_strategy_ = questions.strategy
+        self.representation_ = questions.representation
+        self.queried_indices_ = inquiry.queried
+        self.answers_ = inquiry.answers
+        self.histograms_ = transcript.histograms
         self.privacy_spent_ = spent
         self.privacy_analysis_ = analysis
-
-    def _account(self, oracle, mechanism, votes, public):
-        curve = oracle.curve
-        assumptions = (
-            *public.assumptions,
-            "all parameters were chosen without a look at private data",
-        )
-        if mechanism.noise_seed is not None:
-            curve = RdpCurve(curve.orders, np.full_like(curve.values, np.inf))
-            assumptions = (*assumptions, "the noise was seeded, which voids privacy")
-        return PrivacySpent(
-            epsilon=curve.to_epsilon(self.delta),
-            delta=float(self.delta),
-            unit=public.unit,
-            neighbours=NEIGHBOURS[public.unit],
-            mechanism=repr(mechanism),
-            n_teachers=votes.shape[0],
-            n_queries=oracle.n_charged,
-            assumptions=assumptions,
-            curve=curve,
-        )
-
-    def _analyse(self, mechanism, counts, n_teachers, problems):
-        curve = mechanism.local_curve(counts)
-        return PrivacyAnalysis(
-            epsilon=curve.quiet_epsilon(self.delta),
-            delta=float(self.delta),
-            curve=curve,
-            optimal_epsilon=mechanism.optimal_curve(counts).quiet_epsilon(self.delta),
-            paper_epsilon=mechanism.paper_epsilon(counts, self.delta),
-            counts=counts,
-            mechanism=mechanism,
-            n_teachers=n_teachers,
-            teacher_failures=problems.failures,
-            teacher_warnings=problems.warnings,
-        )
 
     def _unfitted_student(self):
         return as_teacher(self.estimator) if self.student is None else self.student
@@ -457,7 +471,7 @@ class PATEClassifier(
         for name in ("privacy_analysis_", "public_indices_"):
             state.pop(name, None)
         # Somebody may have fitted them, on private rows, since they were passed.
-        for name in ("estimator", "student"):
+        for name in ("estimator", "student", "representation"):
             state[name] = clone(state[name], safe=False)
         return state
 
@@ -479,11 +493,12 @@ class _Seeds:
     teachers: int
     queries: int
     student: int
+    questions: int
 
 
 @dataclass(frozen=True)
 class _Plan:
-    n_queries: int
+    questions: Questions
     mechanism: Mechanism
 
 

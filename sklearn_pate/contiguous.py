@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
-__all__ = ["ContiguousClasses", "fit_class_indices"]
+__all__ = ["ContiguousClasses", "fit_class_indices", "in_all_classes"]
 
 
 def fit_class_indices(estimator, X, codes):
@@ -38,6 +38,47 @@ def fit_class_indices(estimator, X, codes):
         return estimator.fit(X, codes)
     except Exception:
         return ContiguousClasses(clone(estimator)).fit(untouched, codes)
+
+
+def in_all_classes(scores, classifier, n_classes, *, absent):
+    """Give every class a column of scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_seen), or (n_rows,) with two classes
+        Scores by a classifier fitted on class indices.
+
+    classifier : classifier
+        Fitted; its ``classes_`` are the class indices that it saw.
+
+    n_classes : int
+        Number of classes.
+
+    absent : float
+        The score of a class that it never saw.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+        The same scores.
+
+    Raises
+    ------
+    ValueError
+        If there is no column a class that it saw.
+    """
+    seen = classifier.classes_
+    if scores.ndim == 1 or scores.shape[1] == n_classes or len(seen) == n_classes:
+        return scores
+    if scores.shape[1] != len(seen):
+        raise ValueError(
+            f"{type(classifier).__name__} saw {len(seen)} of {n_classes} classes and "
+            f"returned {scores.shape[1]} columns; use a student with one column a "
+            "class (decision_function_shape='ovr' for SVC)."
+        )
+    widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
+    widened[:, seen] = scores
+    return widened
 
 
 def _fitted_has(method):

@@ -20,7 +20,8 @@ __all__ = [
     "PublicInputs",
     "check_features",
     "receive",
-    "receive_votes",
+    "receive_public",
+    "seal_votes",
 ]
 
 LABEL_SET = "the label set is public"
@@ -121,22 +122,19 @@ def receive(pate, X, y, X_public, groups, *, seed):
     )
 
 
-def receive_votes(pate, votes, X_public):
-    """Check the arguments of `fit_votes`, and seal the votes.
+def receive_public(pate, X_public):
+    """Check the arguments of `fit_votes` but for the votes.
 
     Parameters
     ----------
     pate : PATEClassifier
         Its parameters are read; ``n_features_in_`` and ``feature_names_in_`` are set.
 
-    votes, X_public : array-like
+    X_public : array-like
         As in :meth:`PATEClassifier.fit_votes`.
 
     Returns
     -------
-    votes : Votes
-        One ballot a party.
-
     public : PublicInputs
         With what was assumed.
     """
@@ -158,16 +156,54 @@ def receive_votes(pate, votes, X_public):
     classes = check_classes(pate.classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     X_public = check_features(pate, X_public, reset=True)
+    assumptions = (
+        LABEL_SET,
+        PUBLIC_ROWS,
+        "each party's votes were made from its own data alone",
+        "nobody's data is with more than one party",
+    )
+    return PublicInputs(classes, X_public, "party", assumptions)
+
+
+def seal_votes(pate, votes, public, clusters):
+    """Check the votes that `fit_votes` received, and seal them.
+
+    Parameters
+    ----------
+    pate : PATEClassifier
+        Its parameters are read.
+
+    votes : Votes or array-like
+        As in :meth:`PATEClassifier.fit_votes`.
+
+    public : PublicInputs
+        What they are about.
+
+    clusters : Clusters or None
+        Public rows that are voted on together.
+
+    Returns
+    -------
+    votes : Votes
+        One ballot a party.
+    """
     if not isinstance(votes, Votes):
-        votes = Votes.from_labels(votes, classes)
-    n_parties, n_public = votes.shape
-    if n_public != X_public.shape[0]:
+        of_row = None if clusters is None else clusters.of_row
+        votes = Votes.from_labels(votes, public.classes, clusters=of_row)
+    elif clusters is not None:
         raise ValueError(
-            f"The votes are on {n_public} public rows and X_public has "
-            f"{X_public.shape[0]}; pass the rows that the parties labelled, in the "
+            f"query_strategy={pate.query_strategy!r} adds up what each party says "
+            "about clusters, and Votes hold all parties' sums alone; pass the parties' "
+            "arrays of labels."
+        )
+    n_parties = votes.shape[0]
+    if votes.n_public != public.n_public:
+        raise ValueError(
+            f"The votes are on {votes.n_public} public rows and X_public has "
+            f"{public.n_public}; pass the rows that the parties labelled, in the "
             "same order."
         )
-    if not np.array_equal(votes.classes, classes):
+    if not np.array_equal(votes.classes, public.classes):
         raise ValueError(
             f"The votes were sealed with the classes {votes.classes.tolist()}, not "
             f"with classes={pate.classes!r}; use the same list for both."
@@ -178,13 +214,7 @@ def receive_votes(pate, votes, X_public):
             "n_teachers='auto'."
         )
     _check_delta_is_small(pate.delta, n_parties, "parties")
-    assumptions = (
-        LABEL_SET,
-        PUBLIC_ROWS,
-        "each party's votes were made from its own data alone",
-        "nobody's data is with more than one party",
-    )
-    return votes, PublicInputs(classes, X_public, "party", assumptions)
+    return votes
 
 
 def check_features(pate, X, *, reset):

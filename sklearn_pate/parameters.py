@@ -17,15 +17,27 @@ from sklearn_pate.mechanisms import (
     InteractiveGNMax,
     LNMax,
     Mechanism,
+    NoisyHistogram,
     PermuteAndFlip,
 )
-from sklearn_pate.students import accepts_unlabeled
+from sklearn_pate.students import (
+    ClusterQueries,
+    ExpertQueries,
+    InteractiveQueries,
+    QueryStrategy,
+    RandomQueries,
+    RepresentativeQueries,
+    UncertaintyQueries,
+    accepts_unlabeled,
+)
 
 __all__ = [
     "as_mechanism",
+    "as_query_strategy",
     "as_teacher",
     "check_parameters",
     "memory_location",
+    "prefers_representative",
     "resolve_n_queries",
     "resolve_n_teachers",
 ]
@@ -36,13 +48,25 @@ MECHANISMS = {
     "gumbel": GumbelMax,
     "permute-and-flip": PermuteAndFlip,
     "confident": ConfidentGNMax,
+    "interactive": InteractiveGNMax,
 }
-QUERY_STRATEGIES = ("random",)
+QUERY_STRATEGIES = {
+    "random": RandomQueries,
+    "representative": RepresentativeQueries,
+    "uncertainty": UncertaintyQueries,
+    "experts": ExpertQueries,
+    "cluster": ClusterQueries,
+    "interactive": InteractiveQueries,
+}
+RELEASES = ("answers", "histogram")
 PRIVACY_UNITS = ("row", "group")
 
 # "auto": as many answers as still help a student on labelled rows, few for one that
 # also learns from unlabelled rows.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
+# "auto": below this share of the public rows, typical rows are asked about. With more
+# questions they cover the public rows in any case, and random ones are quicker to find.
+_FEW_QUERIES = 0.1
 
 
 def check_parameters(pate):
@@ -57,11 +81,11 @@ def check_parameters(pate):
     _check_classifier("student", pate.student)
     _check_count("n_teachers", pate.n_teachers)
     _check_count("n_queries", pate.n_queries)
-    as_mechanism(pate.mechanism)
-    if pate.query_strategy not in QUERY_STRATEGIES:
-        raise ValueError(
-            f"query_strategy={pate.query_strategy!r} is unknown; use 'random'."
-        )
+    _check_transformer(pate.representation)
+    mechanism = as_mechanism(pate.mechanism, pate.release)
+    strategy = as_query_strategy(pate.query_strategy, mechanism)
+    if strategy is not None:
+        _check_strategy(strategy, mechanism, pate)
     if pate.epsilon is not None:
         check_epsilon(pate.epsilon)
     check_delta(pate.delta)
@@ -108,12 +132,15 @@ def as_teacher(estimator):
     return RandomForestClassifier() if estimator is None else estimator
 
 
-def as_mechanism(mechanism):
+def as_mechanism(mechanism, release):
     """Return the mechanism that a name stands for, or the mechanism itself.
 
     Parameters
     ----------
     mechanism : str or Mechanism
+        The parameter of PATEClassifier.
+
+    release : {"answers", "histogram"}
         The parameter of PATEClassifier.
 
     Returns
@@ -124,21 +151,85 @@ def as_mechanism(mechanism):
     Raises
     ------
     ValueError
-        If it is neither, or cannot be asked without a student.
+        If it is neither, or does not go with `release`.
     """
-    if isinstance(mechanism, InteractiveGNMax):
+    if release not in RELEASES:
         raise ValueError(
-            f"mechanism={mechanism!r} must be asked with a student's probabilities, "
-            "which this estimator does not do; use ConfidentGNMax."
+            f"release={release!r} is unknown; use 'answers' or 'histogram'."
         )
-    if isinstance(mechanism, Mechanism):
-        return mechanism
-    if isinstance(mechanism, str) and mechanism in MECHANISMS:
-        return MECHANISMS[mechanism]()
+    known = isinstance(mechanism, str) and mechanism in MECHANISMS
+    if not known and not isinstance(mechanism, Mechanism):
+        raise ValueError(
+            f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or "
+            "a mechanism such as GNMax(sigma=40)."
+        )
+    chosen = MECHANISMS[mechanism]() if known else mechanism
+    if release == "histogram":
+        if type(chosen) not in (GNMax, NoisyHistogram):
+            raise ValueError(
+                f"release='histogram' publishes votes with Gaussian noise, and "
+                f"mechanism={mechanism!r} is another; use 'gnmax'."
+            )
+        return NoisyHistogram(chosen.sigma, noise_seed=chosen.noise_seed)
+    if chosen.releases_histograms:
+        raise ValueError(
+            f"mechanism={mechanism!r} charges for whole histograms; set "
+            "release='histogram' to use them, or use GNMax."
+        )
+    return chosen
+
+
+def as_query_strategy(query_strategy, mechanism):
+    """Return the query strategy that a name stands for, or the strategy itself.
+
+    Parameters
+    ----------
+    query_strategy : str or QueryStrategy
+        The parameter of PATEClassifier.
+
+    mechanism : Mechanism
+        How questions are answered.
+
+    Returns
+    -------
+    strategy : QueryStrategy or None
+        None for "auto", unless the mechanism leaves one only.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if isinstance(query_strategy, QueryStrategy):
+        return query_strategy
+    if isinstance(query_strategy, str):
+        if query_strategy == "auto":
+            return InteractiveQueries() if mechanism.needs_probabilities else None
+        if query_strategy in QUERY_STRATEGIES:
+            return QUERY_STRATEGIES[query_strategy]()
     raise ValueError(
-        f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or a "
-        "mechanism such as GNMax(sigma=40)."
+        f"query_strategy={query_strategy!r} is unknown; use 'auto', one of "
+        f"{sorted(QUERY_STRATEGIES)}, or a strategy such as UncertaintyQueries()."
     )
+
+
+def prefers_representative(n_queries, n_public):
+    """Tell whether "auto" asks about representative rows.
+
+    Parameters
+    ----------
+    n_queries : int
+        Number of questions.
+
+    n_public : int
+        Number of public rows.
+
+    Returns
+    -------
+    prefers : bool
+        Whether questions are few; whether the rows are numbers is another matter.
+    """
+    return n_queries < _FEW_QUERIES * n_public
 
 
 def memory_location(memory):
@@ -239,6 +330,42 @@ def _check_classifier(name, estimator):
             f"{name}={estimator!r} is not a classifier; pass one, such as "
             "RandomForestClassifier()."
         )
+
+
+def _check_transformer(representation):
+    if representation is None:
+        return
+    if isinstance(representation, type) or not (
+        hasattr(representation, "fit") and hasattr(representation, "transform")
+    ):
+        raise ValueError(
+            f"representation={representation!r} is no transformer; pass one that has "
+            "fit and transform, such as PCA(50)."
+        )
+
+
+def _check_strategy(strategy, mechanism, pate):
+    strategy.check()
+    if strategy.interactive != mechanism.needs_probabilities:
+        raise ValueError(
+            f"query_strategy={pate.query_strategy!r} and "
+            f"mechanism={pate.mechanism!r} do not go together: "
+            + (
+                "the mechanism is asked with a student's probabilities; use "
+                "query_strategy='interactive'."
+                if mechanism.needs_probabilities
+                else "the strategy asks with a student's probabilities; use "
+                "mechanism='interactive'."
+            )
+        )
+    student = as_teacher(pate.estimator) if pate.student is None else pate.student
+    for classifier in strategy.classifiers(student):
+        if not hasattr(classifier, "predict_proba"):
+            raise ValueError(
+                f"query_strategy={pate.query_strategy!r} needs predict_proba, which "
+                f"{classifier!r} does not have; use another student, or give the "
+                "strategy a classifier of its own."
+            )
 
 
 def _check_memory(memory, random_state):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate.contiguous import in_all_classes
 from sklearn_pate.inputs import check_features
 
 __all__ = ["StudentPredictionMixin"]
@@ -60,7 +61,12 @@ class StudentPredictionMixin:
             A column for every class in ``classes_``, 0 where the student never saw it.
         """
         X = self._check_before_predicting(X)
-        return self._in_all_classes(self.student_.predict_proba(X), absent=0.0)
+        return in_all_classes(
+            self.student_.predict_proba(X),
+            self.student_,
+            len(self.classes_),
+            absent=0.0,
+        )
 
     @available_if(_student_has("decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -81,23 +87,8 @@ class StudentPredictionMixin:
         scores = self.student_.decision_function(X)
         if scores.ndim == 1 and len(self.classes_) > 2:  # it saw two classes only
             scores = np.column_stack([-scores, scores])
-        return self._in_all_classes(scores, absent=-np.inf)
+        return in_all_classes(scores, self.student_, len(self.classes_), absent=-np.inf)
 
     def _check_before_predicting(self, X):
         check_is_fitted(self, "student_")
         return check_features(self, X, reset=False)
-
-    def _in_all_classes(self, scores, *, absent):
-        n_classes = len(self.classes_)
-        seen = self.student_.classes_
-        if scores.ndim == 1 or scores.shape[1] == n_classes or len(seen) == n_classes:
-            return scores
-        if scores.shape[1] != len(seen):
-            raise ValueError(
-                f"{type(self.student_).__name__} saw {len(seen)} of {n_classes} "
-                f"classes and returned {scores.shape[1]} columns; use a student with "
-                "one column a class (decision_function_shape='ovr' for SVC)."
-            )
-        widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
-        widened[:, seen] = scores
-        return widened

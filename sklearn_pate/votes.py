@@ -36,6 +36,10 @@ class Votes:
     n_classes : int
         Number of classes.
 
+    clusters : ndarray of int of shape (n_public,), default=None
+        The cluster of each public row, -1 for none. A ballot then is what it says most
+        often in each cluster, and clusters take the place of public rows.
+
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
@@ -47,9 +51,11 @@ class Votes:
         If a ballot has another shape, or holds anything but class indices and -1.
     """
 
-    __slots__ = ("_counts", "_n_teachers", "classes")
+    __slots__ = ("_clusters", "_counts", "_n_public", "_n_teachers", "classes")
 
     classes: NDArray[Any]
+    _clusters: NDArray[np.integer] | None
+    _n_public: int
     _counts: NDArray[np.unsignedinteger[Any]]
     _n_teachers: int
 
@@ -59,9 +65,13 @@ class Votes:
         *,
         n_public: int,
         n_classes: int,
+        clusters: NDArray[np.integer] | None = None,
     ) -> None:
         self.classes = np.arange(n_classes)
-        self._counts = np.zeros((n_public, n_classes), dtype=np.uint8)
+        self._n_public = n_public
+        self._clusters = clusters
+        n_rows = n_public if clusters is None else int(clusters.max()) + 1
+        self._counts = np.zeros((n_rows, n_classes), dtype=np.uint8)
         self._n_teachers = 0
         for ballot in ballots:
             self._n_teachers += 1
@@ -69,7 +79,13 @@ class Votes:
                 self._add(ballot)
 
     @classmethod
-    def from_labels(cls, labels_by_party: Any, classes: ArrayLike) -> Self:
+    def from_labels(
+        cls,
+        labels_by_party: Any,
+        classes: ArrayLike,
+        *,
+        clusters: NDArray[np.integer] | None = None,
+    ) -> Self:
         """Seal labels that were collected elsewhere.
 
         Parameters
@@ -82,6 +98,9 @@ class Votes:
 
         classes : array-like of shape (n_classes,)
             All labels that count, chosen without a look at the votes.
+
+        clusters : ndarray of int of shape (n_public,), default=None
+            The cluster of each public row, for one vote a cluster.
 
         Returns
         -------
@@ -127,7 +146,9 @@ class Votes:
                 unknown |= not all(map(is_abstention, left_out))
                 yield codes
 
-        votes = cls(ballots(), n_public=n_public, n_classes=len(known))
+        votes = cls(
+            ballots(), n_public=n_public, n_classes=len(known), clusters=clusters
+        )
         votes.classes = known
         if not votes.any_cast:
             raise ValueError(
@@ -145,8 +166,13 @@ class Votes:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of teachers and number of public rows."""
+        """Number of teachers, and number of public rows (or of clusters)."""
         return self._n_teachers, self._counts.shape[0]
+
+    @property
+    def n_public(self) -> int:
+        """Number of public rows that were voted on."""
+        return self._n_public
 
     @property
     def n_classes(self) -> int:
@@ -174,24 +200,36 @@ class Votes:
         return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
 
     def _add(self, ballot):
-        n_public, n_classes = self._counts.shape
-        if ballot.shape != (n_public,) or ballot.dtype.kind != "i":
+        n_classes = self.n_classes
+        if ballot.shape != (self._n_public,) or ballot.dtype.kind != "i":
             raise ValueError(
                 f"A ballot has shape {ballot.shape} and dtype {ballot.dtype}; pass "
-                f"signed integers of shape ({n_public},)."
+                f"signed integers of shape ({self._n_public},)."
             )
-        if n_public and not -1 <= ballot.min() <= ballot.max() < n_classes:
+        if ballot.size and not -1 <= ballot.min() <= ballot.max() < n_classes:
             raise ValueError(
                 f"A ballot must lie between -1 and n_classes - 1 = {n_classes - 1}; -1 "
                 "stands for an abstention."
             )
+        if self._clusters is not None:
+            ballot = self._by_cluster(ballot)
         if self._n_teachers > np.iinfo(self._counts.dtype).max:
             self._counts = self._counts.astype(np.min_scalar_type(self._n_teachers))
         counts = self._counts.reshape(-1)
-        for start in range(0, n_public, _BLOCK):
+        for start in range(0, len(ballot), _BLOCK):
             votes = ballot[start : start + _BLOCK]
             cast = np.flatnonzero(votes >= 0)
             counts[(start + cast) * n_classes + votes[cast]] += 1
+
+    def _by_cluster(self, ballot):
+        """Return what the ballot says most often in each cluster."""
+        n_clusters, n_classes = self._counts.shape
+        cast = (ballot >= 0) & (self._clusters >= 0)
+        cells = self._clusters[cast] * n_classes + ballot[cast]
+        counts = np.bincount(cells, minlength=n_clusters * n_classes)
+        counts = counts.reshape(n_clusters, n_classes)
+        # Between equals the first class wins: a matter of this teacher alone.
+        return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
     def __repr__(self):
         n_teachers, n_public = self.shape

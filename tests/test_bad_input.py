@@ -6,15 +6,22 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData, Votes, privacy_leaks
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
 from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.students import (
+    ClusterQueries,
+    ExpertQueries,
+    RandomQueries,
+    UncertaintyQueries,
+)
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.arange(60) % 2
@@ -57,9 +64,21 @@ WRONG_FITS = {
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows, n_samples=60; lower"),
     "n_queries is negative": ({"n_queries": -1}, {}, r"n_queries=-1 must be"),
     "n_queries above the public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
-    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['confident', 'gnmax', 'gumbel', 'lnmax', 'permute-and-flip'\]"),
+    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['confident', 'gnmax', 'gumbel', 'interactive', 'lnmax', 'permute-and-flip'\]"),
     "mechanism is a class": ({"mechanism": GNMax}, {}, r"mechanism=<class .* is unknown"),
-    "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'random'"),
+    "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'auto', one of"),
+    "query strategy is a class": ({"query_strategy": RandomQueries}, {}, r"query_strategy=<class .* is unknown; use"),
+    "random questions to an interactive mechanism": ({"mechanism": "interactive", "query_strategy": "random"}, {}, r"query_strategy='random' and mechanism='interactive' do not go together: .*use query_strategy='interactive'"),
+    "interactive questions to another mechanism": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together: .*use mechanism='interactive'"),
+    "uncertainty of a student without probabilities": ({"query_strategy": "uncertainty", "student": LinearSVC()}, {}, r"query_strategy='uncertainty' needs predict_proba, which LinearSVC\(\) does not have"),
+    "no round": ({"query_strategy": UncertaintyQueries(n_rounds=0)}, {}, r"n_rounds=0 of UncertaintyQueries must be an integer of at least 1"),
+    "a first round that follows answers": ({"query_strategy": UncertaintyQueries(first=UncertaintyQueries())}, {}, r"first=UncertaintyQueries\(\) of UncertaintyQueries must choose its rows before"),
+    "experts with no probability": ({"query_strategy": ExpertQueries(confident=9)}, {}, r"confident=9 of ExpertQueries must be a probability"),
+    "no core": ({"query_strategy": ClusterQueries(core=0)}, {}, r"core=0 must be a share above 0 and at most 1"),
+    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer; pass one"),
+    "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown; use 'answers' or 'histogram'"),
+    "histogram of another mechanism": ({"release": "histogram", "mechanism": "lnmax"}, {}, r"release='histogram' publishes votes with Gaussian noise.*'lnmax' is another; use 'gnmax'"),
+    "answers at the price of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) charges for whole histograms; set release='histogram'"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),
     "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),

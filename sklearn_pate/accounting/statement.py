@@ -141,12 +141,17 @@ class PrivacyAnalysis:
         The Renyi curve behind `epsilon`, see
         :func:`~sklearn_pate.accounting.local_cost`. It cannot be sanitized.
 
-    optimal_epsilon : float
+    optimal_epsilon : float or None
         The same from the sharpest bound that is a function of the probability that a
-        plurality loses. `sanitize` releases it.
+        plurality loses. `sanitize` releases it. None for an interactive mechanism.
 
     paper_epsilon : float or None
         Epsilon as the mechanism's paper computed it.
+
+    along_transcript : bool
+        Whether questions depended on earlier answers. The figures above then hold
+        along the questions that were asked, as in the papers' tables, and bound nothing
+        at all; ``privacy_spent_`` does.
 
     counts : ndarray of int of shape (n_queries, n_classes)
         Votes per class for each question, in the order of ``queried_indices_``.
@@ -167,8 +172,9 @@ class PrivacyAnalysis:
     epsilon: float
     delta: float
     curve: RdpCurve
-    optimal_epsilon: float
+    optimal_epsilon: float | None
     paper_epsilon: float | None
+    along_transcript: bool
     counts: NDArray[np.int64]
     mechanism: Any
     n_teachers: int
@@ -210,8 +216,15 @@ class PrivacyAnalysis:
         Raises
         ------
         ValueError
-            If the noise of the answers was seeded.
+            If the noise of the answers was seeded, or the questions depended on earlier
+            answers.
         """
+        if self.along_transcript:
+            raise ValueError(
+                "The questions depended on earlier answers, so that the cost along "
+                "them bounds nothing; publish privacy_spent_, or ask with "
+                "query_strategy='random' or 'representative'."
+            )
         if self.mechanism.noise_seed is not None:
             raise ValueError(
                 f"noise_seed={self.mechanism.noise_seed!r} voids every guarantee; fit "

@@ -2,5 +2,7 @@
 
 from sklearn_pate.datasets.adult import fetch_adult
 from sklearn_pate.datasets.diabetes130 import fetch_diabetes130
+from sklearn_pate.datasets.mnist import fetch_mnist
+from sklearn_pate.datasets.svhn import fetch_svhn
 
-__all__ = ["fetch_adult", "fetch_diabetes130"]
+__all__ = ["fetch_adult", "fetch_diabetes130", "fetch_mnist", "fetch_svhn"]

@@ -6,12 +6,15 @@ import io
 import os
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from sklearn.datasets import fetch_file, get_data_home
 
 __all__ = ["DataFile", "read_data_file"]
+
+_GZIP = b"\x1f\x8b"  # how every gzip file begins
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class DataFile:
         Hash of the file itself, never of an archive around it.
 
     urls : tuple of str
-        Mirrors, tried in order: the file, or a zip archive that holds it.
+        Mirrors, tried in order: the file, compressed by gzip or not, or a zip archive
+        that holds it.
     """
 
     folder: str
@@ -107,7 +111,13 @@ def _download(file, path):
                 # A fresh folder a mirror: fetch_file never meets another one's file.
                 fetched = fetch_file(url, folder=tempfile.mkdtemp(dir=folder))
                 content = _unpack(Path(fetched).read_bytes(), file.name)
-            except (OSError, KeyError, zipfile.BadZipFile) as error:
+            except (
+                OSError,
+                KeyError,
+                EOFError,
+                zlib.error,
+                zipfile.BadZipFile,
+            ) as error:
                 problems.append(f"{url}: {error}")
                 continue
             if hashlib.sha256(content).hexdigest() == file.sha256:
@@ -120,7 +130,9 @@ def _download(file, path):
 
 
 def _unpack(content, name):
-    """Return the content itself, or that of the member of a zip with this name."""
+    """Return the content itself, unzipped, or the member of a zip with this name."""
+    if content.startswith(_GZIP):
+        return gzip.decompress(content)
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -4,9 +4,10 @@ from sklearn_pate.mechanisms.base import Mechanism
 from sklearn_pate.mechanisms.confident import ConfidentGNMax
 from sklearn_pate.mechanisms.exponential import GumbelMax, PermuteAndFlip
 from sklearn_pate.mechanisms.gaussian import GNMax
+from sklearn_pate.mechanisms.histogram import NoisyHistogram
 from sklearn_pate.mechanisms.interactive import InteractiveGNMax
 from sklearn_pate.mechanisms.laplace import LNMax
-from sklearn_pate.mechanisms.oracle import Oracle
+from sklearn_pate.mechanisms.oracle import Oracle, Transcript
 
 __all__ = [
     "ConfidentGNMax",
@@ -15,6 +16,8 @@ __all__ = [
     "InteractiveGNMax",
     "LNMax",
     "Mechanism",
+    "NoisyHistogram",
     "Oracle",
     "PermuteAndFlip",
+    "Transcript",
 ]

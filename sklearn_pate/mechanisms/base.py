@@ -1,8 +1,10 @@
 """What every mechanism offers: answers, and their price."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +20,30 @@ from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.analysis import VoteAnalysisMixin
 from sklearn_pate.mechanisms.noise import NoiseSource
 
-__all__ = ["NO_ANSWER", "Mechanism"]
+__all__ = ["NO_ANSWER", "Mechanism", "Response"]
 
 NO_ANSWER = -1
+
+
+@dataclass(frozen=True)
+class Response:
+    """What comes out of one batch of questions.
+
+    Parameters
+    ----------
+    answers : ndarray of int of shape (n_queries,)
+        Class indices, -1 for no answer.
+
+    n_given : int
+        How many of them came from the votes, and count against the cap.
+
+    histograms : ndarray of int of shape (n_queries, n_classes), default=None
+        Noisy votes, where they are released as well.
+    """
+
+    answers: NDArray[np.intp]
+    n_given: int
+    histograms: NDArray[np.int64] | None = None
 
 
 class Mechanism(VoteAnalysisMixin, BaseEstimator, ABC):
@@ -38,6 +61,12 @@ class Mechanism(VoteAnalysisMixin, BaseEstimator, ABC):
 
     #: A cap on the answers of a whole fit, for mechanisms that may not answer.
     max_answers: int | None = None
+
+    #: Whether questions come with the student's class probabilities.
+    needs_probabilities: ClassVar[bool] = False
+
+    #: Whether the noisy votes are released, and not their plurality alone.
+    releases_histograms: ClassVar[bool] = False
 
     def answer(
         self,
@@ -77,6 +106,33 @@ class Mechanism(VoteAnalysisMixin, BaseEstimator, ABC):
         if noise is None:
             noise = NoiseSource(self.noise_seed)
         return self._capped(self._answer(counts, noise), max_answers)
+
+    def respond(
+        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+    ) -> Response:
+        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers.
+
+        noise : NoiseSource
+            Where the noise comes from.
+
+        max_answers : int
+            Answers that are left of the cap.
+
+        **asked : Any
+            What else belongs to the questions.
+
+        Returns
+        -------
+        response : Response
+            All of it is paid for.
+        """
+        answers = self.answer(counts, max_answers=max_answers, noise=noise, **asked)
+        return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
 
     def _capped(self, answers, max_answers):
         """Withhold what goes beyond the caps."""

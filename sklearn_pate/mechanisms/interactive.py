@@ -1,7 +1,7 @@
 """InteractiveGNMax: answers where the teachers know better than the student."""
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost
-from sklearn_pate.mechanisms.base import NO_ANSWER
+from sklearn_pate.mechanisms.base import NO_ANSWER, Response
 from sklearn_pate.mechanisms.confident import ConfidentGNMax
 from sklearn_pate.mechanisms.noise import NoiseSource
 
@@ -26,10 +26,11 @@ class InteractiveGNMax(ConfidentGNMax):
 
     Parameters
     ----------
-    threshold : int or float, default=0.8
+    threshold : int or float, default=0.4
         Votes by which a count must exceed what the student expects, up to noise: a
         share of the teachers if it is a float of at most 1.0, a number of votes
-        otherwise. It must be chosen without a look at the votes.
+        otherwise. A student without an opinion expects one in `n_classes`, so that with
+        two classes no count exceeds it by more than half of the teachers. It must be chosen without a look at the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the check, in votes. None lets
@@ -70,9 +71,11 @@ class InteractiveGNMax(ConfidentGNMax):
     array([ 0,  0, -1])
     """
 
+    needs_probabilities: ClassVar[bool] = True
+
     def __init__(
         self,
-        threshold: float = 0.8,
+        threshold: float = 0.4,
         sigma_threshold: float | None = None,
         sigma: float | None = None,
         *,
@@ -131,14 +134,45 @@ class InteractiveGNMax(ConfidentGNMax):
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
-        own = self._checked(probabilities, counts)
         if noise is None:
             noise = NoiseSource(self.noise_seed)
+        cap = len(counts) if max_answers is None else max_answers
+        return self.respond(counts, noise, cap, probabilities=probabilities).answers
+
+    def respond(
+        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+    ) -> Response:
+        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers.
+
+        noise : NoiseSource
+            Where the noise comes from.
+
+        max_answers : int
+            Answers of the teachers that are left of the cap.
+
+        **asked : Any
+            `probabilities`, as for `answer`.
+
+        Returns
+        -------
+        response : Response
+            The student's own answers do not count as given.
+        """
+        counts = np.asarray(counts)
+        own = self.check_probabilities(asked["probabilities"], counts.shape)
         surplus = (counts - self.n_teachers * own).max(axis=1)
-        answers = self._answer_where(surplus, counts, noise)
-        answers = self._capped(answers, max_answers)
-        sure = (answers == NO_ANSWER) & (own.max(axis=1) > self.confidence)
-        return np.where(sure, own.argmax(axis=1), answers)
+        given = self._answer_where(surplus, counts, noise)
+        given = self._capped(given, max_answers)
+        sure = (given == NO_ANSWER) & (own.max(axis=1) > self.confidence)
+        return Response(
+            np.where(sure, own.argmax(axis=1), given),
+            int(np.count_nonzero(given != NO_ANSWER)),
+        )
 
     def local_curve(
         self,
@@ -178,7 +212,7 @@ class InteractiveGNMax(ConfidentGNMax):
         """
         counts = check_counts(counts)
         self._check_ready()
-        own = self._checked(probabilities, counts)
+        own = self.check_probabilities(probabilities, counts.shape)
         return local_cost(
             self._plurality(),
             counts,
@@ -216,12 +250,35 @@ class InteractiveGNMax(ConfidentGNMax):
                 "as 0.9."
             )
 
-    def _checked(self, probabilities, counts):
+    @staticmethod
+    def check_probabilities(
+        probabilities: ArrayLike | None, shape: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Raise unless these are class probabilities.
+
+        Parameters
+        ----------
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities.
+
+        shape : tuple of (int, int)
+            The shape that they must have.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_queries, n_classes)
+            As numbers.
+
+        Raises
+        ------
+        ValueError
+            If they have another shape, or lie outside 0..1.
+        """
         own = np.asarray(probabilities, dtype=np.float64)
         # A NaN fails the comparison.
-        if own.shape != counts.shape or not np.all((own >= 0) & (own <= 1)):
+        if own.shape != shape or not np.all((own >= 0) & (own <= 1)):
             raise ValueError(
                 f"probabilities has shape {own.shape}; pass the student's class "
-                f"probabilities, between 0 and 1, of shape {counts.shape}."
+                f"probabilities, between 0 and 1, of shape {shape}."
             )
         return own

@@ -1,12 +1,39 @@
 """The turnstile: first the charge, then the answer."""
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.mechanisms.base import NO_ANSWER
 from sklearn_pate.mechanisms.noise import NoiseSource
 
-__all__ = ["Oracle"]
+__all__ = ["Oracle", "Transcript"]
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was asked and what was released, all of it paid for.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (n_asked,)
+        Public rows.
+
+    answers : ndarray of int of shape (n_asked,)
+        Class indices, -1 for no answer.
+
+    probabilities : ndarray of shape (n_asked, n_classes) or None
+        The student's, where the mechanism needs them.
+
+    histograms : ndarray of int of shape (n_asked, n_classes) or None
+        Noisy votes, where they are released.
+    """
+
+    rows: NDArray[np.intp]
+    answers: NDArray[np.intp]
+    probabilities: NDArray[np.float64] | None
+    histograms: NDArray[np.int64] | None
 
 
 class Oracle:
@@ -38,12 +65,14 @@ class Oracle:
         self._mechanism = mechanism
         self._noise = NoiseSource(mechanism.noise_seed)
         self._answer_of = {}
+        self._probabilities = []
+        self._histograms = []
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
         self.curve = mechanism.account_curve(n_queries, votes.n_classes)
 
-    def ask(self, indices):
+    def ask(self, rows, probabilities=None):
         """Ask about public rows.
 
         A row that was asked before gets its old answer, "no answer" included, and is
@@ -51,8 +80,12 @@ class Oracle:
 
         Parameters
         ----------
-        indices : array-like of int of shape (n_queries,)
+        rows : array-like of int of shape (n_queries,)
             Public rows.
+
+        probabilities : array-like of shape (n_queries, n_classes), default=None
+            The student's class probabilities, for a mechanism that needs them. A row is
+            not asked twice, even if the student has changed its mind.
 
         Returns
         -------
@@ -65,32 +98,75 @@ class Oracle:
             If the new questions do not all fit the budget; then none is asked.
         IndexError
             If there is no such row; then none is asked.
+        ValueError
+            If `probabilities` are missing, no probabilities, or of no use; then none is
+            asked.
         """
-        indices = np.asarray(indices, dtype=np.intp).tolist()
+        rows = np.asarray(rows, dtype=np.intp)
         n_public = self._votes.shape[1]
-        if indices and not 0 <= min(indices) <= max(indices) < n_public:
+        if rows.size and not 0 <= rows.min() <= rows.max() < n_public:
             raise IndexError(
-                f"indices must lie in 0..{n_public - 1}, the public rows; got "
-                f"{min(indices)}..{max(indices)}."
+                f"rows must lie in 0..{n_public - 1}, the public rows; got "
+                f"{rows.min()}..{rows.max()}."
             )
-        new = [i for i in dict.fromkeys(indices) if i not in self._answer_of]
+        _, first = np.unique(rows, return_index=True)
+        is_new = np.zeros(len(rows), dtype=bool)
+        is_new[first] = [row not in self._answer_of for row in rows[first].tolist()]
+        asked = self._check_asked(probabilities, rows, is_new)
+        self._charge(np.count_nonzero(is_new))
+        if np.any(is_new):
+            new = rows[is_new]
+            response = self._mechanism.respond(
+                self._votes.counts(new), self._noise, self._answers_left, **asked
+            )
+            self._answers_left -= response.n_given
+            self._answer_of.update(
+                zip(new.tolist(), response.answers.tolist(), strict=True)
+            )
+            self._probabilities.extend(asked.values())
+            if response.histograms is not None:
+                self._histograms.append(response.histograms)
+        return np.array([self._answer_of[row] for row in rows.tolist()], dtype=np.intp)
+
+    def _check_asked(self, probabilities, rows, is_new):
+        if not self._mechanism.needs_probabilities:
+            if probabilities is None:
+                return {}
+            raise ValueError(
+                f"probabilities are of no use to {self._mechanism!r}; leave them out."
+            )
+        shape = len(rows), self._votes.n_classes
+        checked = self._mechanism.check_probabilities(probabilities, shape)
+        return {"probabilities": checked[is_new]}
+
+    def _charge(self, n_new):
         left = self._n_queries - self.n_charged
-        if len(new) > left:
+        if n_new > left:
             raise BudgetExceededError(
-                f"{len(new)} new questions were asked but only {left} of "
+                f"{n_new} new questions were asked but only {left} of "
                 f"{self._n_queries} are left; ask at most {left}."
             )
-        # The charge comes first: a crash below may lose answers, never a charge.
-        self.n_charged += len(new)
-        if new:
-            answers = self._mechanism.answer(
-                self._votes.counts(new),
-                max_answers=self._answers_left,
-                noise=self._noise,
-            )
-            self._answers_left -= int(np.count_nonzero(answers != NO_ANSWER))
-            self._answer_of.update(zip(new, answers.tolist(), strict=True))
-        return np.array([self._answer_of[i] for i in indices], dtype=np.intp)
+        # The charge comes first: a crash after it may lose answers, never a charge.
+        self.n_charged += n_new
+
+    def transcript(self):
+        """Return everything that was asked and released so far.
+
+        Returns
+        -------
+        transcript : Transcript
+            In the order in which it was asked.
+        """
+        rows, answers = (
+            np.array(list(values), dtype=np.intp)
+            for values in (self._answer_of.keys(), self._answer_of.values())
+        )
+        return Transcript(
+            rows,
+            answers,
+            np.concatenate(self._probabilities) if self._probabilities else None,
+            np.concatenate(self._histograms) if self._histograms else None,
+        )
 
     def __repr__(self):
         return f"Oracle(n_charged={self.n_charged}, n_queries={self._n_queries})"

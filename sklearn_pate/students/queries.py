@@ -1,27 +1,300 @@
-"""Which public rows to ask about."""
+"""Which public rows to ask about: choices made before anything is asked."""
+
+import warnings
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["random_queries"]
+from sklearn_pate.seeding import MAX_SEED
+from sklearn_pate.students.inquiry import Clusters, Inquiry
+
+__all__ = [
+    "ClusterQueries",
+    "FixedQueries",
+    "QueryStrategy",
+    "RandomQueries",
+    "RepresentativeQueries",
+    "find_clusters",
+]
+
+# k-means looks at so many rows at most; the rows that are asked about come from all.
+_MOST_ROWS_CLUSTERED = 50_000
 
 
-def random_queries(n_public, n_queries, seed):
-    """Choose public rows at random, each at most once.
+class QueryStrategy(BaseEstimator, ABC):
+    """Chooses the public rows to ask about.
+
+    It sees public rows and paid answers, never votes, so that its choices cost nothing.
+    A subclass provides `query`; parameters are set and read as in scikit-learn.
+    """
+
+    #: Whether later questions depend on earlier answers. The publishable price does not
+    #: mind; what the votes themselves say about the price then holds along the
+    #: questions that were asked only.
+    adaptive: ClassVar[bool] = False
+
+    #: Whether it asks with the student's probabilities, as InteractiveGNMax must be.
+    interactive: ClassVar[bool] = False
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether it looks at ``inquiry.features``.
+
+        Returns
+        -------
+        needs_features : bool
+            False unless a subclass says otherwise.
+        """
+        return False
+
+    def classifiers(self, student: Any) -> tuple[Any, ...]:
+        """List the classifiers whose `predict_proba` it will use.
+
+        Parameters
+        ----------
+        student : classifier
+            The student of the fit.
+
+        Returns
+        -------
+        classifiers : tuple of classifiers
+            Empty unless a subclass says otherwise.
+        """
+        return ()
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter cannot work, before anything is done."""
+        return None
+
+    @abstractmethod
+    def query(self, inquiry: Inquiry) -> None:
+        """Ask all questions that are paid for.
+
+        Parameters
+        ----------
+        inquiry : Inquiry
+            Public rows, and ``ask``; ``inquiry.n_queries`` questions are paid for, and
+            each row may be asked about once.
+        """
+
+
+class FixedQueries(QueryStrategy):
+    """Chooses all rows before the first answer. A subclass provides `choose`."""
+
+    @abstractmethod
+    def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
+        """Choose public rows.
+
+        Parameters
+        ----------
+        inquiry : Inquiry
+            Public rows; nothing was asked yet.
+
+        n_rows : int
+            How many.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            Distinct, in random order.
+        """
+
+    def query(self, inquiry: Inquiry) -> None:
+        """Ask about the rows of `choose`.
+
+        Parameters
+        ----------
+        inquiry : Inquiry
+            Public rows, and ``ask``.
+        """
+        inquiry.ask(self.choose(inquiry, inquiry.n_queries))
+
+
+class RandomQueries(FixedQueries):
+    """Public rows at random.
+
+    Examples
+    --------
+    >>> from sklearn_pate.students import RandomQueries
+    >>> RandomQueries()
+    RandomQueries()
+    """
+
+    def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
+        """Choose random rows.
+
+        Parameters
+        ----------
+        inquiry : Inquiry
+            Public rows.
+
+        n_rows : int
+            How many.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            Distinct.
+        """
+        return inquiry.new_rows()[:n_rows]
+
+
+class RepresentativeQueries(FixedQueries):
+    """The medoids of as many clusters of public rows as there are questions.
+
+    Typical rows are answered right more often than others, and each speaks for those
+    around it: the better choice where questions are few, and the student learns from
+    unlabelled rows too.
+
+    Notes
+    -----
+    k-means (Lloyd's algorithm) in ``inquiry.features``; of each cluster, the row
+    nearest to its centre.
+
+    Examples
+    --------
+    >>> from sklearn_pate.students import RepresentativeQueries
+    >>> RepresentativeQueries()
+    RepresentativeQueries()
+    """
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether it looks at ``inquiry.features``.
+
+        Returns
+        -------
+        needs_features : bool
+            True.
+        """
+        return True
+
+    def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
+        """Choose one row of each cluster.
+
+        Parameters
+        ----------
+        inquiry : Inquiry
+            Public rows.
+
+        n_rows : int
+            How many, and the number of clusters.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            Medoids in random order; random rows where fewer than `n_rows` rows differ.
+        """
+        found = find_clusters(inquiry.features, n_rows, 1.0, inquiry.random_state)
+        medoids = inquiry.random_state.permutation(found.medoids)
+        others = inquiry.new_rows()
+        others = others[~np.isin(others, medoids)]
+        return np.concatenate([medoids, others[: n_rows - len(medoids)]])
+
+
+class ClusterQueries(QueryStrategy):
+    """One question a cluster of public rows, at the price of one row.
+
+    Each teacher's vote is what it says most often about the rows in the core of the
+    cluster, and all of them get the answer. That is a clearer vote than the one on a
+    single row, and more labelled rows for the student, as far as rows in a cluster are
+    of one class.
 
     Parameters
     ----------
-    n_public : int
-        Number of public rows.
+    core : float, default=0.5
+        The share of each cluster's rows, nearest to its centre, that are voted on and
+        get the answer. The others stay unlabelled.
 
-    n_queries : int
-        How many to choose; at most `n_public`.
+    Examples
+    --------
+    >>> from sklearn_pate.students import ClusterQueries
+    >>> ClusterQueries(core=0.8)
+    ClusterQueries(core=0.8)
+    """
 
-    seed : int
-        Seed of the choice.
+    def __init__(self, *, core: float = 0.5) -> None:
+        self.core: Any = core
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether it looks at ``inquiry.features``.
+
+        Returns
+        -------
+        needs_features : bool
+            True.
+        """
+        return True
+
+    def check(self) -> None:
+        """Raise ValueError if `core` is no share."""
+        if not isinstance(self.core, Real) or not 0 < self.core <= 1:
+            raise ValueError(
+                f"core={self.core!r} must be a share above 0 and at most 1, such as "
+                "0.5."
+            )
+
+    def query(self, inquiry: Inquiry) -> None:
+        """Ask about every cluster.
+
+        Parameters
+        ----------
+        inquiry : Inquiry
+            With clusters.
+        """
+        inquiry.ask(inquiry.clusters.medoids)
+
+
+def find_clusters(features, n_clusters, core, random_state):
+    """Cluster public rows by k-means.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_public, n_dimensions)
+        Public rows as numbers.
+
+    n_clusters : int
+        Number of clusters; fewer are found where fewer rows differ.
+
+    core : float
+        The share of each cluster that belongs to its core.
+
+    random_state : RandomState
+        Seeds k-means.
 
     Returns
     -------
-    indices : ndarray of int of shape (n_queries,)
-        Distinct public rows, in random order.
+    clusters : Clusters
+        In the order of k-means.
     """
-    return np.random.RandomState(seed).permutation(n_public)[:n_queries]
+    n_public = len(features)
+    sample = features
+    if n_public > _MOST_ROWS_CLUSTERED:
+        kept = random_state.choice(
+            n_public, max(_MOST_ROWS_CLUSTERED, n_clusters), replace=False
+        )
+        sample = features[kept]
+    k_means = KMeans(n_clusters, n_init=1, random_state=random_state.randint(MAX_SEED))
+    with warnings.catch_warnings():  # fewer rows differ than clusters were asked for
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        k_means.fit(sample)
+    nearest = k_means.predict(features)
+    distances = np.linalg.norm(features - k_means.cluster_centers_[nearest], axis=1)
+    _, cluster_of_row = np.unique(nearest, return_inverse=True)  # no empty ones
+
+    by_distance = np.lexsort((distances, cluster_of_row))
+    sizes = np.bincount(cluster_of_row)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.empty(n_public, dtype=np.intp)
+    rank[by_distance] = np.arange(n_public) - np.repeat(starts, sizes)
+    in_core = rank < np.ceil(core * sizes)[cluster_of_row]
+    return Clusters(
+        of_row=np.where(in_core, cluster_of_row, -1), medoids=by_distance[starts]
+    )

@@ -15,9 +15,11 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate.contiguous import fit_class_indices
 from sklearn_pate.exceptions import StudentWarning
+from sklearn_pate.labels import read_classes
 from sklearn_pate.seeding import seeded_clone, seeded_globals
+from sklearn_pate.students.distillation import soften
 
-__all__ = ["accepts_unlabeled", "train_student"]
+__all__ = ["accepts_unlabeled", "encode_semi_supervised", "train_student"]
 
 UNLABELED = -1
 
@@ -38,17 +40,69 @@ def accepts_unlabeled(student):
     accepts : bool
         Whether it gets all public rows instead of the answered ones.
     """
-    if isinstance(student, Pipeline):
-        return accepts_unlabeled(student.steps[-1][1])
-    declared = getattr(student, "accepts_unlabeled", None)
+    declared = _declares(student, "accepts_unlabeled")
     if declared is not None:
-        return bool(declared)
+        return declared
     return isinstance(
-        student, (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
+        _last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
     )
 
 
-def train_student(student, X_public, queried, answers, *, n_classes, seed):
+def _declares(student, attribute):
+    """Read an attribute of a student, or of the end of a Pipeline; None without it."""
+    declared = getattr(_last_step(student), attribute, None)
+    return None if declared is None else bool(declared)
+
+
+def _last_step(student):
+    while isinstance(student, Pipeline):
+        student = student.steps[-1][1]
+    return student
+
+
+def encode_semi_supervised(y):
+    """Read classes and unlabelled rows from y.
+
+    A row with y = -1 is unlabelled. Where y holds only one label beside -1, as in
+    {-1, 1}, -1 counts as a class. Among labels that are text, none means unlabelled.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted; at least two.
+
+    codes : ndarray of int of shape (n_rows,)
+        Class index of each row, -1 for an unlabelled one.
+
+    Raises
+    ------
+    ValueError
+        If y holds missing labels, numbers that are no classes, or one class only.
+    """
+    classes, codes = read_classes(y)
+    if classes.dtype.kind not in "if" or len(classes) == 2 or -1 not in classes:
+        return classes, codes
+    unlabeled = int(np.searchsorted(classes, -1))
+    codes = np.where(codes == unlabeled, UNLABELED, codes - (codes > unlabeled))
+    return np.delete(classes, unlabeled), codes
+
+
+def train_student(
+    student,
+    X_public,
+    queried,
+    answers,
+    *,
+    n_classes,
+    seed,
+    histograms=None,
+    clusters=None,
+):
     """Train a clone of the student on public rows and released answers only.
 
     Parameters
@@ -71,6 +125,13 @@ def train_student(student, X_public, queried, answers, *, n_classes, seed):
     seed : int
         Seed of the student.
 
+    histograms : ndarray of int of shape (n_queries, n_classes), default=None
+        Noisy vote counts. Soft labels for a student that accepts them; others learn
+        from the answers.
+
+    clusters : Clusters, default=None
+        Public rows that were voted on together, and are all taught alike.
+
     Returns
     -------
     student : classifier
@@ -83,19 +144,25 @@ def train_student(student, X_public, queried, answers, *, n_classes, seed):
         If the student is constant.
     """
     answered = answers != UNLABELED
-    rows, labels = queried[answered], answers[answered]
+    rows, labels = queried[answered], answers[answered].astype(np.int64)
     if len(np.unique(labels)) < 2:
         return _constant_student(labels, n_classes)
     student = seeded_clone(student, seed)
+    unlabeled = np.full(X_public.shape[0], UNLABELED, dtype=np.int64)
+    if histograms is not None and _declares(student, "accepts_soft_labels"):
+        labels = soften(histograms[answered])
+        unlabeled = np.zeros((X_public.shape[0], n_classes))
+    if clusters is not None:
+        rows, labels = clusters.spread(rows, labels)
     with seeded_globals(seed):
         if accepts_unlabeled(student):
-            targets = np.full(X_public.shape[0], UNLABELED, dtype=np.int64)
-            targets[rows] = labels
+            unlabeled[rows] = labels
             # A copy: other fits of a search share the public rows.
-            return student.fit(deepcopy(X_public), targets)
-        return fit_class_indices(
-            student, _safe_indexing(X_public, rows), labels.astype(np.int64)
-        )
+            return student.fit(deepcopy(X_public), unlabeled)
+        X_rows = _safe_indexing(X_public, rows)
+        if labels.ndim == 2:
+            return student.fit(X_rows, labels)
+        return fit_class_indices(student, X_rows, labels)
 
 
 def _constant_student(labels, n_classes):

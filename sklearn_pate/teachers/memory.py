@@ -36,14 +36,17 @@ class TeacherMemory:
     n_classes : int
         Number of classes.
 
+    representation : transformer, default=None
+        Fitted on public rows; what shards are transformed by.
+
     Raises
     ------
     ValueError
         If the estimator cannot be told from another one.
     """
 
-    def __init__(self, location, estimator, X_public, n_classes):
-        teacher = seeded_clone(estimator, 0)
+    def __init__(self, location, estimator, X_public, n_classes, representation=None):
+        teacher = seeded_clone(estimator, 0), representation
         try:
             # What is defined there may mean something else in the next run.
             if b"__main__" in pickle.dumps(teacher):
@@ -51,10 +54,10 @@ class TeacherMemory:
             of_teacher = joblib.hash(teacher)
         except Exception as error:
             raise ValueError(
-                f"memory={location!r} needs an estimator that can be told from others; "
-                f"define its classes and functions in a module ({error})."
+                f"memory={location!r} needs an estimator (and a representation) that can "
+                f"be told from others; define its classes and functions in a module ({error})."
             ) from error
-        versions = _versions(teacher)
+        versions = _versions(*teacher)
         self._location = location
         self._poll = joblib.hash((of_teacher, X_public, n_classes, versions))
         cached = _cached(location)
@@ -106,9 +109,9 @@ def _call(key, train):
     return train()
 
 
-def _versions(teacher):
+def _versions(teacher, representation):
     """List the versions of the packages that the votes come from."""
-    parts = [teacher, *teacher.get_params(deep=True).values()]
+    parts = [teacher, *teacher.get_params(deep=True).values(), representation]
     packages = {type(part).__module__.partition(".")[0] for part in parts}
     packages |= {"sklearn_pate", "sklearn", "numpy", "scipy"}
     return [

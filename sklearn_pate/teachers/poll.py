@@ -41,6 +41,8 @@ def poll_teachers(
     *,
     n_classes,
     seeds,
+    representation=None,
+    clusters=None,
     memory=None,
     n_jobs=None,
     verbose=0,
@@ -74,6 +76,13 @@ def poll_teachers(
     seeds : sequence of n_teachers ints
         One seed a teacher.
 
+    representation : transformer, default=None
+        Fitted on public rows. Each task transforms its own shard; `X_public` is
+        transformed already.
+
+    clusters : Clusters, default=None
+        Public rows that are voted on together.
+
     memory : str, default=None
         A folder that keeps what finished teachers returned. Sensitive.
 
@@ -103,7 +112,7 @@ def poll_teachers(
     n_public = X_public.shape[0]
     problems = TeacherProblems()
     if memory is not None:
-        memory = TeacherMemory(memory, estimator, X_public, n_classes)
+        memory = TeacherMemory(memory, estimator, X_public, n_classes, representation)
     polling_thread = this_thread()
     config = get_config()  # now: joblib asks for tasks from threads of its own
 
@@ -119,6 +128,7 @@ def poll_teachers(
                 X_public,
                 n_classes,
                 seed,
+                representation,
                 place,
                 config,
                 polling_thread,
@@ -134,7 +144,12 @@ def poll_teachers(
             yield ballot.votes
 
     with one_thread():
-        votes = Votes(ballots(), n_public=n_public, n_classes=n_classes)
+        votes = Votes(
+            ballots(),
+            n_public=n_public,
+            n_classes=n_classes,
+            clusters=None if clusters is None else clusters.of_row,
+        )
     problems.failures.sort()  # teachers finish in any order
     problems.warnings.sort()
     if not votes.any_cast:
@@ -181,6 +196,7 @@ def _vote(
     X_public,
     n_classes,
     seed,
+    representation,
     place,
     config,
     polling_thread,
@@ -197,7 +213,15 @@ def _vote(
 
     def train():
         return _train(
-            estimator, X, codes, X_public, n_classes, seed, config, polling_thread
+            estimator,
+            X,
+            codes,
+            X_public,
+            n_classes,
+            seed,
+            representation,
+            config,
+            polling_thread,
         )
 
     try:
@@ -207,7 +231,17 @@ def _vote(
     return ballot
 
 
-def _train(estimator, X, codes, X_public, n_classes, seed, config, polling_thread):
+def _train(
+    estimator,
+    X,
+    codes,
+    X_public,
+    n_classes,
+    seed,
+    representation,
+    config,
+    polling_thread,
+):
     """Return votes and warnings of a teacher that is fitted and forgotten."""
     had_torch = "torch" in sys.modules
     with (
@@ -227,12 +261,22 @@ def _train(estimator, X, codes, X_public, n_classes, seed, config, polling_threa
         # Copies: a teacher that scales in place, say, would otherwise hand what it
         # learnt from its shard to the teachers after it, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((X, codes, X_public))
+        if representation is not None:
+            own_X = deepcopy(representation).transform(own_X)
         predicted = fit_class_indices(teacher, own_X, own_codes).predict(own_X_public)
         votes = _as_votes(predicted, X_public.shape[0], n_classes)
     if "torch" in sys.modules and not had_torch:
         # The teacher imported it, too late to be seeded and limited: once more.
         return _train(
-            estimator, X, codes, X_public, n_classes, seed, config, polling_thread
+            estimator,
+            X,
+            codes,
+            X_public,
+            n_classes,
+            seed,
+            representation,
+            config,
+            polling_thread,
         )
     return votes, tuple(f"{one.category.__name__}: {one.message}" for one in caught)
 

@@ -87,7 +87,11 @@ def test_a_file_with_a_wrong_hash_is_reported_and_left_alone(home, file_at, no_n
     assert (home / "small.data").read_bytes() == b"mine"
 
 
-@pytest.mark.parametrize("published", [CONTENT, archive()], ids=["plain", "zip"])
+@pytest.mark.parametrize(
+    "published",
+    [CONTENT, gzip.compress(CONTENT), archive()],
+    ids=["plain", "gzip", "zip"],
+)
 def test_a_missing_file_is_downloaded_once(tmp_path, file_at, published, request):
     file = file_at(published)
     home = tmp_path / "new" / "home"
@@ -99,8 +103,14 @@ def test_a_missing_file_is_downloaded_once(tmp_path, file_at, published, request
 
 @pytest.mark.parametrize(
     "broken",
-    [None, b"changed", archive(content=b"changed"), archive("other.data")],
-    ids=["missing", "changed", "changed zip", "other zip"],
+    [
+        None,
+        b"changed",
+        gzip.compress(CONTENT)[:-9],
+        archive(content=b"changed"),
+        archive("other.data"),
+    ],
+    ids=["missing", "changed", "cut gzip", "changed zip", "other zip"],
 )
 def test_the_next_mirror_helps_out(tmp_path, file_at, broken):
     assert read_data_file(file_at(broken, CONTENT), data_home=tmp_path) == CONTENT

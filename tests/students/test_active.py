@@ -1,0 +1,214 @@
+"""Questions that follow the answers so far."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.mechanisms import GNMax, InteractiveGNMax
+from sklearn_pate.students import (
+    ExpertQueries,
+    Inquiry,
+    InteractiveQueries,
+    RandomQueries,
+    RepresentativeQueries,
+    UncertaintyQueries,
+)
+
+STRATEGIES = [UncertaintyQueries, ExpertQueries, InteractiveQueries]
+
+
+class Door:
+    """Answers truthfully, and remembers what it was asked."""
+
+    def __init__(self, y):
+        self.y = y
+        self.rows = []
+        self.probabilities = []
+
+    def __call__(self, rows, probabilities=None):
+        self.rows.append(rows)
+        self.probabilities.append(probabilities)
+        return self.y[rows]
+
+
+def ask(strategy, X, y, n_queries, seed=0):
+    door = Door(y)
+    inquiry = Inquiry(
+        door,
+        X,
+        LogisticRegression(),
+        n_classes=int(y.max()) + 1,
+        n_queries=n_queries,
+        seed=seed,
+        features=X,
+    )
+    strategy.query(inquiry)
+    return door
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+@pytest.mark.parametrize("n_queries", [1, 3, 40, 300])
+def test_every_question_paid_for_is_asked_each_row_once(kind, n_queries, blobs):
+    door = ask(kind(n_rounds=4), *blobs[2:], n_queries)
+    rows = np.concatenate(door.rows)
+    assert len(rows) == len(set(rows.tolist())) == n_queries
+    assert len(door.rows) == min(4, n_queries)
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_a_strategy_follows_the_seed_and_the_answers(kind, digits):
+    X, y = digits[0][:300] / 16, digits[1][:300]
+
+    def rows(y, seed):
+        return np.concatenate(ask(kind(n_rounds=3), X, y, 60, seed).rows).tolist()
+
+    assert rows(y, 0) == rows(y, 0)
+    assert rows(y, 0) != rows(y, 1)
+    assert (rows(y, 0) != rows((y + 1) % 2, 0)) is (kind is not InteractiveQueries)
+
+
+def test_the_first_round_may_be_of_typical_rows(blobs):
+    strategy = UncertaintyQueries(n_rounds=2, first=RepresentativeQueries())
+    assert strategy.needs_features
+    assert not UncertaintyQueries().needs_features
+    first = ask(strategy, *blobs[2:], 20).rows[0]
+    assert set(first) != set(
+        ask(UncertaintyQueries(n_rounds=2), *blobs[2:], 20).rows[0]
+    )
+
+
+def line(n=201):
+    """Two classes that meet in the middle of a line."""
+    X = np.linspace(-1, 1, n)[:, np.newaxis]
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def test_uncertainty_asks_where_the_student_is_least_sure():
+    X, y = line()
+    first, second = ask(UncertaintyQueries(n_rounds=2), X, y, 40).rows
+    student = LogisticRegression().fit(X[first], y[first])
+    sureness = student.predict_proba(X).max(axis=1)
+    left = np.setdiff1d(np.arange(len(X)), first)
+    asked, not_asked = sureness[second], sureness[np.setdiff1d(left, second)]
+    assert asked.max() <= not_asked.min()
+
+
+def test_experts_ask_where_nobody_is_sure_and_several_classes_are_in_question(digits):
+    X, y = digits[0][:600] / 16, digits[1][:600]
+    strategy = ExpertQueries(n_rounds=2, n_doubtful=2)
+    first, second = ask(strategy, X, y, 120).rows
+    scores = np.column_stack(
+        [
+            LogisticRegression().fit(X[first], y[first] == one).predict_proba(X)[:, 1]
+            for one in np.unique(y[first])
+        ]
+    )
+    in_question = (scores.max(axis=1) <= 0.9) & ((scores > 0.1).sum(axis=1) >= 2)
+    left = np.setdiff1d(np.arange(len(X)), first)
+    wanted = min(60, np.count_nonzero(in_question[left]))
+    assert np.count_nonzero(in_question[second]) == wanted > 20
+
+
+def test_experts_fill_up_with_the_least_sure_where_too_few_rows_are_in_question():
+    X, y = line()
+    strategy = ExpertQueries(n_rounds=2, n_doubtful=3)  # there are two classes
+    first, second = ask(strategy, X, y, 40).rows
+    student = LogisticRegression().fit(X[first], y[first])
+    sureness = student.predict_proba(X).max(axis=1)
+    left = np.setdiff1d(np.arange(len(X)), first)
+    assert sureness[second].max() <= sureness[np.setdiff1d(left, second)].min()
+
+
+def test_interactive_brings_the_students_opinion_from_the_second_round_on(blobs):
+    X, y = blobs[2:]
+    door = ask(InteractiveQueries(n_rounds=3), X, y, 60)
+    np.testing.assert_allclose(door.probabilities[0], 1 / 3)
+    rows, before = door.rows[1], door.rows[0]
+    student = LogisticRegression().fit(X[before], y[before])
+    np.testing.assert_allclose(
+        door.probabilities[1], student.predict_proba(X[rows]), atol=1e-6
+    )
+
+
+def test_a_class_that_was_never_answered_has_probability_zero(digits):
+    X, y = digits[0][:200] / 16, digits[1][:200]
+    keep = y < 3
+    X, y = X[keep], y[keep]
+    inquiry = Inquiry(
+        Door(np.where(y == 1, 0, y)),
+        X,
+        LogisticRegression(),
+        n_classes=5,
+        n_queries=30,
+        seed=0,
+    )
+    inquiry.ask(np.arange(30))
+    probabilities = inquiry.probabilities()
+    assert probabilities.shape == (len(X), 5)
+    assert np.all(probabilities[:, [1, 3, 4]] == 0)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def pate(digits, **parameters):
+    X, y = digits[0] / 16, digits[1]
+    defaults = {"mechanism": GNMax(sigma=0.3), "epsilon": None}
+    return PATEClassifier(
+        LogisticRegression(max_iter=1000),
+        n_teachers=30,
+        n_queries=60,
+        random_state=0,
+        **defaults | parameters,
+    ).fit(X[:900], y[:900], X_public=PublicData(X[900:1400]))
+
+
+@pytest.mark.parametrize("strategy", ["uncertainty", "experts"])
+def test_the_price_is_that_of_as_many_random_questions(digits, strategy):
+    adaptive, random = pate(digits, query_strategy=strategy), pate(digits)
+    assert adaptive.privacy_spent_.epsilon == random.privacy_spent_.epsilon
+    assert adaptive.privacy_analysis_.along_transcript
+    assert not random.privacy_analysis_.along_transcript
+    with pytest.raises(ValueError, match="depended on earlier answers"):
+        adaptive.privacy_analysis_.sanitize()
+
+
+def test_interactive_end_to_end(digits):
+    clf = pate(digits, mechanism=InteractiveGNMax(0.4, 4, 4, confidence=0.8))
+    assert isinstance(clf.query_strategy_, InteractiveQueries)
+    analysis = clf.privacy_analysis_
+    assert analysis.along_transcript
+    assert analysis.optimal_epsilon is None
+    assert analysis.epsilon <= clf.privacy_spent_.epsilon
+    assert clf.score(digits[0][1400:] / 16, digits[1][1400:]) > 0.6
+    assert clf.privacy_spent_.n_queries == 60
+
+
+def test_interactive_by_its_name_is_calibrated():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((3000, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = PATEClassifier(
+        LogisticRegression(),
+        n_teachers=200,
+        mechanism="interactive",
+        n_queries=20,
+        epsilon=2.0,
+        random_state=0,
+    ).fit(X[:2500], y[:2500], X_public=PublicData(X[2500:]))
+    assert 1.9 < clf.privacy_spent_.epsilon <= 2.0
+    assert clf.mechanism_.n_teachers == 200
+
+
+def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
+    X, y = line(2001)
+
+    def score(strategy):
+        scores = []
+        for seed in range(5):
+            rows = np.concatenate(ask(strategy, X, y, 20, seed).rows)
+            student = LogisticRegression(C=1e4).fit(X[rows], y[rows])
+            scores.append(student.score(X, y))
+        return np.mean(scores)
+
+    unconfident_first = UncertaintyQueries(student=LogisticRegression(C=1e4))
+    assert score(unconfident_first) > score(RandomQueries()) + 0.01
