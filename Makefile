@@ -14,7 +14,7 @@ help:
 	@echo "make test-oldest the tests on the oldest supported scikit-learn"
 	@echo "make lint        style, docstrings, import contract, types"
 	@echo "make format      apply the style"
-	@echo "make benchmarks  measure again every figure in README.md (about an hour)"
+	@echo "make benchmarks  measure again every figure in README.md (some hours)"
 	@echo "make clean       remove the virtual environment and caches"
 
 $(VENV)/core: pyproject.toml $(CONSTRAINTS)
@@ -55,7 +55,11 @@ format: $(VENV)/lint
 	$(VENV)/bin/ruff check --fix .
 
 benchmarks: $(VENV)/test
+	$(INSTALL) --editable '.[bench]'
 	$(RUN) benchmarks/overhead.py
+	$(RUN) benchmarks/teachers.py
+	$(RUN) benchmarks/images.py
+	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
 	$(RUN) benchmarks/accounting.py
 	$(RUN) benchmarks/tables.py

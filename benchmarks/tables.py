@@ -7,42 +7,11 @@ import re
 import sys
 from pathlib import Path
 
+from image_tables import IMAGE_TABLES
 from record import load
+from reporting import area, markdown, number, percent, source
 
 README = Path(__file__).parent.parent / "README.md"
-
-
-def percent(measured):
-    """Format an accuracy: mean and, over several seeds, standard deviation."""
-    return _with_spread(measured, 100, 1)
-
-
-def area(measured):
-    """Format an AUC."""
-    return _with_spread(measured, 1, 3)
-
-
-def _with_spread(measured, unit, digits):
-    text = f"{unit * measured['mean']:.{digits}f}"
-    if len(measured["values"]) > 1:
-        text += f" ± {unit * measured['std']:.{digits}f}"
-    return text
-
-
-def markdown(header, rows):
-    """Format a table; the first column is text, the others are numbers."""
-    rule = ["---"] + ["--:"] * (len(header) - 1)
-    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])
-
-
-def source(results):
-    """Say where the figures come from."""
-    versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
-    seeds = f"; seeds {results['seeds']}" if "seeds" in results else ""
-    return (
-        f"Measured {results['date']}, Python {results['python']}, {versions}; "
-        f"{results['machine']}{seeds}."
-    )
 
 
 def adult_2017():
@@ -229,11 +198,6 @@ def overhead():
     return f"{against_loop}\n\n{memory}\n\n{time}\n\n{source(results['poll'])}"
 
 
-def number(value, digits=2):
-    """Format a number that may be missing."""
-    return "" if value is None else f"{value:.{digits}f}"
-
-
 def accounting_votes():
     """Show the papers' questions, on the votes they published, by every account."""
     results = load("accounting")["published_votes"]
@@ -398,6 +362,7 @@ TABLES = (
     accounting_mechanisms,
     accounting_worst_case,
     accounting_speed,
+    *IMAGE_TABLES,
 )
 
 

@@ -149,6 +149,7 @@ def _adult(votes):
                         epsilon=epsilon,
                         delta=DELTA,
                         n_queries=n_queries,
+                        query_strategy="random",
                         memory=votes,
                         n_jobs=N_JOBS,
                         random_state=seed,

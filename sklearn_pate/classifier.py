@@ -22,8 +22,8 @@ from sklearn_pate.parameters import (
 )
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
+from sklearn_pate.questions import plan_questions
 from sklearn_pate.seeding import MAX_SEED
-from sklearn_pate.questions import Questions, plan_questions
 from sklearn_pate.students import Inquiry, train_student
 from sklearn_pate.teachers import (
     TeacherProblems,
@@ -313,11 +313,11 @@ class PATEClassifier(
         private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         questions = plan_questions(self, public, seeds.questions)
-        plan = self._plan(n_teachers, public, questions)
+        mechanism = self._prepare(n_teachers, public, questions)
 
         shards = _split(private, n_teachers, seeds.shards)
         votes, problems = self._poll(shards, private, public, questions, seeds.teachers)
-        self._ask_teach_account(votes, problems, plan, public, seeds)
+        self._ask_teach_account(votes, problems, public, questions, mechanism, seeds)
         self.public_indices_ = private.public_indices
         return self
 
@@ -371,8 +371,10 @@ class PATEClassifier(
         public = receive_public(self, X_public)
         questions = plan_questions(self, public, seeds.questions)
         votes = seal_votes(self, votes, public, questions.clusters)
-        plan = self._plan(votes.shape[0], public, questions)
-        self._ask_teach_account(votes, TeacherProblems(), plan, public, seeds)
+        mechanism = self._prepare(votes.shape[0], public, questions)
+        self._ask_teach_account(
+            votes, TeacherProblems(), public, questions, mechanism, seeds
+        )
         self.public_indices_ = None
         return self
 
@@ -381,16 +383,15 @@ class PATEClassifier(
         drawn = check_random_state(self.random_state).randint(MAX_SEED, size=5)
         return _Seeds(*drawn.tolist())
 
-    def _plan(self, n_teachers, public, questions):
-        """Decide how questions will be answered."""
-        mechanism = as_mechanism(self.mechanism, self.release).prepared(
+    def _prepare(self, n_teachers, public, questions):
+        """Return the mechanism with all its numbers."""
+        return as_mechanism(self.mechanism, self.release).prepared(
             n_teachers=n_teachers,
             n_queries=questions.n_queries,
             n_classes=len(public.classes),
             epsilon=self.epsilon,
             delta=self.delta,
         )
-        return _Plan(questions, mechanism)
 
     def _poll(self, shards, private, public, questions, seed):
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
@@ -420,9 +421,8 @@ class PATEClassifier(
             )
         return votes, problems
 
-    def _ask_teach_account(self, votes, problems, plan, public, seeds):
+    def _ask_teach_account(self, votes, problems, public, questions, mechanism, seeds):
         """Do what follows a vote, wherever it was held."""
-        mechanism, questions = plan.mechanism, plan.questions
         oracle = Oracle(votes, mechanism, n_queries=questions.n_queries)
         inquiry = Inquiry(
             questions.door(oracle.ask),
@@ -477,7 +477,10 @@ class PATEClassifier(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        teacher = get_tags(as_teacher(self.estimator)).input_tags
+        # Teachers see what the representation makes of the rows.
+        first = self.representation
+        first = as_teacher(self.estimator) if first is None else first
+        teacher = get_tags(first).input_tags
         student = get_tags(self._unfitted_student()).input_tags
         tags.input_tags.sparse = teacher.sparse and student.sparse
         tags.input_tags.allow_nan = teacher.allow_nan and student.allow_nan
@@ -494,12 +497,6 @@ class _Seeds:
     queries: int
     student: int
     questions: int
-
-
-@dataclass(frozen=True)
-class _Plan:
-    questions: Questions
-    mechanism: Mechanism
 
 
 def _split(private, n_teachers, seed):

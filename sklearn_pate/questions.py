@@ -112,7 +112,7 @@ def plan_questions(pate, public, seed):
     if pate.representation is not None:
         representation = seeded_clone(pate.representation, seed)
         with seeded_globals(seed):
-            representation.fit(deepcopy(X_public))
+            representation.fit(deepcopy(X_public), None)  # some insist on a y
         X_for_teachers = representation.transform(deepcopy(X_public))
 
     def features():

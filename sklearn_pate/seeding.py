@@ -40,7 +40,9 @@ def seeded_clone(estimator, seed):
     seeds = {
         name: (seed + offset) % MAX_SEED for offset, name in enumerate(sorted(names))
     }
-    return estimator.set_params(**seeds)
+    if seeds:
+        estimator.set_params(**seeds)
+    return estimator  # not what set_params returns: of a FrozenEstimator, nothing
 
 
 @contextmanager

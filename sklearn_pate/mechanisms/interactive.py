@@ -30,7 +30,8 @@ class InteractiveGNMax(ConfidentGNMax):
         Votes by which a count must exceed what the student expects, up to noise: a
         share of the teachers if it is a float of at most 1.0, a number of votes
         otherwise. A student without an opinion expects one in `n_classes`, so that with
-        two classes no count exceeds it by more than half of the teachers. It must be chosen without a look at the votes.
+        two classes no count exceeds it by more than half of the teachers. It must be
+        chosen without a look at the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the check, in votes. None lets

@@ -1,5 +1,7 @@
 """The public side: questions and students. Sees public rows and answers only."""
 
+from importlib import import_module
+
 from sklearn_pate.students.active import (
     ExpertQueries,
     InteractiveQueries,
@@ -21,15 +23,21 @@ from sklearn_pate.students.semi_supervised import accepts_unlabeled, train_stude
 __all__ = [
     "ClusterQueries",
     "Clusters",
+    "ContrastiveEncoder",
     "DistillationClassifier",
     "ExpertQueries",
+    "FixMatchClassifier",
+    "GANClassifier",
     "GraphSelfTrainingClassifier",
+    "ImageAugmentation",
     "Inquiry",
     "InteractiveQueries",
     "QueryStrategy",
     "RandomQueries",
     "RepresentativeQueries",
+    "TabularAugmentation",
     "UncertaintyQueries",
+    "VATClassifier",
     "accepts_unlabeled",
     "find_clusters",
     "numeric_features",
@@ -37,3 +45,31 @@ __all__ = [
     "standardized_features",
     "train_student",
 ]
+
+# They import torch, which takes seconds, and not everybody has it.
+_NETWORKS = {
+    "ContrastiveEncoder": "encoder",
+    "FixMatchClassifier": "consistency",
+    "GANClassifier": "gan",
+    "ImageAugmentation": "augmentation",
+    "TabularAugmentation": "augmentation",
+    "VATClassifier": "adversarial",
+}
+
+
+def __getattr__(name):
+    if name not in _NETWORKS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{_NETWORKS[name]}")
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "skorch"):
+            raise
+        raise ImportError(
+            f"{name} needs torch and skorch; pip install 'sklearn-pate[deep]'."
+        ) from error
+    return getattr(module, name)
+
+
+def __dir__():
+    return __all__

@@ -1,6 +1,6 @@
 """Which public rows to ask about: choices that follow the answers so far."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -186,7 +186,7 @@ class ExpertQueries(AdaptiveQueries):
         super().check()
         for name in ("confident", "doubtful"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= value <= 1:
+            if not isinstance(value, (int, float)) or not 0 <= value <= 1:
                 raise ValueError(
                     f"{name}={value!r} of ExpertQueries must be a probability."
                 )
@@ -297,9 +297,10 @@ class OneExpertPerClass(ClassifierMixin, BaseEstimator):
 class InteractiveQueries(AdaptiveQueries):
     """With the student's own opinion, as the interactive mechanism is asked.
 
-    It goes with :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers do not contradict a student that is sure, its own opinion is the
-    answer, and only the check is paid for. In the first round the student has none, and
-    all classes are alike to it.
+    It goes with :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers
+    do not contradict a student that is sure, its own opinion is the answer, and only
+    the check is paid for. In the first round the student has none, and all classes are
+    alike to it.
 
     Parameters
     ----------

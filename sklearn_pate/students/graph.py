@@ -16,7 +16,11 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate.seeding import MAX_SEED
-from sklearn_pate.students.semi_supervised import UNLABELED, encode_semi_supervised
+from sklearn_pate.students.semi_supervised import (
+    UNLABELED,
+    accepts_unlabeled,
+    encode_semi_supervised,
+)
 from sklearn_pate.students.wrapping import WrappingClassifier
 
 __all__ = ["GraphSelfTrainingClassifier"]
@@ -58,7 +62,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
     share : float, default=0.85
         `estimator` is trained on so many of the rows of each class, the surest ones; in
-        (0, 1].
+        (0, 1]. One that accepts unlabelled rows gets the others, too, with y = -1.
 
     n_rounds : int, default=1
         How often `estimator` is trained: first on labels from the graph, then on its
@@ -175,7 +179,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
         rows = X
         if self.representation is not None:
-            rows = self._seeded(self.representation, seeds[0]).fit_transform(X)
+            # Some insist on a y, and a frozen one has no fit_transform.
+            rows = self._seeded(self.representation, seeds[0]).fit(X, None).transform(X)
         prior = _class_shares(codes, len(classes))
         spread = _spread(self._graph(rows), codes, prior, self.alpha)
         distributions = spread + _NOTHING * prior
@@ -220,12 +225,16 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
             chosen.append(surest_first[: math.ceil(self.share * len(rows))])
         rows = np.sort(np.concatenate(chosen))
         estimator = self._seeded(self._unfitted(), seed)
+        if accepts_unlabeled(estimator):
+            targets = np.full(len(labels), UNLABELED)
+            targets[rows] = labels[rows]
+            return estimator.fit(X, targets)
         return estimator.fit(_safe_indexing(X, rows), labels[rows])
 
     def _check_parameters(self):
         self._check_estimator()
         estimator, representation = self._unfitted(), self.representation
-        if representation is not None and not hasattr(representation, "fit_transform"):
+        if representation is not None and not hasattr(representation, "transform"):
             raise ValueError(
                 f"representation={representation!r} is not a transformer; pass one, "
                 "such as PCA(50), or None."

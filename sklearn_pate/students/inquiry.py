@@ -142,7 +142,20 @@ class Inquiry:
         -------
         answers : ndarray of int of shape (n_rows,)
             Class indices, -1 for no answer.
+
+        Raises
+        ------
+        ValueError
+            If a row is repeated, or was asked about before; then none is asked.
         """
+        rows = np.asarray(rows, dtype=np.intp)
+        if len(np.unique(np.concatenate([self.queried, rows]))) < len(
+            self.queried
+        ) + len(rows):
+            raise ValueError(
+                "A query strategy asked about a public row twice, which would tell "
+                "nothing new; ask about inquiry.new_rows()."
+            )
         answers = self._ask(rows, probabilities)
         self.queried = np.concatenate([self.queried, rows])
         self.answers = np.concatenate([self.answers, answers])

@@ -2,7 +2,6 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -235,7 +234,7 @@ class ClusterQueries(QueryStrategy):
 
     def check(self) -> None:
         """Raise ValueError if `core` is no share."""
-        if not isinstance(self.core, Real) or not 0 < self.core <= 1:
+        if not isinstance(self.core, (int, float)) or not 0 < self.core <= 1:
             raise ValueError(
                 f"core={self.core!r} must be a share above 0 and at most 1, such as "
                 "0.5."

@@ -54,8 +54,9 @@ class TeacherMemory:
             of_teacher = joblib.hash(teacher)
         except Exception as error:
             raise ValueError(
-                f"memory={location!r} needs an estimator (and a representation) that can "
-                f"be told from others; define its classes and functions in a module ({error})."
+                f"memory={location!r} needs an estimator (and a representation) that "
+                "can be told from others; define its classes and functions in a module "
+                f"({error})."
             ) from error
         versions = _versions(*teacher)
         self._location = location

@@ -1,24 +1,25 @@
-"""Fit, vote, forget: one teacher per task; only its votes come back."""
+"""Fit, vote, forget: teachers are trained in tasks; only their votes come back."""
 
 import sys
-import warnings
-from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain
 
-import numpy as np
-from joblib import Parallel, delayed, parallel_config
-from sklearn import config_context, get_config
+from joblib import Parallel, delayed
+from sklearn import get_config
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate.contiguous import fit_class_indices
-from sklearn_pate.seeding import seeded_clone, seeded_globals
+from sklearn_pate.teachers.ballots import (
+    Poll,
+    Shard,
+    are_like,
+    vote_at_once,
+    vote_one_by_one,
+)
 from sklearn_pate.teachers.memory import TeacherMemory
 from sklearn_pate.teachers.threads import one_thread, this_thread
 from sklearn_pate.votes import Votes
 
 __all__ = ["TeacherProblems", "poll_teachers"]
-
-ABSTAIN = -1
 
 
 @dataclass
@@ -109,33 +110,34 @@ def poll_teachers(
     ValueError
         If no teacher could vote.
     """
-    n_public = X_public.shape[0]
     problems = TeacherProblems()
     if memory is not None:
         memory = TeacherMemory(memory, estimator, X_public, n_classes, representation)
-    polling_thread = this_thread()
-    config = get_config()  # now: joblib asks for tasks from threads of its own
+    poll = Poll(
+        estimator,
+        n_classes,
+        representation,
+        get_config(),  # now: joblib asks for tasks from threads of its own
+        this_thread(),
+    )
 
-    def tasks():
-        for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):
-            rows = rows[codes[rows] >= 0]
-            shard = _safe_indexing(X, rows), codes[rows]
-            place = memory and memory.of_teacher(*shard, seed)
-            yield delayed(_vote)(
-                teacher,
-                estimator,
-                *shard,
-                X_public,
-                n_classes,
-                seed,
-                representation,
-                place,
-                config,
-                polling_thread,
-            )
+    def tasks(vote, blocks):
+        for block in blocks:
+            block_seeds = [seeds[teacher] for teacher in block]
+            assigned = []
+            for index, teacher in enumerate(block):
+                rows, seed = shards[teacher], seeds[teacher]
+                rows = rows[codes[rows] >= 0]
+                shard = _safe_indexing(X, rows), codes[rows]
+                company = (index, block_seeds) if vote is vote_at_once else ()
+                place = memory and memory.of_teacher(*shard, seed, *company)
+                assigned.append(Shard(teacher, *shard, seed, place))
+            yield delayed(vote)(poll, X_public, assigned)
 
     def ballots():
-        for ballot in _parallel(n_jobs=n_jobs, verbose=verbose)(tasks()):
+        vote, blocks = _plan(poll, X, X_public, len(shards), verbose)
+        parallel = _parallel(n_jobs=n_jobs, verbose=verbose)
+        for ballot in chain.from_iterable(parallel(tasks(vote, blocks))):
             if ballot.failure is not None:
                 problems.failures.append((ballot.teacher, ballot.failure))
             problems.warnings.extend((ballot.teacher, text) for text in ballot.warnings)
@@ -146,7 +148,7 @@ def poll_teachers(
     with one_thread():
         votes = Votes(
             ballots(),
-            n_public=n_public,
+            n_public=X_public.shape[0],
             n_classes=n_classes,
             clusters=None if clusters is None else clusters.of_row,
         )
@@ -155,6 +157,31 @@ def poll_teachers(
     if not votes.any_cast:
         _raise_for_no_votes(len(shards), problems.failures)
     return votes, problems
+
+
+def _plan(poll, X, X_public, n_teachers, verbose):
+    """Decide which teachers are trained at once, from public facts only."""
+    vote, blocks = vote_one_by_one, [[teacher] for teacher in range(n_teachers)]
+    skorch = sys.modules.get("skorch")
+    if skorch is None or not isinstance(poll.estimator, skorch.NeuralNet):
+        return vote, blocks
+    # Not earlier, as it imports torch.
+    from sklearn_pate.teachers.blocks import OneByOne, block_teachers
+
+    try:
+        # What the representation makes of a shard is seen in its task only.
+        private = X if poll.representation is None else X_public
+        if not are_like(private, X_public):
+            raise OneByOne("rows are not in arrays of float32")
+        blocks = block_teachers(
+            poll.estimator, X_public, n_teachers=n_teachers, n_classes=poll.n_classes
+        )
+        vote, how = vote_at_once, f"up to {len(blocks[0])} at once"
+    except OneByOne as reason:
+        how = f"one by one: {reason}"
+    if verbose:
+        print(f"[PATE] Training {n_teachers} teachers {how}.", file=sys.stderr)
+    return vote, blocks
 
 
 def _parallel(**parameters):
@@ -176,123 +203,3 @@ def _raise_for_no_votes(n_teachers, failures):
         "with y encoded as class indices. The first one said (do not publish: this may "
         f"quote private rows): {failures[0][1]}"
     )
-
-
-@dataclass
-class _Ballot:
-    """What comes back from a teacher: its votes, what went wrong, what it warned of."""
-
-    teacher: int
-    votes: np.ndarray | None = None
-    failure: str | None = None
-    warnings: tuple[str, ...] = ()
-
-
-def _vote(
-    teacher,
-    estimator,
-    X,
-    codes,
-    X_public,
-    n_classes,
-    seed,
-    representation,
-    place,
-    config,
-    polling_thread,
-):
-    """Fit one teacher on its shard, and forget it."""
-    ballot = _Ballot(teacher)
-    if codes.size == 0:
-        return ballot
-    if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        ballot.votes = np.full(
-            X_public.shape[0], codes[0], dtype=_vote_dtype(n_classes)
-        )
-        return ballot
-
-    def train():
-        return _train(
-            estimator,
-            X,
-            codes,
-            X_public,
-            n_classes,
-            seed,
-            representation,
-            config,
-            polling_thread,
-        )
-
-    try:
-        ballot.votes, ballot.warnings = train() if place is None else place(train)
-    except Exception as error:
-        ballot.failure = f"{type(error).__name__}: {error}"
-    return ballot
-
-
-def _train(
-    estimator,
-    X,
-    codes,
-    X_public,
-    n_classes,
-    seed,
-    representation,
-    config,
-    polling_thread,
-):
-    """Return votes and warnings of a teacher that is fitted and forgotten."""
-    had_torch = "torch" in sys.modules
-    with (
-        one_thread(this_thread() != polling_thread),
-        seeded_globals(seed),
-        # Warnings may quote private rows, like errors. The filters belong to the whole
-        # process, like the generators: scikit-learn's own Parallel, which would carry
-        # its configuration along, sets them while other threads run.
-        warnings.catch_warnings(record=True) as caught,
-        config_context(**config),
-        # What runs in parallel inside a teacher would compete with the other teachers,
-        # and on a cluster wait for them.
-        parallel_config(backend="sequential"),
-    ):
-        warnings.simplefilter("always")
-        teacher = seeded_clone(estimator, seed)
-        # Copies: a teacher that scales in place, say, would otherwise hand what it
-        # learnt from its shard to the teachers after it, and fail on a memory map.
-        own_X, own_codes, own_X_public = deepcopy((X, codes, X_public))
-        if representation is not None:
-            own_X = deepcopy(representation).transform(own_X)
-        predicted = fit_class_indices(teacher, own_X, own_codes).predict(own_X_public)
-        votes = _as_votes(predicted, X_public.shape[0], n_classes)
-    if "torch" in sys.modules and not had_torch:
-        # The teacher imported it, too late to be seeded and limited: once more.
-        return _train(
-            estimator,
-            X,
-            codes,
-            X_public,
-            n_classes,
-            seed,
-            representation,
-            config,
-            polling_thread,
-        )
-    return votes, tuple(f"{one.category.__name__}: {one.message}" for one in caught)
-
-
-def _as_votes(predicted, n_public, n_classes):
-    """Return class indices; anything else is an abstention."""
-    predicted = np.asarray(predicted)
-    if predicted.shape != (n_public,) or predicted.dtype.kind not in "biuf":
-        raise ValueError(
-            f"predict returned shape {predicted.shape} and dtype {predicted.dtype} for "
-            f"{n_public} rows, not a class index each"
-        )
-    with np.errstate(invalid="ignore"):
-        valid = (predicted >= 0) & (predicted < n_classes)
-    return np.where(valid, predicted, ABSTAIN).astype(_vote_dtype(n_classes))
-
-
-def _vote_dtype(n_classes):
-    return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import BudgetExceededError, PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax, InteractiveGNMax
 from sklearn_pate.students import (
     ExpertQueries,
     Inquiry,
     InteractiveQueries,
+    QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
     UncertaintyQueries,
@@ -172,6 +173,7 @@ def test_the_price_is_that_of_as_many_random_questions(digits, strategy):
         adaptive.privacy_analysis_.sanitize()
 
 
+@pytest.mark.filterwarnings("ignore:The best order")  # little noise, a large epsilon
 def test_interactive_end_to_end(digits):
     clf = pate(digits, mechanism=InteractiveGNMax(0.4, 4, 4, confidence=0.8))
     assert isinstance(clf.query_strategy_, InteractiveQueries)
@@ -212,3 +214,22 @@ def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
 
     unconfident_first = UncertaintyQueries(student=LogisticRegression(C=1e4))
     assert score(unconfident_first) > score(RandomQueries()) + 0.01
+
+
+def test_a_strategy_of_the_users_own_cannot_ask_about_a_row_twice(blobs):
+    class Stubborn(QueryStrategy):
+        def query(self, inquiry):
+            inquiry.ask(np.array([3, 4]))
+            inquiry.ask(np.array([4, 5]))
+
+    with pytest.raises(ValueError, match="asked about a public row twice"):
+        ask(Stubborn(), *blobs[2:], 4)
+
+
+def test_a_strategy_of_the_users_own_cannot_ask_more_than_is_paid_for(digits):
+    class Greedy(QueryStrategy):
+        def query(self, inquiry):
+            inquiry.ask(inquiry.new_rows())
+
+    with pytest.raises(BudgetExceededError, match="only 60 of 60 are left"):
+        pate(digits, query_strategy=Greedy())

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -228,6 +229,21 @@ def test_one_changed_row_changes_one_teacher_whatever_the_representation_does(bl
     moved = np.abs(counts(X) - counts(changed)).sum(axis=1)
     assert moved.max() == 2  # one vote left a class for another
     assert moved.any()
+
+
+def test_a_representation_may_come_fitted(digits):
+    X, y = digits[0] / 16, digits[1]
+    frozen = FrozenEstimator(PCA(7).fit(X[900:1400]))
+    pate = PATEClassifier(
+        LogisticRegression(max_iter=1000),
+        n_teachers=5,
+        representation=frozen,
+        mechanism=GNMax(sigma=0.1),
+        epsilon=None,
+        n_queries=40,
+        random_state=0,
+    ).fit(X[:900], y[:900], X_public=PublicData(X[900:1400]))
+    assert pate.representation_.estimator is frozen.estimator
 
 
 def test_teachers_learn_from_the_representation_and_the_student_from_the_rows(digits):

@@ -1,0 +1,175 @@
+"""Images for the benchmarks: pixels and gradients, private, public and held out."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from skimage.feature import hog
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+from sklearn_pate.datasets import fetch_mnist, fetch_svhn
+from sklearn_pate.students import ContrastiveEncoder
+
+# Histograms of oriented gradients in cells of so many pixels (Dalal and Triggs 2005).
+CELLS = (7, 4)
+
+
+@dataclass(frozen=True)
+class Images:
+    """Rows of pixels, followed by histograms of oriented gradients.
+
+    Parameters
+    ----------
+    name : str
+        Of the data, as it is called in the tables.
+
+    shape : tuple of int
+        (height, width), or (channels, height, width).
+
+    private, test : tuple of (ndarray of float32, ndarray of int)
+        Rows and labels; a part of the test rows is public, the rest is held out.
+
+    n_public : int
+        How many of them are public.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    private: tuple[np.ndarray, np.ndarray]
+    test: tuple[np.ndarray, np.ndarray]
+    n_public: int
+
+    @property
+    def n_pixels(self):
+        """Number of columns that are pixels."""
+        return int(np.prod(self.shape))
+
+    def shuffled(self, seed):
+        """Return the test rows that are public, and those that are held out."""
+        order = np.random.RandomState(seed).permutation(len(self.test[1]))
+        return order[: self.n_public], order[self.n_public :]
+
+    def pixels(self):
+        """Return a transformer that drops the gradients."""
+        return FunctionTransformer(first_columns, kw_args={"n_columns": self.n_pixels})
+
+    def gradients(self):
+        """Return a representation without a network."""
+        return make_pipeline(
+            FunctionTransformer(last_columns, kw_args={"n_columns": self.n_pixels}),
+            PCA(100, random_state=0),
+            Normalizer(),
+        )
+
+    def encoder(self):
+        """Return a representation by a network that sees no label."""
+        return make_pipeline(
+            self.pixels(),
+            ContrastiveEncoder(image_shape=self.shape, max_epochs=20, random_state=0),
+            PCA(60, random_state=0),
+            Normalizer(),
+        )
+
+
+def first_columns(X, n_columns):
+    """Return the pixels."""
+    return X[:, :n_columns]
+
+
+def last_columns(X, n_columns):
+    """Return the gradients."""
+    return X[:, n_columns:]
+
+
+def load_mnist(work):
+    """MNIST as in the papers: 60000 private rows, 9000 of 10000 test rows public."""
+    train, test = (
+        fetch_mnist(subset=one, return_X_y=True) for one in ("train", "test")
+    )
+    return Images(
+        "MNIST",
+        (28, 28),
+        (_rows(train[0], (28, 28), work / "mnist-train.npy"), train[1]),
+        (_rows(test[0], (28, 28), work / "mnist-test.npy"), test[1]),
+        n_public=9000,
+    )
+
+
+def load_svhn_derived(work):
+    """SVHN (derived grey): the test digits alone, cut in a private and a test part."""
+    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
+    with np.load(home / "svhn_test_derived_grey32_26032.npz") as file:
+        X, y = file["X"].reshape(len(file["y"]), -1), file["y"].astype(int)
+    X = _rows(X, (32, 32), work / "svhn-derived.npy")
+    order = np.random.RandomState(0).permutation(len(y))
+    private, test = order[:15032], order[15032:]
+    return Images(
+        "SVHN (derived grey)",
+        (32, 32),
+        (X[private], y[private]),
+        (X[test], y[test]),
+        n_public=10000,
+    )
+
+
+def load_svhn_official(work):
+    """SVHN as in the papers: train and extra private, 10000 test rows public."""
+    parts = {
+        one: fetch_svhn(subset=one, return_X_y=True)
+        for one in ("train", "extra", "test")
+    }
+    grey = {
+        one: X.reshape(-1, 32, 32, 3).mean(axis=-1).reshape(len(X), -1)
+        for one, (X, _) in parts.items()
+    }
+    rows = {
+        one: _rows(X, (32, 32), work / f"svhn-{one}.npy") for one, X in grey.items()
+    }
+    return Images(
+        "SVHN",
+        (32, 32),
+        (
+            np.concatenate([rows["train"], rows["extra"]]),
+            np.concatenate([parts["train"][1], parts["extra"][1]]),
+        ),
+        (rows["test"], parts["test"][1]),
+        n_public=10000,
+    )
+
+
+DATA = {
+    "mnist": load_mnist,
+    "svhn-derived": load_svhn_derived,
+    "svhn-official": load_svhn_official,
+}
+
+
+def _rows(X, shape, path):
+    """Return scaled pixels and gradients; the latter take minutes, and are kept."""
+    if path.exists():
+        return np.load(path, mmap_mode="r")
+    pixels = (X / 255).astype(np.float32)
+    blocks = np.array_split(pixels.reshape(-1, *shape), 100)
+    gradients = np.concatenate(Parallel(n_jobs=2)(map(delayed(_gradients), blocks)))
+    rows = np.hstack([pixels, gradients])
+    np.save(path, rows)
+    return rows
+
+
+def _gradients(images):
+    return np.array(
+        [
+            np.concatenate(
+                [
+                    hog(one, pixels_per_cell=(cell, cell), cells_per_block=(2, 2))
+                    for cell in CELLS
+                ]
+            )
+            for one in images
+        ],
+        dtype=np.float32,
+    )

@@ -1,0 +1,390 @@
+"""MNIST and SVHN: accuracy against privacy. Writes results/images.json.
+
+(a) pate_g       the rows of the 2017 paper: Laplace noise of scale 20, a GAN student
+(b) ours         this package's best at publishable epsilon 0.25, 0.5, 1 and 2
+(c) levers       (b) at epsilon 0.5, with one lever changed at a time
+    queries      which rows to ask about, for two students
+    distillation histograms against answers at equal epsilon
+(d) noise        teachers, their gap, labels under noise: figures 2 and 3 of the paper
+    svhn         the same pipeline on what there is of SVHN
+
+Run some of them with ``python benchmarks/images.py ours levers``, all of them without a
+name; ``--data svhn-official`` takes the official SVHN instead of what is derived of it.
+Everything expensive is kept in ``benchmarks/work``: each teacher's votes, each run of a
+student. After an interruption, the same command goes on where it stopped. Partition,
+teachers and students are seeded; the noise is not, and differs in each run.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+from image_data import DATA
+from image_models import STUDENTS, TEACHERS
+from joblib import Parallel, delayed
+from record import save, summary
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_union
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.mechanisms import LNMax
+from sklearn_pate.teachers import poll_teachers, shard_rows
+
+WORK = Path(__file__).parent / "work"
+SHUFFLES = range(5)
+DELTA = 1e-5
+GAMMA = 0.05  # Laplace noise of scale 20
+OURS = {
+    "teacher": "discriminant",
+    "n_teachers": 1000,
+    "representation": "both",
+    "n_queries": 100,
+    "query_strategy": "representative",
+    "mechanism": "gnmax",
+    "student": "graph, FixMatch",
+}
+KINDS = ("encoder", "gradients")
+# Beside the student of OURS, one that takes seconds shows what the others do.
+QUICK = OURS | {"student": "graph, logistic"}
+LEVERS = {
+    "all but the student": QUICK,
+    "teachers: 250": QUICK | {"n_teachers": 250},
+    "teachers: 250 networks": QUICK | {"teacher": "network", "n_teachers": 250},
+    "representation: network only": QUICK | {"representation": "encoder"},
+    "representation: gradients only": QUICK | {"representation": "gradients"},
+    "questions: random rows": QUICK | {"query_strategy": "random"},
+    "questions: where the student is unsure": QUICK | {"query_strategy": "uncertainty"},
+    "questions: 30": QUICK | {"n_queries": 30},
+    "questions: 300": QUICK | {"n_queries": 300},
+    "questions: 1000": QUICK | {"n_queries": 1000},
+    "mechanism: Laplace": QUICK | {"mechanism": "lnmax"},
+    "mechanism: Gumbel": QUICK | {"mechanism": "gumbel"},
+    "mechanism: Confident": QUICK | {"mechanism": "confident"},
+    "student: logistic regression on the answers": OURS | {"student": "logistic"},
+    "student: VAT on the answers": OURS | {"student": "VAT"},
+    "student: FixMatch on the answers": OURS | {"student": "FixMatch"},
+    "student: graph, FixMatch": OURS,
+}
+
+
+class Runs:
+    """Finished runs of students, kept in a file as soon as they are there."""
+
+    def __init__(self, path):
+        self.path = path
+        self.kept = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                run = json.loads(line)
+                self.kept[run.pop("key")] = run
+
+    def __call__(self, images, settings, seeds=SHUFFLES):
+        """Return a list of runs, one a setting and seed; two new ones at a time."""
+        wanted = [(one, seed) for one in settings for seed in seeds]
+        keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
+        missing = [i for i, key in enumerate(keys) if key not in self.kept]
+        for i in missing:  # the teachers first, in this process
+            votes_and_representation(images, *wanted[i])
+        results = Parallel(n_jobs=2, return_as="generator_unordered")(
+            delayed(run_student)(images.name, *wanted[i], keys[i]) for i in missing
+        )
+        for key, run in results:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"key": key, **run}) + "\n")
+            self.kept[key] = run
+            print(key, run, flush=True)
+        by_setting = iter([self.kept[key] for key in keys])
+        return [[next(by_setting) for _ in seeds] for _ in settings]
+
+
+def votes_and_representation(images, setting, seed):
+    """Return votes per class on the public rows of a shuffle, and the representation.
+
+    Networks learn from pixels, and are trained once for all shuffles. A representation
+    is fitted on the public rows of each shuffle, and so are the teachers on it.
+    """
+    public, _ = images.shuffled(seed)
+    X_test = images.test[0]
+    kind = setting["representation"]
+    representation = _representation(images, kind, X_test[public], seed)
+    name = f"{images.name}-{setting['teacher']}-{setting['n_teachers']}"
+    if setting["teacher"] == "network":
+        path = WORK / f"{name}.npy"
+        on_test = _kept(
+            path, lambda: _poll(images, setting, images.pixels().fit(X_test), X_test)
+        )
+        return on_test[public], representation
+    path = WORK / f"{name}-{kind}-{seed}.npy"
+    return (
+        _kept(path, lambda: _poll(images, setting, representation, X_test[public])),
+        representation,
+    )
+
+
+def _representation(images, kind, X_public, seed):
+    if kind == "both":
+        parts = [_representation(images, one, X_public, seed) for one in KINDS]
+        return make_union(*map(FrozenEstimator, parts)).fit(X_public)
+    path = WORK / f"{images.name}-{kind}-{seed}.joblib"
+    return _kept(path, lambda: getattr(images, kind)().fit(X_public))
+
+
+def _poll(images, setting, representation, X):
+    start = time.perf_counter()
+    rows, codes = images.private
+    n_teachers = setting["n_teachers"]
+    votes, _ = poll_teachers(
+        TEACHERS[setting["teacher"]](images, n_teachers),
+        rows,
+        codes,
+        shard_rows(len(rows), n_teachers, 0),
+        representation.transform(X),
+        n_classes=10,
+        seeds=np.random.RandomState(0).randint(2**31 - 1, size=n_teachers).tolist(),
+        representation=representation,
+        memory=str(WORK / "teachers"),
+        n_jobs=2,
+        verbose=1,
+    )
+    print(
+        "teachers",
+        setting["teacher"],
+        n_teachers,
+        f"{time.perf_counter() - start:.0f} s",
+    )
+    return votes.counts(np.arange(len(X)))
+
+
+def _kept(path, make):
+    if path.exists():
+        return joblib.load(path)
+    made = make()
+    joblib.dump(made, path)
+    return made
+
+
+def ballots(counts):
+    """Return one array of labels a teacher that adds up to these counts."""
+    last = np.cumsum(counts, axis=1)
+    for teacher in range(int(last[:, -1].max())):
+        yield (last <= teacher).sum(axis=1)
+
+
+def run_student(name, setting, seed, key):
+    """Ask, and train one student; return what came of it."""
+    warnings.simplefilter("ignore")
+    images = DATA_BY_NAME[name]()
+    counts, representation = votes_and_representation(images, setting, seed)
+    public, held_out = images.shuffled(seed)
+    X, y = images.test
+    mechanism = setting["mechanism"]
+    frozen = FrozenEstimator(representation)
+    pate = PATEClassifier(
+        student=STUDENTS[setting["student"]](images, frozen),
+        mechanism=LNMax(gamma=GAMMA) if mechanism == "scale 20" else mechanism,
+        epsilon=setting.get("epsilon"),
+        delta=DELTA,
+        n_queries=setting["n_queries"],
+        query_strategy=setting["query_strategy"],
+        release=setting.get("release", "answers"),
+        representation=frozen,
+        classes=range(10),
+        random_state=seed,
+    )
+    start = time.process_time()
+    pate.fit_votes(ballots(counts), X[public])
+    analysis = pate.privacy_analysis_
+    answered = pate.answers_ >= 0
+    truth = y[public][pate.queried_indices_]
+    return key, {
+        "accuracy": float(pate.score(X[held_out], y[held_out])),
+        "answers_right": float(np.mean((pate.answers_ == truth)[answered])),
+        "n_answered": int(answered.sum()),
+        "epsilon": pate.privacy_spent_.epsilon,
+        "exact_epsilon": analysis.epsilon,
+        "paper_epsilon": analysis.paper_epsilon,
+        "cpu_seconds": time.process_time() - start,
+    }
+
+
+def pate_g(images, runs):
+    """Return the rows of table (a)."""
+    setting = OURS | {
+        "teacher": "network",
+        "n_teachers": 250,
+        "mechanism": "scale 20",
+    }
+    rows = []
+    for student in ("graph, GAN", "GAN"):
+        settings = [setting | {"n_queries": n, "student": student} for n in (100, 1000)]
+        for one, results in zip(settings, runs(images, settings), strict=True):
+            rows.append(
+                {"student": student, "n_queries": one["n_queries"], **_summary(results)}
+            )
+    return rows
+
+
+def ours(images, runs):
+    """Return the rows of table (b)."""
+    settings = [OURS | {"epsilon": epsilon} for epsilon in (0.25, 0.5, 1.0, 2.0)]
+    return [
+        {"target": one["epsilon"], "n_queries": one["n_queries"], **_summary(results)}
+        for one, results in zip(settings, runs(images, settings), strict=True)
+    ]
+
+
+def levers(images, runs):
+    """Return the rows of table (c)."""
+    settings = [lever | {"epsilon": 0.5} for lever in LEVERS.values()]
+    return [
+        {"lever": name, **_summary(results)}
+        for name, results in zip(LEVERS, runs(images, settings, range(2)), strict=True)
+    ]
+
+
+def queries(images, runs):
+    """Compare query strategies, by the number of questions, at Laplace scale 20."""
+    base = OURS | {"teacher": "network", "n_teachers": 250, "mechanism": "scale 20"}
+    names = ("random", "representative", "uncertainty", "experts")
+    settings = [
+        base | {"student": student, "query_strategy": name, "n_queries": n}
+        for student in ("logistic", "graph, logistic")
+        for name in names[: 4 if student == "logistic" else 2]
+        for n in (50, 100, 300, 1000)
+    ]
+    return [
+        {key: one[key] for key in ("student", "query_strategy", "n_queries")}
+        | _summary(results)
+        for one, results in zip(settings, runs(images, settings), strict=True)
+    ]
+
+
+def distillation(images, runs):
+    """Compare histograms with answers at equal epsilon."""
+    settings = [
+        OURS | {"epsilon": 0.5, "student": student, "n_queries": n, "release": release}
+        for n in (100, 300, 1000)
+        for release, student in (
+            ("answers", "logistic"),
+            ("histogram", "distilled"),
+            ("histogram", "distilled, T = 5"),
+        )
+    ]
+    return [
+        {key: one[key] for key in ("release", "student", "n_queries")}
+        | _summary(results)
+        for one, results in zip(settings, runs(images, settings), strict=True)
+    ]
+
+
+def noise(images, runs):
+    """Return the rows of table (d), over all test rows."""
+    y = images.test[1]
+    rows = []
+    for n_teachers in (10, 100, 250):
+        setting = OURS | {"teacher": "network", "n_teachers": n_teachers}
+        counts = _all_votes(images, setting)
+        ranked = np.sort(counts, axis=1)
+        labels = {
+            gamma: np.mean(LNMax(gamma=gamma).answer(counts) == y)
+            for gamma in np.geomspace(0.01, 1, 13).round(4).tolist()
+        }
+        rows.append(
+            {
+                "n_teachers": n_teachers,
+                "mean_accuracy": float(
+                    counts[np.arange(len(y)), y].mean() / n_teachers
+                ),
+                "gap": float((ranked[:, -1] - ranked[:, -2]).mean() / n_teachers),
+                "plurality": float(np.mean(counts.argmax(axis=1) == y)),
+                "scale_20": summary(
+                    np.mean(LNMax(gamma=GAMMA).answer(counts) == y) for _ in range(5)
+                ),
+                "gamma": list(labels),
+                "label_accuracy": [float(one) for one in labels.values()],
+            }
+        )
+    return rows
+
+
+def _all_votes(images, setting):
+    name = f"{images.name}-{setting['teacher']}-{setting['n_teachers']}"
+    X = images.test[0]
+    return _kept(
+        WORK / f"{name}.npy", lambda: _poll(images, setting, images.pixels().fit(X), X)
+    )
+
+
+def svhn(images, runs):
+    """Return rows like those of (b), at the size of what there is of SVHN."""
+    setting = OURS | {"n_teachers": 150}
+    settings = [
+        setting | {"epsilon": epsilon, "student": student}
+        for epsilon in (2.0, 8.0)
+        for student in ("graph, FixMatch", "logistic")
+    ]
+    return [
+        {
+            "data": images.name,
+            "target": one["epsilon"],
+            "student": one["student"],
+            **_summary(results),
+        }
+        for one, results in zip(settings, runs(images, settings, range(3)), strict=True)
+    ]
+
+
+def _summary(results):
+    return {
+        name: summary(one[name] for one in results)
+        for name in results[0]
+        if results[0][name] is not None
+    }
+
+
+TABLES = {
+    "noise": noise,
+    "ours": ours,
+    "pate_g": pate_g,
+    "queries": queries,
+    "distillation": distillation,
+    "levers": levers,
+    "svhn": svhn,
+}
+_LOADED = {}
+
+
+def _load(name):
+    if name not in _LOADED:
+        _LOADED[name] = DATA[name](WORK)
+    return _LOADED[name]
+
+
+DATA_BY_NAME = {
+    "MNIST": lambda: _load("mnist"),
+    "SVHN (derived grey)": lambda: _load("svhn-derived"),
+    "SVHN": lambda: _load("svhn-official"),
+}
+
+
+def main():
+    """Run the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("tables", nargs="*", choices=[[], *TABLES][1:], default=[])
+    parser.add_argument(
+        "--data", choices=["svhn-derived", "svhn-official"], default="svhn-derived"
+    )
+    given = parser.parse_args()
+    WORK.mkdir(exist_ok=True)
+    runs = Runs(WORK / "runs.jsonl")
+    for table in given.tables or TABLES:
+        images = _load(given.data if table == "svhn" else "mnist")
+        save("images", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+"""What happens in a task: teachers are fitted, vote, and are forgotten."""
+
+import sys
+import warnings
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from sklearn import config_context
+
+from sklearn_pate.contiguous import fit_class_indices
+from sklearn_pate.seeding import seeded_clone, seeded_globals
+from sklearn_pate.teachers.threads import one_thread, this_thread
+
+__all__ = ["Ballot", "Poll", "Shard", "are_like", "vote_at_once", "vote_one_by_one"]
+
+ABSTAIN = -1
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What all tasks share, beside the public rows."""
+
+    estimator: Any
+    n_classes: int
+    representation: Any
+    config: dict
+    polling_thread: tuple[int, int]
+
+    @contextmanager
+    def alone(self, seed):
+        """Seed and limit what runs within, and catch its warnings.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the global generators.
+
+        Yields
+        ------
+        caught : list of warnings.WarningMessage
+            Grows as warnings come.
+        """
+        with (
+            one_thread(this_thread() != self.polling_thread),
+            seeded_globals(seed),
+            # Warnings may quote private rows, like errors. The filters belong to the
+            # whole process, like the generators: scikit-learn's own Parallel, which
+            # would carry its configuration along, sets them while other threads run.
+            warnings.catch_warnings(record=True) as caught,
+            config_context(**self.config),
+            # What runs in parallel inside a teacher would compete with the other
+            # teachers, and on a cluster wait for them.
+            parallel_config(backend="sequential"),
+        ):
+            warnings.simplefilter("always")
+            yield caught
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What one teacher learns from, and where its votes are kept."""
+
+    teacher: int
+    X: Any
+    codes: np.ndarray
+    seed: int
+    place: Any
+
+
+@dataclass
+class Ballot:
+    """What comes back from a teacher: its votes, what went wrong, what it warned of."""
+
+    teacher: int
+    votes: np.ndarray | None = None
+    failure: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class BlockError(ValueError):
+    """Ends the poll: if a block abstained, one shard would change many votes."""
+
+
+def vote_one_by_one(poll, X_public, shards):
+    """Train one teacher after the other.
+
+    Parameters
+    ----------
+    poll : Poll
+        What all teachers share.
+
+    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+        Public rows.
+
+    shards : list of Shard
+        One a teacher.
+
+    Returns
+    -------
+    ballots : list of Ballot
+        One a teacher.
+    """
+    return [
+        _foregone(poll, X_public, shard)
+        or _ballot(shard, partial(_train, poll, X_public, shard))
+        for shard in shards
+    ]
+
+
+def vote_at_once(poll, X_public, shards):
+    """Train a block of teachers as one batched network.
+
+    Parameters
+    ----------
+    poll : Poll
+        What all teachers share.
+
+    X_public : ndarray of float32 of shape (n_public, *row_shape)
+        Public rows.
+
+    shards : list of Shard
+        One a teacher.
+
+    Returns
+    -------
+    ballots : list of Ballot
+        One a teacher.
+
+    Raises
+    ------
+    BlockError
+        If the block fails as a whole.
+    """
+    foregone = [_foregone(poll, X_public, shard) for shard in shards]
+    train = cache(
+        partial(
+            _train_at_once,
+            poll,
+            X_public,
+            [
+                None if ballot else shard
+                for shard, ballot in zip(shards, foregone, strict=True)
+            ],
+            [shard.seed for shard in shards],
+        )
+    )
+
+    def take(index):
+        outcome = train()[index]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return [
+        ballot or _ballot(shard, partial(take, index))
+        for index, (shard, ballot) in enumerate(zip(shards, foregone, strict=True))
+    ]
+
+
+def are_like(rows, X_public):
+    """Tell whether rows and public rows are arrays of float32 with rows of one shape.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n_rows, ...)
+        Rows.
+
+    X_public : array-like of shape (n_public, ...)
+        Public rows.
+
+    Returns
+    -------
+    like : bool
+        False if either is anything else.
+    """
+    return all(
+        isinstance(one, np.ndarray)
+        and one.dtype == np.float32
+        and one.shape[1:] == X_public.shape[1:]
+        for one in (rows, X_public)
+    )
+
+
+def _foregone(poll, X_public, shard):
+    """Return the ballot of a teacher that has nothing to learn, else None."""
+    codes = shard.codes
+    if codes.size == 0:
+        return Ballot(shard.teacher)
+    if np.all(codes == codes[0]):  # many classifiers refuse a single class
+        votes = np.full(X_public.shape[0], codes[0], dtype=_vote_dtype(poll.n_classes))
+        return Ballot(shard.teacher, votes)
+    return None
+
+
+def _ballot(shard, train):
+    """Train a teacher, unless that was done before, and write its ballot."""
+    ballot = Ballot(shard.teacher)
+    try:
+        ballot.votes, ballot.warnings = (
+            train() if shard.place is None else shard.place(train)
+        )
+    except BlockError:
+        raise
+    except Exception as error:
+        ballot.failure = f"{type(error).__name__}: {error}"
+    return ballot
+
+
+def _train(poll, X_public, shard):
+    """Return votes and warnings of a teacher that is fitted and forgotten."""
+    had_torch = "torch" in sys.modules
+    with poll.alone(shard.seed) as caught:
+        teacher = seeded_clone(poll.estimator, shard.seed)
+        # Copies: a teacher that scales in place, say, would otherwise hand what it
+        # learnt from its shard to the teachers after it, and fail on a memory map.
+        own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
+        if poll.representation is not None:
+            own_X = deepcopy(poll.representation).transform(own_X)
+        predicted = fit_class_indices(teacher, own_X, own_codes).predict(own_X_public)
+        votes = _as_votes(predicted, X_public.shape[0], poll.n_classes)
+    if "torch" in sys.modules and not had_torch:
+        # The teacher imported it, too late to be seeded and limited: once more.
+        return _train(poll, X_public, shard)
+    return votes, _texts(caught)
+
+
+def _train_at_once(poll, X_public, shards, seeds):
+    """Return votes and warnings, or the error, of each teacher that has a shard."""
+    from sklearn_pate.teachers.batched import fit_at_once
+
+    rows, errors, texts = [None] * len(shards), {}, {}
+    for index, shard in enumerate(shards):
+        if shard is not None:
+            with poll.alone(shard.seed) as caught:
+                try:
+                    rows[index] = _represented(poll, X_public, shard)
+                except Exception as error:  # of this shard alone
+                    errors[index] = error
+            texts[index] = _texts(caught)
+    try:
+        with poll.alone(seeds[0]) as caught:
+            teachers = fit_at_once(
+                poll.estimator, rows, seeds, row_shape=X_public.shape[1:]
+            )
+            predicted = teachers.predict(X_public)
+    except Exception as error:
+        raise BlockError(
+            "Training several teachers at once failed, and nothing was answered. Try "
+            "estimator.fit on a few hundred rows alone. (A subclass of "
+            "NeuralNetClassifier is trained one by one, where a teacher that fails "
+            "abstains.) The error was (do not publish: this may quote private rows): "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return errors | {
+        index: (
+            _as_votes(predicted[index], X_public.shape[0], poll.n_classes),
+            texts[index] + _texts(caught),
+        )
+        for index in texts.keys() - errors.keys()
+    }
+
+
+def _represented(poll, X_public, shard):
+    """Return rows and class indices as networks take them."""
+    X = shard.X
+    if poll.representation is not None:
+        X = deepcopy(poll.representation).transform(deepcopy(X))
+        if not are_like(X, X_public):
+            raise ValueError(
+                "representation made rows of another kind than those of X_public"
+            )
+    return X, shard.codes.astype(np.int64)
+
+
+def _as_votes(predicted, n_public, n_classes):
+    """Return class indices; anything else is an abstention."""
+    predicted = np.asarray(predicted)
+    if predicted.shape != (n_public,) or predicted.dtype.kind not in "biuf":
+        raise ValueError(
+            f"predict returned shape {predicted.shape} and dtype {predicted.dtype} for "
+            f"{n_public} rows, not a class index each"
+        )
+    with np.errstate(invalid="ignore"):
+        valid = (predicted >= 0) & (predicted < n_classes)
+    return np.where(valid, predicted, ABSTAIN).astype(_vote_dtype(n_classes))
+
+
+def _vote_dtype(n_classes):
+    return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
+
+
+def _texts(caught):
+    return tuple(f"{one.category.__name__}: {one.message}" for one in caught)

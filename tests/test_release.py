@@ -1,0 +1,111 @@
+"""release="histogram": all noisy votes, at their price, for students that use them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.students import ClusterQueries, DistillationClassifier, soften
+
+
+class SeesTargets(LogisticRegression):
+    accepts_soft_labels = True
+
+    def fit(self, X, y):
+        self.targets_ = y
+        return super().fit(X, y.argmax(axis=1) if y.ndim == 2 else y)
+
+
+class SeesUnlabeled(SeesTargets):
+    accepts_unlabeled = True
+
+    def fit(self, X, y):
+        labeled = y.any(axis=1)
+        super().fit(X[labeled], y[labeled])
+        self.targets_ = y
+        return self
+
+
+def fit(blobs, student=None, **parameters):
+    X, y, X_public, _ = blobs
+    return PATEClassifier(
+        LogisticRegression(),
+        student,
+        **{
+            "n_teachers": 20,
+            "release": "histogram",
+            "mechanism": GNMax(sigma=2),
+            "epsilon": None,
+            "n_queries": 30,
+            "random_state": 0,
+        }
+        | parameters,
+    ).fit(X, y, X_public=PublicData(X_public))
+
+
+def test_the_histograms_are_the_votes_with_noise(blobs):
+    pate = fit(blobs, mechanism=GNMax(sigma=2), n_queries=300)
+    noise = pate.histograms_ - pate.privacy_analysis_.counts
+    assert noise.shape == (300, 3)
+    # The mean square of 900 draws: a standard deviation of 0.19 around 4.
+    assert 3 < np.mean(noise**2) < 5
+    np.testing.assert_array_equal(
+        pate.histograms_[np.arange(300), pate.answers_], pate.histograms_.max(axis=1)
+    )
+
+
+def test_it_costs_more_than_the_answers(blobs):
+    histogram, answers = fit(blobs), fit(blobs, release="answers")
+    assert histogram.privacy_spent_.epsilon > 1.15 * answers.privacy_spent_.epsilon
+    assert "NoisyHistogram" in histogram.privacy_spent_.mechanism
+    assert answers.histograms_ is None
+
+
+def test_at_equal_epsilon_it_has_more_noise(blobs):
+    both = {"epsilon": 2.0, "mechanism": "gnmax"}
+    histogram, answers = fit(blobs, **both), fit(blobs, **both, release="answers")
+    assert 1.9 < histogram.privacy_spent_.epsilon <= 2.0
+    assert histogram.mechanism_.sigma > 1.1 * answers.mechanism_.sigma
+
+
+def test_a_student_of_soft_labels_gets_them(blobs):
+    pate = fit(blobs, SeesTargets())
+    np.testing.assert_allclose(pate.student_.targets_, soften(pate.histograms_))
+
+
+def test_a_student_of_all_rows_gets_zeros_where_nothing_was_asked(blobs):
+    pate = fit(blobs, SeesUnlabeled())
+    targets = pate.student_.targets_
+    np.testing.assert_allclose(targets[pate.queried_indices_], soften(pate.histograms_))
+    assert np.count_nonzero(targets.any(axis=1)) == 30
+
+
+def test_histograms_of_clusters_are_spread_over_their_rows(blobs):
+    pate = fit(
+        blobs, SeesUnlabeled(), query_strategy=ClusterQueries(core=1.0), n_queries=10
+    )
+    targets = pate.student_.targets_
+    np.testing.assert_allclose(targets.sum(axis=1), 1)
+    np.testing.assert_allclose(targets[pate.queried_indices_], soften(pate.histograms_))
+
+
+def test_any_other_student_learns_from_the_answers(blobs):
+    assert fit(blobs, LogisticRegression()).score(*blobs[2:]) > 0.8
+
+
+def test_a_distilled_student_end_to_end(blobs):
+    pate = fit(blobs, DistillationClassifier(LogisticRegression(), temperature=2))
+    assert pate.score(*blobs[2:]) > 0.8
+    revived = pickle.loads(pickle.dumps(pate))
+    np.testing.assert_array_equal(revived.histograms_, pate.histograms_)
+
+
+def test_histograms_have_no_smaller_local_cost_and_are_not_sanitized(blobs):
+    pate = fit(blobs)
+    analysis = pate.privacy_analysis_
+    assert analysis.epsilon == pytest.approx(pate.privacy_spent_.epsilon, rel=0.02)
+    with pytest.raises((TypeError, ValueError)):
+        analysis.sanitize()
