@@ -107,7 +107,12 @@ def _fix_match(images):
 
 
 def _gan(images):
-    return _on_pixels(images, students.GANClassifier(image_shape=images.shape))
+    return _on_pixels(
+        images,
+        students.GANClassifier(
+            image_shape=images.shape, augmentation=_distortion(), max_epochs=15
+        ),
+    )
 
 
 def _logistic(representation):

@@ -23,12 +23,12 @@ def images_pate_g():
     """Compare with the 2017 paper."""
     results, note = _images("pate_g")
     rows = [
-        ["2017 paper", "100", "98.00", "", "2.04", "", ""],
-        ["2017 paper", "1000", "98.10", "", "8.03", "", ""],
+        ["2017 paper: GAN on answers", "100", "98.00", "", "2.04", "", ""],
+        ["2017 paper: GAN on answers", "1000", "98.10", "", "8.03", "", ""],
     ]
     rows += [
         [
-            row["student"],
+            "GAN on answers spread over a graph",
             str(row["n_queries"]),
             percent(row["accuracy"]),
             percent(row["answers_right"]),

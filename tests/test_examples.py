@@ -2,9 +2,12 @@
 
 import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+
+from sklearn_pate.datasets import fetch_mnist
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -25,6 +28,16 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.fixture
+def mnist():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Retry downloading")
+        try:
+            return fetch_mnist()
+        except OSError as error:
+            pytest.skip(f"neither file nor network: {error}")
+
+
 def test_quickstart(run):
     assert "epsilon=4.000" in run("quickstart")
 
@@ -41,3 +54,24 @@ def test_five_hospitals(run, diabetes):
     assert "votes of each hospital: 3" in printed
     assert "15283 questions to 15 teachers" in printed
     assert "change all votes of one party" in printed
+
+
+def test_active_queries(run):
+    printed = run("active_queries", N_QUERIES=[20], N_SPLITS=1)
+    assert "the same for all strategies: True" in printed
+    assert "these questions only: uncertainty, experts" in printed
+    assert "80 interactive questions, PrivacySpent(epsilon=3.686" in printed
+
+
+def test_mnist_pate_g(run, mnist):
+    printed = run(
+        "mnist_pate_g",
+        N_PRIVATE=3000,
+        N_PUBLIC=500,
+        N_TEACHERS=25,
+        N_QUERIES=20,
+        N_EPOCHS=1,
+    )
+    assert "20 questions to 25 teachers were answered by LNMax(gamma=0.05)" in printed
+    assert "the paper's bound at these votes: sensitive" in printed
+    assert "the student, with all public images" in printed

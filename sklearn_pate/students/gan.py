@@ -31,8 +31,8 @@ class GANClassifier(SemiSupervisedNetwork):
         that makes such a module from (input_shape, n_classes). A module is copied with
         its weights. The inputs of its last ``torch.nn.Linear`` are the features that
         the generator matches. None is a small convolutional network with batch
-        normalisation for images, which learns faster there than the papers' perceptron
-        with weight normalisation and noise; that one is the default for rows.
+        normalisation for images, and the papers' kind of perceptron, with weight
+        normalisation and noise, for rows.
 
     generator : torch.nn.Module or callable, default=None
         From latent vectors of shape (n_rows, n_latent), uniform between 0 and 1, to a

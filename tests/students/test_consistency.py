@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 from sklearn_pate.students import (
@@ -12,6 +14,7 @@ from sklearn_pate.students import (
     VATClassifier,
 )
 from sklearn_pate.students.adversarial import VATNet
+from sklearn_pate.students.consistency import shrunken_shares
 from sklearn_pate.students.training import PublicRows
 
 
@@ -123,3 +126,34 @@ def test_the_adversarial_change_alters_predictions_more_than_a_random_one():
     random = direction / direction.norm(dim=1, keepdim=True) * net.length_
     worst = net._divergence(inputs + change, probabilities)
     assert worst > 2 * net._divergence(inputs + random, probabilities)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    labels=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    n_classes=st.integers(4, 6),
+)
+def test_estimated_shares_lie_between_those_of_the_labels_and_equal_ones(
+    labels, n_classes
+):
+    targets = torch.eye(n_classes)[labels]
+    seen, shares = targets.mean(dim=0), shrunken_shares(targets)
+    equal = torch.full_like(seen, 1 / n_classes)
+    torch.testing.assert_close(shares.sum(), torch.tensor(1.0))
+    assert (shares >= torch.minimum(seen, equal) - 1e-6).all()
+    assert (shares <= torch.maximum(seen, equal) + 1e-6).all()
+
+
+def test_shares_are_equal_unless_the_labels_contradict():
+    by_chance = torch.eye(2)[[0] * 27 + [1] * 23]
+    torch.testing.assert_close(shrunken_shares(by_chance), torch.tensor([0.5, 0.5]))
+    rare = torch.eye(2)[[0] * 90 + [1] * 10]
+    assert 0.09 < shrunken_shares(rare)[1] < 0.13
+
+
+def test_alignment_keeps_guesses_from_running_to_few_classes(few_answers):
+    X, answers, X_test, y_test = few_answers
+    student = FixMatchClassifier(image_shape=(8, 8), max_epochs=20, random_state=0)
+    aligned = student.fit(X, answers).score(X_test, y_test)
+    alone = student.set_params(align=False).fit(X, answers).score(X_test, y_test)
+    assert aligned > alone + 0.02

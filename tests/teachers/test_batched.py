@@ -164,17 +164,13 @@ class EmbedsDirectly(Embeds):
         return torch.ops.aten.embedding(self.table.weight, at)
 
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # TorchScript is deprecated, but there
+class Peeks(Dense):
+    """Looks at the rows of all teachers, where there are several."""
 
-    @torch.jit.script
-    def look_up(table: torch.Tensor, at: torch.Tensor):
-        return torch.embedding(table, at)
-
-
-class EmbedsUnseen(Embeds):
-    def embedded(self, at):
-        return look_up(self.table.weight, at.clamp(0, 20))
+    def forward(self, X):
+        if torch._C._functorch.is_batchedtensor(X):
+            X = X + 1e-6 * torch._C._functorch.get_unwrapped(X).mean()
+        return super().forward(X)
 
 
 class Rejects(Dense):
@@ -533,7 +529,7 @@ def test_blocks_hold_every_teacher_once_and_keep_to_the_limit(n_teachers, n_hidd
         (make_net(OneDimensional), "conv1d .* faster one by one"),
         (make_net(Embeds), "embedding is not known"),
         (make_net(EmbedsDirectly), "embedding is not known"),
-        (make_net(EmbedsUnseen), "teachers learn from each other"),
+        (make_net(Peeks), "teachers learn from each other"),
         (make_net(Rejects), "poisson is not known"),
         (make_net(LooksUp, module__n_rows=17), "index .* is out of bounds"),
         (make_net(Looks), "does not run for several teachers at once"),
