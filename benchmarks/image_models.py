@@ -133,8 +133,8 @@ STUDENTS = {
     "distilled, T = 5": lambda _, representation: students.DistillationClassifier(
         _logistic(representation), temperature=5
     ),
-    "graph, logistic": lambda _, representation: _graph(
-        _logistic(representation), representation
+    "graph, discriminant": lambda images, representation: _graph(
+        make_pipeline(representation, discriminant(images, None)), representation
     ),
     "graph, FixMatch": lambda images, representation: _graph(
         _fix_match(images), representation

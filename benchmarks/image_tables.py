@@ -100,28 +100,13 @@ def images_queries():
     kinds = dict.fromkeys(key[:2] for key in measured)
     rows = [
         [f"{student}: {strategy}"]
-        + [percent(measured[student, strategy, n]["accuracy"]) for n in asked]
+        + [
+            percent(measured[key]["accuracy"]) if key in measured else ""
+            for key in ((student, strategy, n) for n in asked)
+        ]
         for student, strategy in kinds
     ]
     header = ["student: questions", *(f"{n} questions" for n in asked)]
-    return f"{markdown(header, rows)}\n\n{note}"
-
-
-def images_distillation():
-    """Compare histograms with answers."""
-    results, note = _images("distillation")
-    asked = sorted({row["n_queries"] for row in results["rows"]})
-    measured = {(row["student"], row["n_queries"]): row for row in results["rows"]}
-    names = {
-        "logistic": "answers",
-        "distilled": "histograms, T = 1",
-        "distilled, T = 5": "histograms, T = 5",
-    }
-    rows = [
-        [name] + [percent(measured[student, n]["accuracy"]) for n in asked]
-        for student, name in names.items()
-    ]
-    header = ["released", *(f"{n} questions" for n in asked)]
     return f"{markdown(header, rows)}\n\n{note}"
 
 
@@ -149,29 +134,6 @@ def images_noise():
         "2017 paper: mean / noisy",
     ]
     return f"{markdown(header, rows)}\n\n{note.split(' Shuffles')[0]}"
-
-
-def images_svhn():
-    """Show the rows on what there is of SVHN."""
-    results, note = _images("svhn")
-    rows = [
-        [
-            row["data"],
-            _mean(row["epsilon"], 3),
-            row["student"],
-            percent(row["accuracy"]),
-            percent(row["answers_right"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "data",
-        "publishable epsilon",
-        "student",
-        "accuracy, %",
-        "answers right, %",
-    ]
-    return f"{markdown(header, rows)}\n\n{note}"
 
 
 def teachers():
@@ -208,7 +170,5 @@ IMAGE_TABLES = (
     images_levers,
     images_noise,
     images_queries,
-    images_distillation,
-    images_svhn,
     teachers,
 )

@@ -52,7 +52,7 @@ def mnist_queries():
     students = dict.fromkeys(row["student"] for row in rows)
     titles = {
         "logistic": "student on answered rows only",
-        "graph, logistic": "student on all public rows",
+        "graph, discriminant": "student on all public rows",
     }
     figure, axes = plt.subplots(
         1, len(students), figsize=(8.5, 3.6), sharey=True, layout="constrained"

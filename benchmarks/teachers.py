@@ -1,48 +1,57 @@
-"""Networks many at once against one by one. Writes results/teachers.json.
+"""Networks as teachers: trained at once, or one by one. Writes results/teachers.json.
 
-Both ways are the same poll with two processes of one thread each: plain skorch networks
-are trained many at once, those of a class of its own one by one. They take turns, after
-a round that counts for neither. Each teacher has 240 rows of MNIST, and votes on 1000.
+250 teachers have 240 rows of MNIST each, as in the 2017 paper; 50 and 10 teachers have
+as many. One by one means skorch under joblib, each fit with one thread. Both ways have
+the same processes, epochs, batches, seeds and initial weights.
 
-    python benchmarks/teachers.py              # some minutes
-    python benchmarks/teachers.py cuda         # the networks on a graphics card
+Run it with ``python benchmarks/teachers.py``, or with ``--device cuda``, which writes a
+table of its own; names of networks measure some of them. Leave the machine alone.
 """
 
-import sys
+import argparse
+import json
 import time
 
 import numpy as np
+import skorch
 import torch
-from record import save
+from joblib import Parallel, delayed
+from record import save, summary
 from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate.datasets import fetch_mnist
-from sklearn_pate.teachers import poll_teachers, shard_rows
+from sklearn_pate.seeding import seeded_globals
+from sklearn_pate.teachers import poll_teachers
 
-N_TEACHERS = (10, 50, 250)
-ROWS_A_TEACHER = 240
-N_PUBLIC = 1000
-N_ROUNDS = 3
-EPOCHS = 5
-
-
-class OneByOne(NeuralNetClassifier):
-    """Not plain, so that the poll does not batch it."""
+N_JOBS = 2
+N_ROWS = 240
+N_PUBLIC = 2000
+N_CLASSES = 10
+# Teachers, and how often each way is measured.
+SIZES = {10: 7, 50: 5, 250: 1}
 
 
-class Perceptron(nn.Sequential):
-    """784 - 128 - 10."""
+class Dense(nn.Module):
+    """One hidden layer."""
 
     def __init__(self):
-        super().__init__(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, N_CLASSES)
+        )
+
+    def forward(self, X):
+        """Return logits."""
+        return self.layers(X)
 
 
-class Convolutional(nn.Sequential):
+class Convolutional(nn.Module):
     """Two convolutions with max-pooling and one linear map, as in the 2017 paper."""
 
     def __init__(self):
-        super().__init__(
+        super().__init__()
+        self.layers = nn.Sequential(
             nn.Unflatten(1, (1, 28, 28)),
             nn.Conv2d(1, 8, 5),
             nn.ReLU(),
@@ -51,86 +60,133 @@ class Convolutional(nn.Sequential):
             nn.ReLU(),
             nn.MaxPool2d(2),
             nn.Flatten(),
-            nn.Linear(256, 10),
+            nn.Linear(256, N_CLASSES),
         )
 
+    def forward(self, X):
+        """Return logits."""
+        return self.layers(X)
 
-def poll(kind, module, n_teachers, X, y, X_public, device):
-    """Return seconds, and votes per class."""
-    net = kind(
+
+NETWORKS = {"dense": Dense, "convolutional": Convolutional}
+
+
+def make_net(module, device):
+    """Return the teacher."""
+    return NeuralNetClassifier(
         module,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.SGD,
         optimizer__momentum=0.9,
         lr=0.05,
         batch_size=24,
-        max_epochs=EPOCHS,
+        max_epochs=15,
         iterator_train__shuffle=True,
         train_split=None,
-        device=device,
         verbose=0,
+        device=device,
     )
-    start = time.perf_counter()
+
+
+def mnist():
+    """Return rows of pixels in [0, 1] and labels: private ones, then public ones."""
+    X, y = fetch_mnist(subset="train", return_X_y=True)
+    X_public, y_public = fetch_mnist(subset="test", return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(y))
+    public = np.random.RandomState(0).permutation(len(y_public))[:N_PUBLIC]
+    return (
+        (X[order] / 255).astype(np.float32),
+        y[order],
+        (X_public[public] / 255).astype(np.float32),
+        y_public[public],
+    )
+
+
+def at_once(net, X, y, shards, X_public):
+    """Hold a poll, and count its votes."""
     votes, _ = poll_teachers(
         net,
         X,
         y,
-        shard_rows(len(X), n_teachers, 0),
+        shards,
         X_public,
-        n_classes=10,
-        seeds=range(n_teachers),
-        n_jobs=2 if device == "cpu" else 1,
+        n_classes=N_CLASSES,
+        seeds=list(range(len(shards))),
+        n_jobs=N_JOBS,
+        verbose=1,
     )
-    return time.perf_counter() - start, votes.counts(np.arange(len(X_public)))
+    return votes.counts(np.arange(len(X_public)))
+
+
+def one_by_one(net, X, y, shards, X_public):
+    """Train the same teachers with skorch and joblib alone, and count their votes."""
+    predicted = np.array(
+        Parallel(n_jobs=N_JOBS)(
+            delayed(fit_and_predict)(net, X[rows], y[rows], X_public, seed)
+            for seed, rows in enumerate(shards)
+        )
+    )
+    return np.stack([(predicted == k).sum(axis=0) for k in range(N_CLASSES)], axis=1)
+
+
+def fit_and_predict(net, X, y, X_public, seed):
+    """Do what a teacher has to do, and nothing else."""
+    torch.set_num_threads(1)
+    with seeded_globals(seed):
+        return net.fit(X, y).predict(X_public)
+
+
+WAYS = {"at_once": at_once, "one_by_one": one_by_one}
+
+
+def compare(name, n_teachers, n_turns, device, data):
+    """Alternate between the two ways in one process, whose workers are warm."""
+    X, y, X_public, y_public = data
+    shards = np.arange(n_teachers * N_ROWS).reshape(n_teachers, N_ROWS)
+    net = make_net(NETWORKS[name], device)
+    for way in WAYS.values():
+        way(net, X, y, shards[:4], X_public)
+    times, counts = {way: [] for way in WAYS}, {}
+    for turn in range(n_turns):
+        for way in list(WAYS) if turn % 2 else list(WAYS)[::-1]:
+            start = time.perf_counter()
+            counts[way] = WAYS[way](net, X, y, shards, X_public)
+            times[way].append(time.perf_counter() - start)
+    row = {
+        "network": name,
+        "n_teachers": n_teachers,
+        "n_rows_a_teacher": N_ROWS,
+        "n_public": N_PUBLIC,
+        "n_jobs": N_JOBS,
+    }
+    for way in WAYS:
+        right = counts[way][np.arange(N_PUBLIC), y_public]
+        row |= {
+            way: float(np.median(times[way])),
+            f"{way}_seconds": summary(times[way]),
+            f"accuracy_{way}": float(right.mean() / n_teachers),
+        }
+    ratios = np.divide(times["one_by_one"], times["at_once"])
+    return row | {"ratio": float(np.median(ratios)), "ratios": summary(ratios)}
 
 
 def main():
-    """Take turns, and write down the medians."""
-    device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
-    X, y = fetch_mnist(subset="train", return_X_y=True)
-    X_test, y_test = fetch_mnist(subset="test", return_X_y=True)
-    X = X / np.float32(255)
-    X_public, y_public = X_test[:N_PUBLIC] / np.float32(255), y_test[:N_PUBLIC]
-    ways = {"one_by_one": OneByOne, "at_once": NeuralNetClassifier}
+    """Measure what was asked for, or everything."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
+    options = parser.parse_args()
+    data = mnist()
     rows = []
-    for module in (Perceptron, Convolutional):
-        for n_teachers in N_TEACHERS:
-            n_rows = n_teachers * ROWS_A_TEACHER
-            seconds = {way: [] for way in ways}
-            # Where there are many teachers, a round is long and steady.
-            for _ in range(1 + (N_ROUNDS if n_teachers < 250 else 1)):
-                votes = {}
-                for way, kind in ways.items():
-                    taken, votes[way] = poll(
-                        kind,
-                        module,
-                        n_teachers,
-                        X[:n_rows],
-                        y[:n_rows],
-                        X_public,
-                        device,
-                    )
-                    seconds[way].append(taken)
-            medians = {
-                way: float(np.median(taken[1:])) for way, taken in seconds.items()
-            }
-            rows.append(
-                {
-                    "network": f"{module.__name__.lower()}, {device}",
-                    "n_teachers": n_teachers,
-                    **medians,
-                    "ratio": medians["one_by_one"] / medians["at_once"],
-                    "seconds": seconds,
-                    **{
-                        f"accuracy_{way}": float(
-                            counts[np.arange(N_PUBLIC), y_public].mean() / n_teachers
-                        )
-                        for way, counts in votes.items()
-                    },
-                }
-            )
-            print(rows[-1], flush=True)
-    save("teachers", {"teachers" if device == "cpu" else f"teachers_{device}": rows})
+    for name in options.networks:
+        for n_teachers in options.sizes:
+            row = compare(name, n_teachers, SIZES[n_teachers], options.device, data)
+            print(json.dumps(row, indent=1))
+            rows.append(row)
+    table = "teachers" if options.device == "cpu" else f"teachers_{options.device}"
+    versions = {"torch": torch.__version__, "skorch": skorch.__version__}
+    save("teachers", {table: rows}, seeds=[0], networks=versions)
 
 
 if __name__ == "__main__":

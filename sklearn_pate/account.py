@@ -54,7 +54,7 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
         delta=float(pate.delta),
         unit=public.unit,
         neighbours=NEIGHBOURS[public.unit],
-        mechanism=repr(mechanism),
+        mechanism=" ".join(repr(mechanism).split()),  # long ones are wrapped
         n_teachers=votes.shape[0],
         n_queries=questions.n_queries,
         assumptions=assumptions,

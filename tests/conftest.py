@@ -7,9 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from sklearn.datasets import load_digits, make_blobs
 
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
 
 
 @functools.cache

@@ -74,4 +74,4 @@ def test_mnist_pate_g(run, mnist):
     )
     assert "20 questions to 25 teachers were answered by LNMax(gamma=0.05)" in printed
     assert "the paper's bound at these votes: sensitive" in printed
-    assert "the student, with all public images" in printed
+    assert "the student of all public images" in printed

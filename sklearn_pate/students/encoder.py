@@ -19,7 +19,7 @@ from sklearn_pate.students.architectures import encoder_module
 from sklearn_pate.students.augmentation import ImageAugmentation, TabularAugmentation
 from sklearn_pate.students.checks import check_count, check_device, check_number
 from sklearn_pate.students.networks import NetworkEstimator
-from sklearn_pate.students.training import predict_logits
+from sklearn_pate.students.training import one_torch_thread, predict_logits
 
 __all__ = ["ContrastiveEncoder"]
 
@@ -161,7 +161,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         batch_size = min(self.batch_size, len(inputs))
         n_steps = self.max_epochs * (len(inputs) // batch_size)
         seed = check_random_state(self.random_state).randint(MAX_SEED)
-        with seeded_globals(seed):
+        with seeded_globals(seed), one_torch_thread():
             features = self._make_features()
             n_dimensions = predict_logits(features, inputs[:2]).shape[1]
             net = NeuralNet(

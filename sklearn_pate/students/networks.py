@@ -16,7 +16,11 @@ from sklearn_pate.seeding import MAX_SEED, seeded_globals
 from sklearn_pate.students.architectures import default_module
 from sklearn_pate.students.checks import check_count, check_device, check_number
 from sklearn_pate.students.targets import read_targets
-from sklearn_pate.students.training import PublicRows, predict_logits
+from sklearn_pate.students.training import (
+    PublicRows,
+    one_torch_thread,
+    predict_logits,
+)
 
 __all__ = ["NetworkEstimator", "SemiSupervisedNetwork"]
 
@@ -128,7 +132,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
         self._learn_scale(X)
         rows = PublicRows(self._as_inputs(X), torch.from_numpy(targets))
         seed = check_random_state(self.random_state).randint(MAX_SEED)
-        with seeded_globals(seed):
+        with seeded_globals(seed), one_torch_thread():
             net = self._make_net(
                 self._make_module(),
                 max_epochs=self.max_epochs,

@@ -147,9 +147,8 @@ class RandomQueries(FixedQueries):
 class RepresentativeQueries(FixedQueries):
     """The medoids of as many clusters of public rows as there are questions.
 
-    Typical rows are answered right more often than others, and each speaks for those
-    around it: the better choice where questions are few, and the student learns from
-    unlabelled rows too.
+    Each typical row speaks for those around it: the better choice where questions are
+    few. With many questions clusters are small, and outliers are among their medoids.
 
     Notes
     -----

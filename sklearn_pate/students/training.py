@@ -1,7 +1,7 @@
 """Training with skorch on batches of labelled and unlabelled rows side by side."""
 
 import math
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import torch
 from skorch import NeuralNet
@@ -10,7 +10,13 @@ from skorch.utils import to_device
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import Dataset
 
-__all__ = ["PairedBatches", "PublicRows", "SemiSupervisedNet", "predict_logits"]
+__all__ = [
+    "PairedBatches",
+    "PublicRows",
+    "SemiSupervisedNet",
+    "one_torch_thread",
+    "predict_logits",
+]
 
 # Small data give few batches a pass, and a network needs some steps all the same.
 MIN_BATCHES = 20
@@ -114,6 +120,21 @@ class _StopWhenSettled(Callback):
         self.before_ = now
         if self.n_quiet_ >= self.patience:
             raise _Settled
+
+
+@contextmanager
+def one_torch_thread():
+    """Let torch compute with one thread.
+
+    Several wait for one another all the time in networks as small as these: two take
+    ten times as long as one.
+    """
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def predict_logits(module, inputs, batch_size=1000):

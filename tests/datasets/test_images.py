@@ -1,6 +1,7 @@
 """Fetchers of images: the real files where they are, small ones where they are not."""
 
 import io
+import warnings
 from urllib.error import URLError
 
 import numpy as np
@@ -21,10 +22,12 @@ def no_network(monkeypatch):
 
 @pytest.fixture(scope="module")
 def mnist():
-    try:
-        return fetch_mnist()
-    except OSError as error:
-        pytest.skip(f"neither file nor network: {error}")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Retry downloading")
+        try:
+            return fetch_mnist()
+        except OSError as error:
+            pytest.skip(f"neither file nor network: {error}")
 
 
 def test_mnist_has_its_published_size_and_classes(mnist):

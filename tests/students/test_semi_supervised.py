@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students import accepts_unlabeled, random_queries
+from sklearn_pate.students import accepts_unlabeled
 
 
 class Declares(LogisticRegression):
@@ -100,10 +100,3 @@ def test_unlabeled_rows_help_where_answers_are_few(digits):
         }.items()
     }
     assert scores["semi-supervised"] > scores["supervised"] + 0.03
-
-
-def test_questions_are_distinct_and_seeded():
-    first = random_queries(1000, 100, seed=0)
-    assert len(set(first.tolist())) == 100
-    np.testing.assert_array_equal(first, random_queries(1000, 100, seed=0))
-    assert not np.array_equal(first, random_queries(1000, 100, seed=1))
