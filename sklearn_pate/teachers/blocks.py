@@ -23,7 +23,7 @@ from sklearn_pate.teachers.batched import Teachers, seed_generators
 __all__ = ["OneByOne", "block_teachers"]
 
 # What the teachers of a block work on at a time stays in a processor's cache.
-CPU_BLOCK_BYTES = 20 * 2**20
+CPU_BLOCK_BYTES = 32 * 2**20
 # Fewer gain too little.
 MIN_TEACHERS_IN_CPU_BLOCK = 4
 # Of a graphics card's memory, so that other tasks find room beside a block.
@@ -91,8 +91,8 @@ def block_teachers(net, X_public, *, n_teachers, n_classes):
             )
         n_blocks = max(
             math.ceil(n_teachers / most),
-            # So that several processes have work, of eight teachers or more each.
-            min(16, 2 * (n_teachers // 16)),
+            # So that several processes have work, of twelve teachers or more each.
+            min(16, 2 * (n_teachers // 24)),
             min(2, n_teachers // 5),
         )
     blocks = np.array_split(np.arange(n_teachers), max(1, n_blocks))
@@ -168,9 +168,9 @@ def _try_out(net, row_shape, n_classes):
         if missing := re.search(r"batching rule for (\S+)\.", str(one.message)):
             raise OneByOne(f"its module needs {missing[1]}, which torch cannot batch")
     values = sum(value.nbytes for value in teachers.state.values())
-    # Parameters, gradients and up to two values that the optimizer remembers; and
-    # as much again as what is saved for the way back.
-    return (4 * values + 2 * saved.n_bytes) / 2, teachers.device
+    # Parameters, gradients and up to two values that the optimizer remembers; what is
+    # saved for the way back, its gradients, and as much for passing results on.
+    return (4 * values + 3 * saved.n_bytes) / 2, teachers.device
 
 
 def _fingerprint(teachers):
