@@ -165,7 +165,8 @@ def test_2017_bound_covers_the_exact_forward_cost_of_two_classes(gamma, order, g
     bound = laplace_2017([[300, 300 - gap]], gamma, [order]).values[0]
     for moved in (gap - 2, gap + 2):
         cost = renyi_divergence(here, two_class_laplace(moved, gamma), order)
-        assert cost <= bound * (1 + 1e-9) + 1e-15
+        # Near order 1, what rounding leaves of a logarithm is divided by order - 1.
+        assert cost <= bound * (1 + 1e-9) + 1e-15 / min(1, order - 1)
 
 
 @given(sigma=st.floats(1, 60), order=orders, gap=st.integers(0, 250))

@@ -252,12 +252,13 @@ def test_teachers_learn_from_the_representation_and_the_student_from_the_rows(di
         LogisticRegression(max_iter=1000),
         n_teachers=5,
         representation=PCA(7),
-        mechanism=GNMax(sigma=0.1),
+        mechanism=GNMax(sigma=1),
         epsilon=None,
+        n_queries=100,
         random_state=0,
     ).fit(X[:900], y[:900], X_public=PublicData(X[900:1400]))
     assert pate.representation_.components_.shape == (7, 64)
     assert pate.student_.n_features_in_ == 64
     np.testing.assert_allclose(pate.representation_.mean_, X[900:1400].mean(axis=0))
     assert any("representation" in one for one in pate.privacy_spent_.assumptions)
-    assert pate.score(X[1400:], y[1400:]) > 0.8
+    assert pate.score(X[1400:], y[1400:]) > 0.7
