@@ -28,7 +28,8 @@ $(VENV)/test: $(VENV)/core
 	$(INSTALL) --editable '.[test]'
 	touch $@
 
-$(VENV)/lint: $(VENV)/core
+# On top of the tests' packages: the types of torch are checked too.
+$(VENV)/lint: $(VENV)/test
 	$(INSTALL) --editable '.[lint]'
 	touch $@
 
