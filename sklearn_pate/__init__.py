@@ -1,9 +1,11 @@
 """Private Aggregation of Teacher Ensembles (PATE) as one scikit-learn estimator."""
 
+from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.classifier import PATEClassifier
 from sklearn_pate.exceptions import (
     BudgetExceededError,
+    LedgerError,
     PrivacyLeakWarning,
     PublicDataWarning,
     StudentWarning,
@@ -17,8 +19,10 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BudgetExceededError",
+    "LedgerError",
     "PATEClassifier",
     "PrivacyLeakWarning",
+    "PrivacyLedger",
     "PrivacySpent",
     "PublicData",
     "PublicDataWarning",

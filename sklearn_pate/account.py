@@ -1,8 +1,5 @@
 """The last verb of a fit: what it cost, to be published and not to be published."""
 
-import numpy as np
-
-from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 
 __all__ = ["analyse_votes", "state_privacy"]
@@ -36,7 +33,6 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
     spent : PrivacySpent
         Depends on no private value.
     """
-    curve = oracle.curve
     assumptions = (
         *public.assumptions,
         "all parameters were chosen without a look at private data",
@@ -47,10 +43,9 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
             "the representation makes each row's features from that row alone",
         )
     if mechanism.noise_seed is not None:
-        curve = RdpCurve(curve.orders, np.full_like(curve.values, np.inf))
         assumptions = (*assumptions, "the noise was seeded, which voids privacy")
     return PrivacySpent(
-        epsilon=curve.to_epsilon(pate.delta),
+        epsilon=oracle.curve.to_epsilon(pate.delta),
         delta=float(pate.delta),
         unit=public.unit,
         neighbours=NEIGHBOURS[public.unit],
@@ -58,7 +53,7 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
         n_teachers=votes.shape[0],
         n_queries=questions.n_queries,
         assumptions=assumptions,
-        curve=curve,
+        curve=oracle.curve,
     )
 
 
@@ -105,6 +100,7 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
         optimal_epsilon=optimal_epsilon,
         paper_epsilon=paper_epsilon,
         along_transcript=questions.strategy.adaptive,
+        in_ledger=pate.ledger is not None,
         counts=counts,
         mechanism=mechanism,
         n_teachers=votes.shape[0],

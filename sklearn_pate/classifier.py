@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import check_random_state, get_tags
 
 from sklearn_pate.account import analyse_votes, state_privacy
+from sklearn_pate.accounting.ledger import PrivacyLedger
+from sklearn_pate.charging import open_account
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.inputs import receive, receive_public, seal_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
@@ -131,6 +133,15 @@ class PATEClassifier(
         that they are public; `fit_votes` needs them. A private row with another label
         is dropped.
 
+    ledger : PrivacyLedger, default=None
+        The account of the private data over all fits, see
+        :class:`~sklearn_pate.PrivacyLedger`. The price of each fit is charged before
+        any noise is drawn; a fit that would exceed the budget raises
+        BudgetExceededError and draws nothing. With an integer `random_state`, a fit
+        that was killed goes on with the answers it had paid for, and the very same fit
+        gets the very same answers, at no further charge. None keeps no account:
+        whoever fits has to add up.
+
     memory : str, path-like or joblib.Memory, default=None
         A folder that keeps the votes of finished teachers, so that a fit that was
         killed goes on where it stopped, and another fit with the same shards, teacher
@@ -139,7 +150,7 @@ class PATEClassifier(
         sensitive**: raw votes, and warnings that may quote private rows, in a folder
         that only this user can read. Remove it when you are done, and whenever the code
         of the teacher's classes and functions changes. A fit that uses it is a new
-        release all the same, with its own price.
+        release all the same, with its own price, unless a `ledger` knows it.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
@@ -238,6 +249,7 @@ class PATEClassifier(
         privacy_unit: Literal["row", "group"] = "row",
         public_size: float | None = None,
         classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -256,6 +268,7 @@ class PATEClassifier(
         self.privacy_unit = privacy_unit
         self.public_size = public_size
         self.classes = classes
+        self.ledger = ledger
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -294,6 +307,13 @@ class PATEClassifier(
             If a parameter or the data cannot work; nothing was asked and no privacy was
             spent. What the student raises comes after the questions were answered.
 
+        BudgetExceededError
+            If the price does not fit the budget of the `ledger`; nothing was asked or
+            charged.
+
+        LedgerError
+            If the file of the `ledger` cannot be read or written; no answer was seen.
+
         Warns
         -----
         PublicDataWarning
@@ -314,10 +334,15 @@ class PATEClassifier(
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         questions = plan_questions(self, public, seeds.questions)
         mechanism = self._prepare(n_teachers, public, questions)
+        account = open_account(
+            self, mechanism, private, public, questions, n_teachers=n_teachers
+        )
 
         shards = _split(private, n_teachers, seeds.shards)
         votes, problems = self._poll(shards, private, public, questions, seeds.teachers)
-        self._ask_teach_account(votes, problems, public, questions, mechanism, seeds)
+        self._ask_teach_account(
+            votes, problems, public, questions, mechanism, account, seeds
+        )
         self.public_indices_ = private.public_indices
         return self
 
@@ -355,6 +380,13 @@ class PATEClassifier(
             If a parameter or the votes cannot work; nothing was asked and no privacy
             was spent. What the student raises comes after the questions were answered.
 
+        BudgetExceededError
+            If the price does not fit the budget of the `ledger`; nothing was asked or
+            charged.
+
+        LedgerError
+            If the file of the `ledger` cannot be read or written; no answer was seen.
+
         Warns
         -----
         PrivacyLeakWarning
@@ -371,9 +403,13 @@ class PATEClassifier(
         public = receive_public(self, X_public)
         questions = plan_questions(self, public, seeds.questions)
         votes = seal_votes(self, votes, public, questions.clusters)
-        mechanism = self._prepare(votes.shape[0], public, questions)
+        n_parties = votes.shape[0]
+        mechanism = self._prepare(n_parties, public, questions)
+        account = open_account(
+            self, mechanism, votes, public, questions, n_teachers=n_parties
+        )
         self._ask_teach_account(
-            votes, TeacherProblems(), public, questions, mechanism, seeds
+            votes, TeacherProblems(), public, questions, mechanism, account, seeds
         )
         self.public_indices_ = None
         return self
@@ -421,9 +457,13 @@ class PATEClassifier(
             )
         return votes, problems
 
-    def _ask_teach_account(self, votes, problems, public, questions, mechanism, seeds):
+    def _ask_teach_account(
+        self, votes, problems, public, questions, mechanism, account, seeds
+    ):
         """Do what follows a vote, wherever it was held."""
-        oracle = Oracle(votes, mechanism, n_queries=questions.n_queries)
+        oracle = Oracle(
+            votes, mechanism, n_queries=questions.n_queries, account=account
+        )
         inquiry = Inquiry(
             questions.door(oracle.ask),
             public.X_public,

@@ -4,6 +4,7 @@ import warnings
 
 __all__ = [
     "BudgetExceededError",
+    "LedgerError",
     "PrivacyLeakWarning",
     "PublicDataWarning",
     "StudentWarning",
@@ -28,7 +29,11 @@ class StudentWarning(UserWarning):
 
 
 class BudgetExceededError(RuntimeError):
-    """A batch of questions costs more than what is left; nothing was asked."""
+    """The questions cost more than what is left; nothing was asked or charged."""
+
+
+class LedgerError(OSError):
+    """The file of a ledger cannot be read or written; nothing more was asked."""
 
 
 # Python shows a repeated warning once per location. A leak repeats its warning at

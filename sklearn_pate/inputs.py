@@ -58,6 +58,16 @@ class PrivateInputs:
         """Number of private rows."""
         return self.X.shape[0]
 
+    def content(self):
+        """Return everything about the private rows, for a keyed fingerprint.
+
+        Returns
+        -------
+        content : tuple
+            Sensitive.
+        """
+        return self.X, self.codes, self.ids, self.group_of_row
+
 
 def receive(pate, X, y, X_public, groups, *, seed):
     """Check the arguments of `fit`, and set the public rows apart.

@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.accounting.calibrate import check_epsilon
 from sklearn_pate.accounting.curve import check_delta
+from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.labels import check_classes
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -104,6 +105,7 @@ def check_parameters(pate):
         )
     if pate.classes is not None:
         check_classes(pate.classes)
+    _check_ledger(pate.ledger)
     _check_memory(pate.memory, pate.random_state)
     if pate.n_jobs is not None and (
         isinstance(pate.n_jobs, bool)
@@ -366,6 +368,14 @@ def _check_strategy(strategy, mechanism, pate):
                 f"{classifier!r} does not have; use another student, or give the "
                 "strategy a classifier of its own."
             )
+
+
+def _check_ledger(ledger):
+    if ledger is not None and not isinstance(ledger, PrivacyLedger):
+        raise ValueError(
+            f"ledger={ledger!r} is no account; pass PrivacyLedger(path, epsilon=3, "
+            "delta=1e-6), or PrivacyLedger(path) to open one."
+        )
 
 
 def _check_memory(memory, random_state):

@@ -199,6 +199,16 @@ class Votes:
         """
         return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
 
+    def content(self) -> tuple[Any, ...]:
+        """Return everything about the votes, for a keyed fingerprint.
+
+        Returns
+        -------
+        content : tuple
+            Sensitive.
+        """
+        return self._counts, self._n_teachers, self.classes
+
     def _add(self, ballot):
         n_classes = self.n_classes
         if ballot.shape != (self._n_public,) or ballot.dtype.kind != "i":

@@ -197,6 +197,21 @@ class RdpCurve:
         epsilons, _ = self._epsilons(delta, conversion)
         return max(float(epsilons.min()), 0.0)
 
+    def epsilons(self, delta: float) -> NDArray[np.float64]:
+        """Convert at each order on its own.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon need not cover, in (0, 1).
+
+        Returns
+        -------
+        epsilons : ndarray of shape (n_orders,)
+            Perhaps negative, as the conversion of an order may promise too little.
+        """
+        return self._epsilons(delta, "cks")[0]
+
     def best_order(self, delta: float) -> float:
         """Find the order that gives the smallest epsilon.
 
@@ -210,8 +225,7 @@ class RdpCurve:
         order : float
             One of the orders.
         """
-        epsilons, _ = self._epsilons(delta, "cks")
-        return float(self.orders[np.argmin(epsilons)])
+        return float(self.orders[np.argmin(self.epsilons(delta))])
 
     def _epsilons(self, delta, conversion):
         """Return epsilon at each order, and the part of it that depends on delta."""

@@ -146,12 +146,16 @@ class PrivacyAnalysis:
         plurality loses. `sanitize` releases it. None for an interactive mechanism.
 
     paper_epsilon : float or None
-        Epsilon as the mechanism's paper computed it.
+        Epsilon as the mechanism's paper computed it; for few votes perhaps more than
+        ``privacy_spent_.epsilon``, which knows a tighter worst case.
 
     along_transcript : bool
         Whether questions depended on earlier answers. The figures above then hold
         along the questions that were asked, as in the papers' tables, and bound nothing
         at all; ``privacy_spent_`` does.
+
+    in_ledger : bool
+        Whether the fit was charged to a ledger.
 
     counts : ndarray of int of shape (n_queries, n_classes)
         Votes per class for each question, in the order of ``queried_indices_``.
@@ -175,6 +179,7 @@ class PrivacyAnalysis:
     optimal_epsilon: float | None
     paper_epsilon: float | None
     along_transcript: bool
+    in_ledger: bool
     counts: NDArray[np.int64]
     mechanism: Any
     n_teachers: int
@@ -216,9 +221,16 @@ class PrivacyAnalysis:
         Raises
         ------
         ValueError
-            If the noise of the answers was seeded, or the questions depended on earlier
-            answers.
+            If the noise of the answers was seeded, the questions depended on earlier
+            answers, or the fit was charged to a ledger, whose budget would not cover
+            this release.
         """
+        if self.in_ledger:
+            raise ValueError(
+                "This fit was charged to a ledger, whose budget covers the answers but "
+                "not a figure about the votes; publish privacy_spent_, or fit without "
+                "a ledger."
+            )
         if self.along_transcript:
             raise ValueError(
                 "The questions depended on earlier answers, so that the cost along "

@@ -217,6 +217,27 @@ class Mechanism(VoteAnalysisMixin, BaseEstimator, ABC):
         self._check_noise()
         return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
+    def charged_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Price of a whole fit as it is stated and charged. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions.
+
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        curve : RdpCurve
+            That of `account_curve`; infinite for seeded noise, which gives no privacy.
+        """
+        curve = self.account_curve(n_queries, n_classes)
+        if self.noise_seed is None:
+            return curve
+        return RdpCurve(curve.orders, np.full_like(curve.values, np.inf))
+
     def prepared(
         self,
         *,

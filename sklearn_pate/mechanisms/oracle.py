@@ -51,6 +51,10 @@ class Oracle:
         How many distinct rows may be asked about. Their price is fixed here, before
         anything is asked.
 
+    account : FitAccount, default=None
+        Where their price is charged, before any noise is drawn, and the answers are
+        kept, before anybody sees them.
+
     Attributes
     ----------
     curve : RdpCurve
@@ -60,9 +64,11 @@ class Oracle:
         Questions charged so far.
     """
 
-    def __init__(self, votes, mechanism, *, n_queries):
+    def __init__(self, votes, mechanism, *, n_queries, account=None):
         self._votes = votes
         self._mechanism = mechanism
+        self._account = account
+        self._stored = {} if account is None else account.stored()
         self._noise = NoiseSource(mechanism.noise_seed)
         self._answer_of = {}
         self._probabilities = []
@@ -70,7 +76,7 @@ class Oracle:
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
-        self.curve = mechanism.account_curve(n_queries, votes.n_classes)
+        self.curve = mechanism.charged_curve(n_queries, votes.n_classes)
 
     def ask(self, rows, probabilities=None):
         """Ask about public rows.
@@ -96,6 +102,8 @@ class Oracle:
         ------
         BudgetExceededError
             If the new questions do not all fit the budget; then none is asked.
+        LedgerError
+            If the ledger cannot be written; then nothing is returned.
         IndexError
             If there is no such row; then none is asked.
         ValueError
@@ -116,16 +124,11 @@ class Oracle:
         self._charge(np.count_nonzero(is_new))
         if np.any(is_new):
             new = rows[is_new]
-            response = self._mechanism.respond(
-                self._votes.counts(new), self._noise, self._answers_left, **asked
-            )
-            self._answers_left -= response.n_given
-            self._answer_of.update(
-                zip(new.tolist(), response.answers.tolist(), strict=True)
-            )
+            answers, histograms = self._answer(new, asked)
+            self._answer_of.update(zip(new.tolist(), answers.tolist(), strict=True))
             self._probabilities.extend(asked.values())
-            if response.histograms is not None:
-                self._histograms.append(response.histograms)
+            if histograms is not None:
+                self._histograms.append(histograms)
         return np.array([self._answer_of[row] for row in rows.tolist()], dtype=np.intp)
 
     def _check_asked(self, probabilities, rows, is_new):
@@ -138,6 +141,32 @@ class Oracle:
         shape = len(rows), self._votes.n_classes
         checked = self._mechanism.check_probabilities(probabilities, shape)
         return {"probabilities": checked[is_new]}
+
+    def _answer(self, rows, asked):
+        if self._account is None:
+            drawn = self._draw(rows, asked)
+            return drawn.answers, drawn.histograms
+        is_unknown = np.array([row not in self._stored for row in rows.tolist()])
+        if np.any(is_unknown):
+            unknown = rows[is_unknown]
+            n_given = self._account.open(len(unknown))
+            self._answers_left = self._mechanism.answer_cap(self._n_queries) - n_given
+            drawn = self._draw(
+                unknown, {name: value[is_unknown] for name, value in asked.items()}
+            )
+            self._stored |= self._account.keep(unknown, drawn)
+        kept = [self._stored[row] for row in rows.tolist()]
+        histograms = None
+        if self._mechanism.releases_histograms:
+            histograms = np.array([one.histogram for one in kept])
+        return np.array([one.answer for one in kept], dtype=np.intp), histograms
+
+    def _draw(self, rows, asked):
+        response = self._mechanism.respond(
+            self._votes.counts(rows), self._noise, self._answers_left, **asked
+        )
+        self._answers_left -= response.n_given
+        return response
 
     def _charge(self, n_new):
         left = self._n_queries - self.n_charged

@@ -5,13 +5,13 @@ writes arguments into its messages and metadata, so it gets to see a hash and a 
 only.
 """
 
-import pickle
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
+from sklearn_pate.fingerprint import estimator_hash
 from sklearn_pate.seeding import seeded_clone
 
 __all__ = ["TeacherMemory"]
@@ -48,10 +48,7 @@ class TeacherMemory:
     def __init__(self, location, estimator, X_public, n_classes, representation=None):
         teacher = seeded_clone(estimator, 0), representation
         try:
-            # What is defined there may mean something else in the next run.
-            if b"__main__" in pickle.dumps(teacher):
-                raise TypeError("something in it is defined in __main__")
-            of_teacher = joblib.hash(teacher)
+            of_teacher = estimator_hash(*teacher)
         except Exception as error:
             raise ValueError(
                 f"memory={location!r} needs an estimator (and a representation) that "

@@ -1,0 +1,430 @@
+"""PrivacyLedger: what a sensitive data set has given away, over fits and years."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_pate.accounting.curve import RdpCurve
+from sklearn_pate.accounting.entries import Price, costs, enter, now
+from sklearn_pate.accounting.filter import RenyiFilter
+from sklearn_pate.accounting.ledger_file import create_once, make_key, reading, writing
+from sklearn_pate.exceptions import LedgerError
+
+__all__ = ["Charge", "PrivacyLedger"]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line of a ledger. Depends on no private value; may be shown.
+
+    Parameters
+    ----------
+    number : int
+        Counts up from 1.
+
+    time : str
+        When, in UTC.
+
+    who : str
+        User and machine.
+
+    dataset : str
+        Keyed fingerprint of the private rows, or the name that was given.
+
+    fit : str
+        Keyed fingerprint of everything that decides the answers.
+
+    description : str
+        What was asked, and how it was answered.
+
+    epsilon : float
+        The price on its own, at `delta`.
+
+    delta : float
+        The probability mass that epsilon does not cover.
+
+    share : float
+        Part of the budget that it took.
+    """
+
+    number: int
+    time: str
+    who: str
+    dataset: str
+    fit: str
+    description: str
+    epsilon: float
+    delta: float
+    share: float
+
+
+class PrivacyLedger:
+    """A durable account of all that is released about one sensitive data set.
+
+    A file with a budget. Every fit that is given the ledger enters its price, the worst
+    case over all votes, before any noise is drawn; one that would exceed the budget
+    raises, and draws nothing. What is released by all of them together is (`epsilon`,
+    `delta`)-differentially private, however each was chosen in view of the ones before.
+
+    The account survives crashes, and is shared by processes on one machine: searches
+    with ``n_jobs``, several notebooks. Fits that agree in data, parameters and an
+    integer ``random_state`` are one release: it is charged once, and its answers, which
+    the file keeps, are handed out again.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, one for each sensitive data set. Keep it on a local disk, as locks are
+        unreliable on network drives, and back it up: a lost or older file has forgotten
+        what was released.
+
+    epsilon : float, default=None
+        The budget of the data set. With `delta`, a file that does not exist is created.
+        None reads it from the file. It cannot be changed afterwards.
+
+    delta : float, default=None
+        The probability mass that epsilon does not cover, well below one over the number
+        of rows.
+
+    orders : array-like of shape (n_orders,), default=None
+        Renyi orders at which charges add up, fixed when the file is created. None takes
+        the one that holds the most answers of the default mechanism. Several share
+        `delta`: they lose a little for plain Gaussian noise, and gain if charges of
+        other shapes are to come.
+
+    key_file : str or path-like, default=None
+        The key of the fingerprints by which the ledger tells data sets and fits apart
+        without knowing them. None means the path with ".key" added. It is made, for
+        this user only, when it does not exist. Do not hand it on with the ledger: who
+        has it can test guesses about the data. Without the old key, answers are not
+        found again, and are paid for again.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+
+    epsilon : float
+        The budget.
+
+    delta : float
+        The probability mass that the budget does not cover.
+
+    filter : RenyiFilter
+        The limits at which charges add up.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the file has another budget.
+
+    LedgerError
+        If the file cannot be read or created.
+
+    Notes
+    -----
+    The account is a Renyi filter, see
+    :class:`~sklearn_pate.accounting.filter.RenyiFilter`. It has one unit of privacy and
+    one neighbour relation, those of its first charge. It takes the parameters of the
+    fits as chosen without a look at private data, or in view of earlier releases.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
+    >>> clf = PATEClassifier(LogisticRegression(), n_queries=50, ledger=ledger)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> print(f"{ledger.spent:.0%} of the budget is spent")
+    16% of the budget is spent
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        orders: ArrayLike | None = None,
+        key_file: Any = None,
+    ) -> None:
+        if not isinstance(path, (str, os.PathLike)) or Path(path).is_dir():
+            raise ValueError(
+                f"path={path!r} must be a file, such as 'patients.sqlite'; it is made "
+                "if it does not exist."
+            )
+        self.path = Path(path).resolve()  # workers may have another working directory
+        self._key_file = Path(
+            f"{self.path}.key" if key_file is None else key_file
+        ).resolve()
+        if (epsilon is None) != (delta is None):
+            raise ValueError(
+                f"epsilon={epsilon!r} and delta={delta!r} are one budget; pass both to "
+                "create a ledger, neither to open one."
+            )
+        if epsilon is not None and delta is not None:
+            limits = RenyiFilter.for_budget(epsilon, delta, orders)
+            if not self.path.exists():
+                create_once(
+                    self.path,
+                    float(epsilon),
+                    float(delta),
+                    zip(limits.orders, limits.limits, strict=True),
+                    now(),
+                )
+        elif not self.path.exists():
+            raise LedgerError(
+                f"There is no ledger at {self.path}; pass epsilon= and delta= to "
+                "create one, or mend the path."
+            )
+        with reading(self.path) as file:
+            self.epsilon, self.delta, self._created = file.execute(
+                "SELECT epsilon, delta, created FROM budget"
+            ).fetchone()
+            self.filter = RenyiFilter(
+                *zip(
+                    *file.execute(
+                        "SELECT renyi_order, value FROM limits ORDER BY renyi_order"
+                    ),
+                    strict=True,
+                )
+            )
+        if epsilon is not None and (epsilon, delta) != (self.epsilon, self.delta):
+            raise ValueError(
+                f"epsilon={epsilon!r} and delta={delta!r} are not the budget of "
+                f"{self.path}, which has {self.epsilon!r} and {self.delta!r} for "
+                "good; leave both out to use it."
+            )
+        if orders is not None and sorted(np.ravel(orders)) != [*self.filter.orders]:
+            raise ValueError(
+                f"orders={orders!r} are not those of {self.path}, which has "
+                f"{self.filter.orders} for good; leave them out to use it."
+            )
+
+    @property
+    def key(self) -> bytes:
+        """The key of the fingerprints. Secret.
+
+        Returns
+        -------
+        key : bytes
+            Read from its file, which is made if it does not exist.
+        """
+        return make_key(self._key_file)
+
+    @property
+    def spent(self) -> float:
+        """The part of the budget that is spent.
+
+        Returns
+        -------
+        spent : float
+            Between 0 and 1.
+        """
+        with reading(self.path) as file:
+            return self.filter.share(costs(file))
+
+    def fits(self, curve: RdpCurve) -> bool:
+        """Tell whether a charge would be within the budget now. Charges nothing.
+
+        Parameters
+        ----------
+        curve : RdpCurve
+            Worst-case price.
+
+        Returns
+        -------
+        fits : bool
+            Another process may spend what is left before this one does.
+        """
+        with reading(self.path) as file:
+            return self.filter.share([*costs(file), self.filter.cost(curve)]) <= 1
+
+    def share(self, curve: RdpCurve) -> float:
+        """Tell what part of the whole budget a charge takes. Charges nothing.
+
+        Parameters
+        ----------
+        curve : RdpCurve
+            Worst-case price.
+
+        Returns
+        -------
+        share : float
+            1 is all of it.
+        """
+        return self.filter.share([self.filter.cost(curve)])
+
+    def charge(
+        self,
+        curve: RdpCurve,
+        *,
+        delta: float,
+        unit: str,
+        description: str,
+        dataset: str = "",
+        fit: str = "",
+    ) -> int:
+        """Enter a price, before anything is released for it.
+
+        :class:`~sklearn_pate.PATEClassifier` does this by itself. Call it for a release
+        by other means, with a worst-case curve: never one that depends on data.
+
+        Parameters
+        ----------
+        curve : RdpCurve
+            Worst-case price.
+
+        delta : float
+            At which the charge's own epsilon is shown. The budget has its own.
+
+        unit : {"row", "group", "party"}
+            Whom the price protects.
+
+        description : str
+            What is released.
+
+        dataset : str, default=""
+            Which data, by a name that says nothing about them.
+
+        fit : str, default=""
+            Which release.
+
+        Returns
+        -------
+        number : int
+            Of the charge. It is on disk.
+
+        Raises
+        ------
+        BudgetExceededError
+            If it does not fit; nothing was charged.
+
+        ValueError
+            If the ledger has another unit.
+
+        LedgerError
+            If the file cannot be written; nothing was charged.
+        """
+        price = Price(curve, delta, unit, description, dataset, fit)
+        with writing(self.path) as file:
+            return enter(self, file, price)
+
+    def charges(self) -> list[Charge]:
+        """List all charges: who spent what on which data.
+
+        Returns
+        -------
+        charges : list of Charge
+            In order; ``pandas.DataFrame(ledger.charges())`` is a table.
+        """
+        with reading(self.path) as file:
+            prices = costs(file)
+            lines = file.execute(
+                "SELECT id, time, who, dataset, fit, description, epsilon, delta "
+                "FROM charges ORDER BY id"
+            ).fetchall()
+        return [
+            Charge(*(*line, self.filter.share([cost])))
+            for line, cost in zip(lines, prices, strict=True)
+        ]
+
+    def report(self) -> str:
+        """Describe the account in words and a table. May be shown.
+
+        Returns
+        -------
+        report : str
+            Several lines.
+        """
+        charges = self.charges()
+        with reading(self.path) as file:
+            (neighbours,) = file.execute("SELECT neighbours FROM budget").fetchone()
+        if neighbours is None:
+            return (
+                f"{self!r}, created {self._created}: nothing was charged yet. The "
+                "first charge sets whom it protects."
+            )
+        times = "1 charge" if len(charges) == 1 else f"{len(charges)} charges"
+        heads = ["", "time (UTC)", "share", "epsilon", "delta", "dataset", "fit", "who"]
+        table = [heads, *(_cells(one) for one in charges)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        rows = [
+            "  ".join(
+                [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+                + [what]
+            ).rstrip()
+            for row, what in zip(
+                table, ["what", *(one.description for one in charges)], strict=True
+            )
+        ]
+        return "\n".join(
+            [
+                f"{self!r}, created {self._created}",
+                "",
+                "Everything charged here, now and later, is together "
+                f"(epsilon={self.epsilon!r}, delta={self.delta!r})-differentially "
+                f"private, where neighbouring data sets {neighbours}.",
+                f"{self.spent:.2%} of this budget is spent, in {times}. At a glance, "
+                f"and no guarantee: epsilon={self._estimate():.3f} so far, if no fit "
+                "was chosen in view of another.",
+                "",
+                *rows,
+            ]
+        )
+
+    def _estimate(self):
+        with reading(self.path) as file:
+            curves = [
+                RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
+                for orders, values in file.execute("SELECT orders, curve FROM charges")
+            ]
+        common = sorted(set.intersection(*(set(curve.orders) for curve in curves)))
+        if not common:
+            return self.epsilon
+        values = sum(curve.values[np.isin(curve.orders, common)] for curve in curves)
+        total = RdpCurve(common, values).quiet_epsilon(self.delta)
+        return min(total, self.epsilon)
+
+    def __repr__(self):
+        return (
+            f"PrivacyLedger({str(self.path)!r}, epsilon={self.epsilon!r}, "
+            f"delta={self.delta!r})"
+        )
+
+    def __eq__(self, other):
+        if not isinstance(other, PrivacyLedger):
+            return NotImplemented
+        return (self.path, self._key_file) == (other.path, other._key_file)
+
+    def __hash__(self):
+        return hash((self.path, self._key_file))
+
+    # clone() and searches copy parameters: every copy must be the same account.
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _cells(charge):
+    return [
+        str(charge.number),
+        charge.time,
+        f"{charge.share:.2%}",
+        f"{np.ceil(charge.epsilon * 1000) / 1000:.3f}",
+        f"{charge.delta:g}",
+        charge.dataset[:12],
+        charge.fit[:12],
+        charge.who,
+    ]
