@@ -16,8 +16,8 @@ __all__ = ["open_account"]
 
 # They change how a fit is run, and nothing of what it releases.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
-# Suggested epsilons and numbers of questions are found to this relative precision.
-_PRECISION = 1e-3
+# What is left is not suggested below this part of the epsilon that was wanted.
+_SMALLEST_OF_USE = 0.1
 
 
 def open_account(pate, mechanism, private, public, questions, *, n_teachers):
@@ -63,7 +63,9 @@ def open_account(pate, mechanism, private, public, questions, *, n_teachers):
         f"{questions.n_queries} questions to {n_teachers} teachers, "
         f"{' '.join(repr(mechanism).split())}",
         *_names(pate, private, public),
-        remedy=lambda: _what_fits(pate, mechanism, questions, n_classes, n_teachers),
+        remedy=lambda: _what_fits(
+            pate, mechanism, questions.n_queries, n_classes, n_teachers
+        ),
     )
     account = FitAccount(pate.ledger, price, questions.n_queries)
     account.check()
@@ -90,47 +92,36 @@ def _names(pate, private, public):
     return dataset, secrets.token_hex(32)
 
 
-def _what_fits(pate, mechanism, questions, n_classes, n_teachers):
+def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
     """Say which change of a parameter would bring the price within the budget."""
-
-    def fits_with(mechanism, n_queries):
-        return pate.ledger.fits(mechanism.charged_curve(n_queries, n_classes))
+    left = 1 - pate.ledger.spent
+    curve = mechanism.account_curve(n_queries, n_classes)
+    affordable = left / pate.ledger.share(curve)
 
     if pate.epsilon is None:
-        n_queries = int(
-            _largest(
-                lambda n: n >= 1 and fits_with(mechanism, int(n)), questions.n_queries
-            )
-        )
-        if n_queries < 1:
+        # Prices add up over questions; a cap on the answers makes fewer of them dearer.
+        n_affordable = math.floor(n_queries * affordable)
+        while n_affordable > 0 and left < pate.ledger.share(
+            mechanism.account_curve(n_affordable, n_classes)
+        ):
+            n_affordable -= max(n_affordable // 50, 1)
+        if n_affordable == 0:
             return "With this noise not one question would fit; use more noise."
-        return f"n_queries={n_queries} would fit, or more noise."
-
-    def fits_at(epsilon):
+        return f"n_queries={n_affordable} would fit, or more noise."
+    # More noise makes the curve lower at all orders, nearly alike.
+    epsilon = (curve * affordable).quiet_epsilon(pate.delta)
+    while epsilon > _SMALLEST_OF_USE * pate.epsilon:
+        digits = 2 - math.floor(math.log10(epsilon))
+        epsilon = math.floor(epsilon * 10**digits) / 10**digits
         prepared = as_mechanism(pate.mechanism, pate.release).prepared(
             n_teachers=n_teachers,
-            n_queries=questions.n_queries,
+            n_queries=n_queries,
             n_classes=n_classes,
             epsilon=epsilon,
             delta=pate.delta,
         )
-        return fits_with(prepared, questions.n_queries)
-
-    epsilon = _largest(fits_at, pate.epsilon)
-    if epsilon == 0:
-        return "Next to nothing is left, and no fit of use would be within it."
-    return f"epsilon={_round_down(epsilon)} would fit."
-
-
-def _largest(fits, too_much):
-    """Find the largest number that fits, by bisection; 0 if there is none."""
-    low, high = 0.0, float(too_much)
-    while high - low > _PRECISION * high and high > _PRECISION * too_much:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
-
-
-def _round_down(value):
-    digits = 2 - math.floor(math.log10(value))
-    return math.floor(value * 10**digits) / 10**digits
+        share = pate.ledger.share(prepared.account_curve(n_queries, n_classes))
+        if share <= left:
+            return f"epsilon={epsilon:g} would fit."
+        epsilon *= 0.999 * math.sqrt(left / share)  # as Gaussian noise has it
+    return "Next to nothing is left, and no fit of use would be within it."

@@ -76,7 +76,7 @@ class RenyiFilter:
             limits = _limits(DEFAULT_ORDERS, epsilon, delta)
             best = int(np.argmax(limits / DEFAULT_ORDERS))
             return cls((float(DEFAULT_ORDERS[best]),), (float(limits[best]),))
-        chosen = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+        chosen = np.unique(np.asarray(orders, dtype=np.float64))
         limits = _limits(chosen, epsilon, delta / max(chosen.size, 1))
         if np.any(limits <= 0):
             raise ValueError(

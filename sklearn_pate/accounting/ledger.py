@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.entries import Price, costs, enter, now
 from sklearn_pate.accounting.filter import RenyiFilter
-from sklearn_pate.accounting.ledger_file import create_once, make_key, reading, writing
+from sklearn_pate.accounting.ledger_file import (
+    create_once,
+    is_there,
+    make_key,
+    reading,
+    writing,
+)
 from sklearn_pate.exceptions import LedgerError
 
 __all__ = ["Charge", "PrivacyLedger"]
@@ -157,10 +163,10 @@ class PrivacyLedger:
         orders: ArrayLike | None = None,
         key_file: Any = None,
     ) -> None:
-        if not isinstance(path, (str, os.PathLike)) or Path(path).is_dir():
+        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
             raise ValueError(
-                f"path={path!r} must be a file, such as 'patients.sqlite'; it is made "
-                "if it does not exist."
+                f"path={path!r} must name a file, such as 'patients.sqlite'; it is "
+                "made if it does not exist."
             )
         self.path = Path(path).resolve()  # workers may have another working directory
         self._key_file = Path(
@@ -173,7 +179,7 @@ class PrivacyLedger:
             )
         if epsilon is not None and delta is not None:
             limits = RenyiFilter.for_budget(epsilon, delta, orders)
-            if not self.path.exists():
+            if not is_there(self.path):
                 create_once(
                     self.path,
                     float(epsilon),
@@ -181,7 +187,7 @@ class PrivacyLedger:
                     zip(limits.orders, limits.limits, strict=True),
                     now(),
                 )
-        elif not self.path.exists():
+        elif not is_there(self.path):
             raise LedgerError(
                 f"There is no ledger at {self.path}; pass epsilon= and delta= to "
                 "create one, or mend the path."

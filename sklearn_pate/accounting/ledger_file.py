@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sklearn_pate.exceptions import LedgerError
 
-__all__ = ["create_once", "make_key", "reading", "writing"]
+__all__ = ["create_once", "is_there", "make_key", "reading", "writing"]
 
 # "PATE", and the version of what is in the tables below.
 APPLICATION_ID = int.from_bytes(b"PATE")
@@ -109,6 +109,30 @@ def create_once(
 
     with _explained(path):
         _appear(path, fill)
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is a file.
+
+    Parameters
+    ----------
+    path : Path
+        Where.
+
+    Returns
+    -------
+    exists : bool
+        Whether it is a ledger is another matter.
+
+    Raises
+    ------
+    LedgerError
+        If it is a folder, or nobody can tell.
+    """
+    with _explained(path):
+        if path.is_dir():
+            raise LedgerError(f"{path} is a folder; name a file in it.")
+        return path.exists()
 
 
 def make_key(path: Path) -> bytes:

@@ -1,0 +1,362 @@
+"""The account itself: its file, its budget, who may use it, what it says."""
+
+import copy
+import json
+import os
+import pickle
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate import (
+    BudgetExceededError,
+    LedgerError,
+    PATEClassifier,
+    PrivacyLedger,
+)
+from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+
+HERE = Path(__file__).parent
+
+
+def curve(share_of_order_one):
+    return RdpCurve(DEFAULT_ORDERS, share_of_order_one * DEFAULT_ORDERS)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "patients.sqlite"
+
+
+@pytest.fixture
+def ledger(path):
+    return PrivacyLedger(path, epsilon=3, delta=1e-6)
+
+
+def charge(ledger, rho=0.01, **changes):
+    what = {"delta": 1e-6, "unit": "row", "description": "a test"}
+    return ledger.charge(curve(rho), **(what | changes))
+
+
+def run_alone(script, *arguments, **kwargs):
+    """Run a script in a process of its own, for what would harm this one."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **kwargs,
+    )
+
+
+def test_a_charge_is_there_for_whoever_opens_the_file_next(path, ledger):
+    assert ledger.spent == 0
+    assert charge(ledger) == 1
+    again = PrivacyLedger(path)
+    assert (again.epsilon, again.delta) == (3, 1e-6)
+    assert again.spent == ledger.spent == ledger.share(curve(0.01)) > 0
+    (line,) = again.charges()
+    assert (line.number, line.description, line.share) == (1, "a test", again.spent)
+    assert line.epsilon == curve(0.01).to_epsilon(1e-6)
+
+
+def test_charges_stop_before_the_budget_is_exceeded(ledger):
+    n_charged = 0
+    while ledger.fits(curve(0.013)):
+        charge(ledger, 0.013)
+        n_charged += 1
+    with pytest.raises(BudgetExceededError, match=r"take .*left\. 0\.\d+ times"):
+        charge(ledger, 0.013)
+    assert len(ledger.charges()) == n_charged
+    total = curve(0.013) * n_charged
+    assert total.to_epsilon(1e-6) <= 3 < (total + curve(0.013)).to_epsilon(1e-6)
+    assert ledger.fits(curve(0.001))
+    assert not ledger.fits(curve(0.013))
+
+
+def test_a_price_without_an_end_is_refused(ledger):
+    endless = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, np.inf))
+    with pytest.raises(BudgetExceededError, match="no finite price, as with seeded"):
+        ledger.charge(endless, delta=1e-6, unit="row", description="seeded")
+    assert ledger.charges() == []
+
+
+def test_the_first_charge_sets_the_unit_for_good(ledger):
+    charge(ledger, unit="group")
+    with pytest.raises(ValueError, match="protects the unit 'group', and this charge"):
+        charge(ledger, unit="row")
+    assert len(ledger.charges()) == 1
+    assert "add or remove one group" in ledger.report()
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps, "clone"])
+def test_every_copy_is_the_same_account(ledger, how):
+    pate = PATEClassifier(LogisticRegression(), ledger=ledger)
+    if how == "clone":
+        other = clone(clone(pate)).ledger
+    elif how is pickle.dumps:
+        other = pickle.loads(pickle.dumps(pate)).ledger
+    else:
+        other = how(ledger)
+    charge(other)
+    assert other == ledger
+    assert ledger.spent == other.spent > 0
+
+
+def test_a_copy_elsewhere_reads_no_file_until_it_is_used(path, ledger):
+    kept = pickle.dumps(PATEClassifier(ledger=ledger))
+    path.unlink()
+    pate = pickle.loads(kept)
+    assert "patients.sqlite" in repr(pate.ledger)
+    with pytest.raises(
+        LedgerError, match=r"there is no such file\. Put it back; a new"
+    ):
+        charge(pate.ledger)
+    assert not path.exists()
+
+
+def test_a_relative_path_is_that_of_the_folder_it_was_made_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = PrivacyLedger("patients.sqlite", epsilon=3, delta=1e-6)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    charge(ledger)
+    assert PrivacyLedger(tmp_path / "patients.sqlite").spent > 0
+
+
+WRONG_LEDGERS = {
+    "one half of a budget": ({"epsilon": 3}, "epsilon=3 and delta=None are one budget"),
+    "the other half": ({"delta": 1e-6}, "epsilon=None and delta=1e-06 are one budget"),
+    "no epsilon": ({"epsilon": 0, "delta": 1e-6}, "epsilon=0 must be a positive"),
+    "endless": ({"epsilon": np.inf, "delta": 1e-6}, "epsilon=inf must be a positive"),
+    "negative": ({"epsilon": -1, "delta": 1e-6}, "epsilon=-1 must be a positive"),
+    "no delta": ({"epsilon": 3, "delta": 0}, "delta=0 must be a number strictly"),
+    "delta of one": ({"epsilon": 3, "delta": 1}, "delta=1 must be a number strictly"),
+    "delta is text": ({"epsilon": 3, "delta": "1"}, "delta='1' must be a number"),
+    "small order": ({"epsilon": 3, "delta": 1e-6, "orders": 1.5}, "Use larger orders"),
+    "order of one": ({"epsilon": 3, "delta": 1e-6, "orders": [1, 9]}, "greater than 1"),
+    "no order": ({"epsilon": 3, "delta": 1e-6, "orders": []}, "non-zero length"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LEDGERS)
+def test_a_wrong_budget_makes_no_file(path, case):
+    parameters, message = WRONG_LEDGERS[case]
+    with pytest.raises(ValueError, match=message):
+        PrivacyLedger(path, **parameters)
+    assert os.listdir(path.parent) == []
+
+
+@pytest.mark.parametrize("wrong", [3, None, ""])
+def test_a_path_that_is_no_file_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"path=.* must name a file, such as 'pat"):
+        PrivacyLedger(wrong, epsilon=3, delta=1e-6)
+
+
+def test_a_budget_cannot_be_changed_afterwards(path, ledger):
+    PrivacyLedger(path, epsilon=3, delta=1e-6)
+    with pytest.raises(ValueError, match=r"are not the budget of .* which has 3.0 and"):
+        PrivacyLedger(path, epsilon=4, delta=1e-6)
+    with pytest.raises(ValueError, match="are not those of"):
+        PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[30])
+
+
+def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(path):
+    with pytest.raises(LedgerError, match=r"There is no ledger at .*; pass epsilon="):
+        PrivacyLedger(path)
+    assert not path.exists()
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(LedgerError, match="is a folder; name a file in it"):
+        PrivacyLedger(tmp_path, epsilon=3, delta=1e-6)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(LedgerError, match=r"nowhere.* cannot be read or written"):
+        PrivacyLedger(tmp_path / "nowhere" / "patients.sqlite", epsilon=3, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is no ledger"),
+        (b"This is a text file, and long enough to be looked at." * 100, "damaged"),
+    ],
+    ids=["empty", "text"],
+)
+def test_a_file_that_is_no_ledger_is_left_alone(path, content, message):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=message):
+        PrivacyLedger(path, epsilon=3, delta=1e-6)
+    assert path.read_bytes() == content
+
+
+def test_another_database_is_no_ledger(path):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE budget (id INTEGER)")
+    other.close()
+    with pytest.raises(LedgerError, match="is no ledger; name another file"):
+        PrivacyLedger(path, epsilon=3, delta=1e-6)
+
+
+def test_a_format_of_tomorrow_is_not_guessed_at(path, ledger):
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA user_version = 2")
+    file.close()
+    with pytest.raises(LedgerError, match="has format 2, and this version"):
+        charge(ledger)
+
+
+@pytest.mark.parametrize("start", [20, 100, 4096, 8192, 20_000])
+def test_a_damaged_file_charges_nothing_and_says_so(path, ledger, start):
+    for _ in range(20):
+        charge(ledger, 0.0001)
+    content = bytearray(path.read_bytes())
+    for place in range(start, len(content), 7):
+        content[place] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"damaged|is no ledger|has format"):
+        charge(ledger)
+
+
+AS_NOBODY = """
+import os, sys
+from sklearn_pate import LedgerError, PrivacyLedger
+from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+if os.getuid() == 0:
+    os.setuid(65534)
+ledger = PrivacyLedger(sys.argv[1])
+print(ledger.report())
+curve = RdpCurve(DEFAULT_ORDERS, 0.01 * DEFAULT_ORDERS)
+try:
+    ledger.charge(curve, delta=1e-6, unit="row", description="")
+except LedgerError as error:
+    print(error)
+"""
+
+
+def test_a_read_only_ledger_can_be_read_and_not_charged():
+    with tempfile.TemporaryDirectory() as folder:  # where anybody can look
+        Path(folder).chmod(0o755)
+        ledger = PrivacyLedger(f"{folder}/patients.sqlite", epsilon=3, delta=1e-6)
+        charge(ledger)
+        ledger.path.chmod(0o444)
+        done = run_alone(AS_NOBODY, ledger.path)
+        assert "in 1 charge" in done.stdout, done.stderr
+        assert "nothing can be charged, so nothing was asked" in done.stdout
+        assert len(ledger.charges()) == 1
+
+
+ON_A_FULL_DISK = """
+import os, resource, signal, sys
+from sklearn_pate import LedgerError, PrivacyLedger
+from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+ledger = PrivacyLedger(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+room = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+curve = RdpCurve(DEFAULT_ORDERS, 0.0001 * DEFAULT_ORDERS)
+charged = 0
+try:
+    while True:
+        ledger.charge(curve, delta=1e-6, unit="row", description="")
+        charged += 1
+except LedgerError as error:
+    print(charged, error)
+"""
+
+
+@pytest.mark.parametrize("room", [0, 3000, 30_000])
+def test_a_full_disk_charges_all_or_nothing(path, ledger, room):
+    done = run_alone(ON_A_FULL_DISK, path, room)
+    n_charged, message = done.stdout.split(" ", 1)
+    assert "Make room on the disk and try again" in message, done.stderr
+    assert len(ledger.charges()) == int(n_charged)
+    charge(ledger)
+
+
+def test_a_ledger_in_use_is_waited_for(path, ledger):
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waiting = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from sklearn_pate import PrivacyLedger; "
+            "from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve; "
+            "PrivacyLedger(sys.argv[1]).charge(RdpCurve(DEFAULT_ORDERS, "
+            "0.01 * DEFAULT_ORDERS), delta=1e-6, unit='row', description='')",
+            str(path),
+        ]
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(4)
+    assert ledger.charges() == []
+    other.execute("ROLLBACK")
+    other.close()
+    assert waiting.wait(60) == 0
+    assert len(ledger.charges()) == 1
+
+
+def test_the_key_is_for_this_user_only_and_made_once(path, ledger):
+    key = ledger.key
+    assert len(key) >= 32
+    assert PrivacyLedger(path).key == key
+    assert stat.S_IMODE(Path(f"{path}.key").stat().st_mode) == 0o600
+    assert key not in pickle.dumps(ledger)
+    assert key not in path.read_bytes()
+
+
+def test_a_key_of_ones_own_is_used_and_a_short_one_refused(tmp_path, path):
+    (tmp_path / "key").write_bytes(bytes(range(40)))
+    ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=tmp_path / "key")
+    assert ledger.key == bytes(range(40))
+    (tmp_path / "key").write_bytes(b"secret")
+    with pytest.raises(LedgerError, match="has 6 bytes, and a key needs 32; put the"):
+        _ = ledger.key
+
+
+def test_the_report_says_what_is_promised_and_who_spent_what(path, ledger):
+    assert "nothing was charged yet" in ledger.report()
+    charge(ledger, 0.01, description="first", dataset="wards")
+    charge(ledger, 0.02, description="second", dataset="wards")
+    report = ledger.report()
+    assert "(epsilon=3.0, delta=1e-06)-differentially private" in report
+    assert "replace one row" in report
+    assert f"{ledger.spent:.2%} of this budget is spent, in 2 charges" in report
+    estimate = (curve(0.01) + curve(0.02)).to_epsilon(1e-6)
+    assert f"epsilon={estimate:.3f} so far" in report
+    assert [line.split()[0] for line in report.splitlines()[-2:]] == ["1", "2"]
+    assert report.splitlines()[-1].endswith("second")
+
+
+def test_charges_make_a_table(ledger):
+    pandas = pytest.importorskip("pandas")
+    charge(ledger)
+    table = pandas.DataFrame(ledger.charges())
+    assert table.loc[0, "share"] == ledger.spent
+
+
+def test_kills_lose_no_charge(tmp_path):
+    done = subprocess.run(
+        [sys.executable, HERE / "kills.py", tmp_path, "40"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kills"] >= 40
+    assert found["questions drawn"] <= found["questions charged"]
+    assert found["fits finished"] > 10
+    assert found["fits refused"] > 0, "the budget was never reached"
