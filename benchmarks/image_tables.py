@@ -110,6 +110,38 @@ def images_queries():
     return f"{markdown(header, rows)}\n\n{note}"
 
 
+def images_distillation():
+    """Compare histograms with answers at equal epsilon."""
+    results, note = _images("distillation")
+    rows = [
+        [
+            f"{row['release']}: {row['student']}",
+            str(row["n_queries"]),
+            percent(row["accuracy"]),
+            percent(row["answers_right"]),
+        ]
+        for row in results["rows"]
+    ]
+    header = ["release: student", "questions", "accuracy, %", "plurality right, %"]
+    return f"{markdown(header, rows)}\n\n{note}"
+
+
+def images_svhn():
+    """Show the same pipeline on what there is of SVHN."""
+    results, note = _images("svhn")
+    rows = [
+        [
+            row["student"],
+            _mean(row["epsilon"]),
+            percent(row["accuracy"]),
+            percent(row["answers_right"]),
+        ]
+        for row in results["rows"]
+    ]
+    header = ["student", "publishable epsilon", "accuracy, %", "answers right, %"]
+    return f"{markdown(header, rows)}\n\n{note}"
+
+
 def images_noise():
     """Show what teachers of three sizes say under noise."""
     results, note = _images("noise")
@@ -170,5 +202,7 @@ IMAGE_TABLES = (
     images_levers,
     images_noise,
     images_queries,
+    images_distillation,
+    images_svhn,
     teachers,
 )

@@ -13,6 +13,7 @@ from sklearn_pate.exceptions import (
 )
 from sklearn_pate.inspection import privacy_leaks
 from sklearn_pate.public_data import PublicData
+from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.votes import Votes
 
 __version__ = "0.1.0.dev0"
@@ -26,6 +27,7 @@ __all__ = [
     "PrivacySpent",
     "PublicData",
     "PublicDataWarning",
+    "PublishedClassifier",
     "StudentWarning",
     "TeacherWarning",
     "Votes",

@@ -24,6 +24,7 @@ from sklearn_pate.parameters import (
 )
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
+from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.questions import plan_questions
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students import Inquiry, train_student
@@ -413,6 +414,27 @@ class PATEClassifier(
         )
         self.public_indices_ = None
         return self
+
+    def publish(self) -> PublishedClassifier:
+        """Take out what may be published: the student with its privacy statement.
+
+        Returns
+        -------
+        published : PublishedClassifier
+            Predicts the same, and holds nothing else of this fit. Its `save` writes a
+            file that runs no code when it is loaded, and a privacy card beside it.
+
+        Raises
+        ------
+        NotFittedError
+            If there is no student yet.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If there is no guarantee to publish it under, as the noise was seeded.
+        """
+        return publish(self)
 
     def _draw_seeds(self):
         # All at once and in a fixed order, so that no seed depends on the data.

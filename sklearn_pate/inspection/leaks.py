@@ -8,6 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
@@ -46,6 +53,12 @@ class PrivacyLeak:
         return f"{where} {self.reason} {self.remedy}"
 
 
+STRATIFIED = (
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
 FROZEN = "Or fit it on public rows: FrozenEstimator(step.fit(X_public))."
 
@@ -93,6 +106,22 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     return list(dict.fromkeys(_leaks_around(estimator, "")))
 
 
+def looks_at_labels(cv: Any) -> bool:
+    """Tell whether a splitter's folds depend on y.
+
+    Parameters
+    ----------
+    cv : splitter
+        As scikit-learn's ``check_cv`` returns it.
+
+    Returns
+    -------
+    stratified : bool
+        Whether it is one of scikit-learn's stratified ones.
+    """
+    return isinstance(cv, STRATIFIED)
+
+
 def _leaks_around(estimator, prefix):
     if isinstance(estimator, (PATEClassifier, FrozenEstimator)):
         return
@@ -102,12 +131,22 @@ def _leaks_around(estimator, prefix):
         name, last = estimator.steps[-1]
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
+    reason = (
+        "is fitted on private rows and labels around PATEClassifier: what it learns "
+        "there (a choice between candidates, a threshold, a calibration) has no "
+        "guarantee, and each fit inside it is a release with its own price."
+    )
+    if hasattr(estimator, "cv") and looks_at_labels(
+        check_cv(estimator.cv, [0, 1], classifier=True)
+    ):
+        reason += (
+            " Its splits look at labels, too: one changed label moves other rows "
+            "between folds, which no price covers; cv=KFold(shuffle=True) does not."
+        )
     yield PrivacyLeak(
         prefix.removesuffix("__"),
         type(estimator).__name__,
-        "is fitted on private rows and labels around PATEClassifier: what it learns "
-        "there (a choice between candidates, a threshold, a calibration) has no "
-        "guarantee, and each fit inside it is a release with its own price.",
+        reason,
         "Put it inside, as student= (it then learns from answers) or as estimator= (it "
         "then learns inside each teacher), or fit it on labelled rows that are public.",
     )

@@ -1,0 +1,261 @@
+"""What a search will charge to a ledger, before it starts."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GridSearchCV,
+    ParameterGrid,
+    ParameterSampler,
+    RandomizedSearchCV,
+    check_cv,
+)
+from sklearn.pipeline import Pipeline
+
+from sklearn_pate.classifier import PATEClassifier
+from sklearn_pate.inspection.leaks import looks_at_labels
+from sklearn_pate.labels import read_classes
+from sklearn_pate.parameters import (
+    as_mechanism,
+    as_teacher,
+    check_parameters,
+    resolve_n_queries,
+    resolve_n_teachers,
+)
+from sklearn_pate.public_data import PublicData
+
+__all__ = ["SearchPrice", "search_price"]
+
+
+@dataclass(frozen=True)
+class SearchPrice:
+    """What a search will charge. Depends on no private value but what is public anyway.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Settings that are tried.
+
+    n_splits : int
+        Fits of each.
+
+    refit : bool
+        Whether the winner is fitted once more.
+
+    share : float
+        The part of the ledger's budget that all fits take, if the dearest candidate is
+        the one that is fitted once more.
+
+    left : float
+        The part that is left now.
+
+    ledger : str
+        Its file.
+
+    stratified : bool
+        Whether the splits look at labels.
+    """
+
+    n_candidates: int
+    n_splits: int
+    refit: bool
+    share: float
+    left: float
+    ledger: str
+    stratified: bool
+
+    @property
+    def n_fits(self) -> int:
+        """The number of charges.
+
+        Returns
+        -------
+        n_fits : int
+            One a fit.
+        """
+        return self.n_candidates * self.n_splits + self.refit
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget is enough.
+
+        Returns
+        -------
+        fits : bool
+            If not, the search would fail half-way, and charge what it began.
+        """
+        return self.share <= self.left
+
+    def __str__(self):
+        refit = " and a refit" if self.refit else ""
+        says = (
+            f"This search will fit {self.n_fits} times ({self.n_candidates} candidates "
+            f"on {self.n_splits} splits{refit}), and every fit is charged: "
+            f"{self.share:.2%} of the budget of {self.ledger}, where {self.left:.2%} "
+            "is left"
+        )
+        says += "." if self.fits else ": it would fail half-way."
+        says += (
+            " Its choice between candidates looks at private labels, which no charge "
+            "covers."
+        )
+        if self.stratified:
+            says += (
+                " So do its splits, where one changed label moves other rows between "
+                "folds: pass cv=KFold(shuffle=True)."
+            )
+        return says
+
+
+def search_price(
+    search: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    X_public: Any = None,
+    groups: Any = None,
+) -> SearchPrice:
+    """Tell what a search around a PATEClassifier will charge to its ledger.
+
+    Nothing is fitted and nothing charged. ``print(search_price(search, X, y,
+    X_public=X_public))`` before ``search.fit`` says it in words.
+
+    Parameters
+    ----------
+    search : GridSearchCV or RandomizedSearchCV
+        Around a PATEClassifier with a `ledger`, or a Pipeline that ends in one. A
+        random search needs an integer `random_state`, or its candidates are not known.
+
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Private rows, counted only.
+
+    y : array-like of shape (n_rows,)
+        Their labels, for the label set and the splits.
+
+    X_public : PublicData, array-like, sparse matrix or dataframe, default=None
+        Public rows, counted only. None where `public_size` sets some apart.
+
+    groups : array-like of shape (n_rows,), default=None
+        For splits by group.
+
+    Returns
+    -------
+    price : SearchPrice
+        Of all its fits.
+
+    Raises
+    ------
+    ValueError
+        If `search` is no such search, or has no ledger.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV, KFold
+    >>> from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+    >>> from sklearn_pate.inspection import search_price
+    >>> X, y = make_blobs(3000, centers=2, random_state=0)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
+    >>> pate = PATEClassifier(LogisticRegression(), epsilon=0.5, ledger=ledger)
+    >>> search = GridSearchCV(pate, {"n_queries": [50, 100]}, cv=KFold(3, shuffle=True))
+    >>> price = search_price(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
+    >>> price.n_fits, price.fits
+    (7, True)
+    >>> folder.cleanup()
+    """
+    if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
+        raise ValueError(
+            f"search={search!r} is no GridSearchCV or RandomizedSearchCV: how often it "
+            "fits is not known beforehand."
+        )
+    pate = _pate_in(search.estimator)
+    if pate is None or pate.ledger is None:
+        raise ValueError(
+            f"search={search!r} charges to no ledger; set ledger=PrivacyLedger(...) on "
+            "the PATEClassifier inside it."
+        )
+    candidates = _candidates(search)
+    cv = check_cv(search.cv, y, classifier=True)
+    n_classes = len(read_classes(y)[0])
+    sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
+    n_rows = [*sizes, X.shape[0]] if search.refit else sizes
+    n_public = None if X_public is None else _n_rows(X_public)
+    shares = np.array(
+        [
+            [_share(_pate_in(candidate), one, n_public, n_classes) for one in n_rows]
+            for candidate in candidates
+        ]
+    )
+    of_splits = shares[:, : len(sizes)].sum()
+    of_refit = shares[:, -1].max() if search.refit else 0.0
+    return SearchPrice(
+        n_candidates=len(candidates),
+        n_splits=len(sizes),
+        refit=bool(search.refit),
+        share=float(of_splits + of_refit),
+        left=1 - pate.ledger.spent,
+        ledger=str(pate.ledger.path),
+        stratified=looks_at_labels(cv),
+    )
+
+
+def _pate_in(estimator):
+    """Return the PATEClassifier at the end of pipelines, None if there is none."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator if isinstance(estimator, PATEClassifier) else None
+
+
+def _candidates(search):
+    """List the estimator with the parameters of each candidate."""
+    if isinstance(search, GridSearchCV):
+        settings = ParameterGrid(search.param_grid)
+    elif isinstance(search.random_state, Integral):
+        settings = ParameterSampler(
+            search.param_distributions, search.n_iter, random_state=search.random_state
+        )
+    else:
+        raise ValueError(
+            f"search={search!r} will draw its candidates when it starts; set an "
+            "integer random_state, so that they are known before."
+        )
+    return [clone(search.estimator).set_params(**one) for one in settings]
+
+
+def _share(pate, n_rows, n_public, n_classes):
+    """Return the part of the budget that one fit takes."""
+    if pate is None:
+        return 0.0  # a candidate that replaces it charges nothing
+    check_parameters(pate)
+    if n_public is None:
+        if pate.public_size is None:
+            raise ValueError(
+                "X_public=None, and the PATEClassifier has no public_size; pass the "
+                "X_public that the search will be given."
+            )
+        n_public = round(pate.public_size * n_rows)
+        n_rows -= n_public
+    if pate.classes is not None:
+        n_classes = len(pate.classes)
+    student = as_teacher(pate.estimator) if pate.student is None else pate.student
+    n_queries = resolve_n_queries(pate.n_queries, n_public, student)
+    mechanism = as_mechanism(pate.mechanism, pate.release).prepared(
+        n_teachers=resolve_n_teachers(pate.n_teachers, n_rows),
+        n_queries=n_queries,
+        n_classes=n_classes,
+        epsilon=pate.epsilon,
+        delta=pate.delta,
+    )
+    return pate.ledger.share(mechanism.charged_curve(n_queries, n_classes))
+
+
+def _n_rows(X_public):
+    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    return X_public.shape[0] if hasattr(X_public, "shape") else len(X_public)

@@ -1,0 +1,311 @@
+"""A model file, which runs no code when it is loaded, and its card beside it."""
+
+import os
+import secrets
+import warnings
+import zipfile
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+from sklearn_pate.publication.belongings import OWN_NETWORKS
+
+__all__ = [
+    "TRUSTED",
+    "add_card",
+    "embedded_card",
+    "import_skops",
+    "paths_of",
+    "read_file",
+    "type_names",
+    "unpack",
+    "untrusted_types",
+    "write_all",
+]
+
+# The copy of the card inside the model file, which is a zip archive.
+CARD_MEMBER = "privacy_card.json"
+
+# Each is named: whoever could name any attribute of our modules could call functions
+# that they import.
+TRUSTED = OWN_NETWORKS | frozenset(
+    f"sklearn_pate.{name}"
+    for name in (
+        "contiguous.ContiguousClasses",
+        "students.distillation.DistillationClassifier",
+        "students.graph.GraphSelfTrainingClassifier",
+        "students.augmentation.ImageAugmentation",
+        "students.augmentation.TabularAugmentation",
+    )
+)
+# Earlier ones run code that is hidden in a file (CVE-2025-54412).
+OLDEST_SKOPS = (0, 12)
+
+
+def import_skops():
+    """Import skops.
+
+    Returns
+    -------
+    skops_io : module
+        ``skops.io``.
+
+    Raises
+    ------
+    ImportError
+        If it is missing, or older than what can be trusted.
+    """
+    try:
+        skops = import_module("skops")
+        skops_io = import_module("skops.io")
+    except ModuleNotFoundError as error:
+        if error.name != "skops":
+            raise
+        raise ImportError(
+            "Saving and loading a PublishedClassifier needs skops; pip install "
+            "'sklearn-pate[publish]'."
+        ) from error
+    if tuple(int(part) for part in skops.__version__.split(".")[:2]) < OLDEST_SKOPS:
+        raise ImportError(
+            f"skops {skops.__version__} can be made to run code by a forged file; pip "
+            "install 'sklearn-pate[publish]' for a later one."
+        )
+    return skops_io
+
+
+def paths_of(path):
+    """Name the two files.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The model file.
+
+    Returns
+    -------
+    model_path : Path
+        The model file.
+
+    card_path : Path
+        The card beside it.
+
+    Raises
+    ------
+    ValueError
+        If it does not end in ".skops".
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"path={path!r} must be a str or a path, such as 'a.skops'.")
+    path = Path(path)
+    if path.suffix != ".skops":
+        raise ValueError(
+            f"path={str(path)!r} must end in '.skops'; the card has the same name, "
+            "with '.json'."
+        )
+    return path, path.with_suffix(".json")
+
+
+def type_names(trusted):
+    """Name the types that a user trusts.
+
+    Parameters
+    ----------
+    trusted : collection of str or type
+        As :meth:`PublishedClassifier.load` takes it.
+
+    Returns
+    -------
+    names : set of str
+        Full names.
+
+    Raises
+    ------
+    ValueError
+        If it is something else.
+    """
+    if isinstance(trusted, (list, tuple, set, frozenset)):
+        names = {
+            f"{one.__module__}.{one.__qualname__}" if isinstance(one, type) else one
+            for one in trusted
+        }
+        if all(isinstance(name, str) for name in names):
+            return names
+    raise ValueError(
+        f"trusted={trusted!r} must be a list of types or of their full names, such as "
+        "['sklearn.tree._tree.Tree']."
+    )
+
+
+def write_all(contents):
+    """Write all files under other names, then rename them in order.
+
+    Parameters
+    ----------
+    contents : dict of Path to bytes
+        What each is to hold.
+    """
+    written = []
+    try:
+        for path, content in contents.items():
+            temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+            with open(temporary, "xb") as file:
+                written.append((temporary, path))
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for temporary, path in written:
+            os.replace(temporary, path)
+    finally:
+        for temporary, _ in written:
+            temporary.unlink(missing_ok=True)
+
+
+def read_file(path, what):
+    """Read a file.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+
+    what : str
+        What it is, for the error.
+
+    Returns
+    -------
+    content : bytes
+        All of it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is missing.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is missing: {what} of a published classifier, which is saved as "
+            "two files side by side."
+        ) from None
+
+
+def add_card(saved, text):
+    """Put a copy of the card into a model file.
+
+    Parameters
+    ----------
+    saved : bytes
+        What skops wrote, a zip archive.
+
+    text : bytes
+        The card.
+
+    Returns
+    -------
+    model : bytes
+        All members anew, compressed, without the time of day and the time zone in
+        which they were saved.
+    """
+    packed = BytesIO()
+    with (
+        zipfile.ZipFile(BytesIO(saved)) as source,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for member in source.namelist():
+            _add(archive, member, source.read(member))
+        _add(archive, CARD_MEMBER, text)
+    return packed.getvalue()
+
+
+def embedded_card(model, path):
+    """Read the copy of the card; nothing is loaded.
+
+    Parameters
+    ----------
+    model : bytes
+        The model file.
+
+    path : Path
+        Where it is, for the error.
+
+    Returns
+    -------
+    text : bytes
+        The card.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(model)) as archive:
+            return archive.read(CARD_MEMBER)
+    except Exception as error:
+        raise ValueError(
+            f"{path} holds no copy of its privacy card; it was not written by save()."
+        ) from error
+
+
+def untrusted_types(skops_io, model, path):
+    """Name the types in a model file that skops does not trust; nothing is loaded.
+
+    Parameters
+    ----------
+    skops_io : module
+        ``skops.io``.
+
+    model : bytes
+        The model file.
+
+    path : Path
+        Where it is, for the error.
+
+    Returns
+    -------
+    names : set of str
+        Full names.
+
+    Raises
+    ------
+    ValueError
+        If skops cannot read it.
+    """
+    try:
+        return set(skops_io.get_untrusted_types(data=model))
+    except Exception as error:
+        raise ValueError(f"{path} is no file that skops can read ({error}).") from error
+
+
+def unpack(skops_io, model, trusted):
+    """Load what skops saved.
+
+    Parameters
+    ----------
+    skops_io : module
+        ``skops.io``.
+
+    model : bytes
+        The model file.
+
+    trusted : collection of str
+        Full names of types.
+
+    Returns
+    -------
+    content : dict
+        The parts of a published classifier.
+    """
+    with warnings.catch_warnings():
+        # One for the whole says as much as one for every tree of a forest.
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        return skops_io.loads(model, trusted=sorted(trusted))
+
+
+def _add(archive, member, content):
+    info = zipfile.ZipInfo(member)  # dated 1980
+    info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, content)

@@ -1,0 +1,437 @@
+"""What leaves the house after a fit: the student and its statement, in two files."""
+
+import hashlib
+import html
+import json
+import os
+import warnings
+from collections.abc import Collection
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate.accounting.curve import RdpCurve
+from sklearn_pate.accounting.statement import PrivacySpent
+from sklearn_pate.contiguous import ContiguousClasses
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.prediction import StudentPredictionMixin
+from sklearn_pate.publication.belongings import (
+    is_of,
+    reachable,
+    restored,
+    taken_apart,
+    without_baggage,
+)
+from sklearn_pate.publication.model_file import (
+    TRUSTED,
+    add_card,
+    embedded_card,
+    import_skops,
+    paths_of,
+    read_file,
+    type_names,
+    unpack,
+    untrusted_types,
+    write_all,
+)
+from sklearn_pate.publication.privacy_card import (
+    canonical_text,
+    make_card,
+    parse_card,
+    plain_label,
+)
+
+__all__ = ["PublishedClassifier", "publish"]
+
+
+class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
+    """A student with its privacy statement, and nothing else of the fit behind it.
+
+    Made by :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like
+    the :class:`~sklearn_pate.PATEClassifier` it comes from, and holds no parameter of
+    it: no teacher, no folder, no index of a public row. It may be published
+    under its statement, saved by :meth:`save` or pickled.
+
+    It has a `fit`, as scikit-learn takes only what has one for an estimator, but that
+    raises. Like a ``FrozenEstimator``, its clone is itself; put it into a
+    ``FrozenEstimator`` where something insists on fitting it.
+
+    Attributes
+    ----------
+    student_ : classifier
+        Fitted on class indices.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the features, if X was a dataframe with string column names.
+
+    Notes
+    -----
+    What the student itself remembers is published with it. A nearest-neighbour student,
+    a support vector machine, LabelSpreading or a Gaussian process hold public rows,
+    which are public by assumption; students with random numbers hold their seeds, which
+    may be known; a student class of your own may hold anything its `fit` kept, and a
+    part of it that you fitted yourself, in a FrozenEstimator, say, remembers the rows
+    you showed it. Left out are caches (`memory` of a Pipeline) and the callbacks and
+    history of skorch networks, which name folders and files.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=200, n_queries=50)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> published = clf.publish()
+    >>> published.card["epsilon"] <= 1
+    True
+    >>> bool((published.predict(X) == clf.predict(X)).all())
+    True
+    """
+
+    student_: Any
+    classes_: NDArray[Any]
+    privacy_spent_: PrivacySpent
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _card: dict[str, Any]
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The privacy card: what a reader of the model should know, in plain values.
+
+        Strict JSON, the same that :meth:`save` writes beside the model, but for the
+        "sha256" of the model file. It depends on the private data only as far as the
+        statement covers. Without a guarantee, "private" is False and "epsilon" None.
+
+        Returns
+        -------
+        card : dict
+            A copy.
+        """
+        check_is_fitted(self, "student_")
+        return deepcopy(self._card)
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Raise: what is published is not trained again.
+
+        Parameters
+        ----------
+        X : object
+            Not used.
+
+        y : object
+            Not used.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            "A PublishedClassifier cannot be fitted: it has no teachers. Fit a "
+            "PATEClassifier and publish that, or pass FrozenEstimator(published) to "
+            "what needs to fit its estimators."
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to `path` and its privacy card beside it.
+
+        The model file is written by skops: loading it runs no code that it brings
+        along. Both files are complete before either gets its name.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The model file, "model.skops", say. The card goes to "model.json".
+
+        overwrite : bool, default=False
+            Replace files with these names.
+
+        Raises
+        ------
+        ImportError
+            If skops is not installed.
+
+        FileExistsError
+            If a file is there and not to be overwritten.
+
+        ValueError
+            If `path` does not end in ".skops", or the student cannot be saved in this
+            form. Torch modules of your own cannot.
+
+        Notes
+        -----
+        The card holds the sha256 of the model file, and the model file a copy of the
+        rest of the card. A hash shows damage and mix-ups, but is no signature: who can
+        replace both files can make both fit. If you fear that, publish the sha256 of
+        the card file somewhere else, where readers can compare it.
+        """
+        check_is_fitted(self, "student_")
+        skops_io = import_skops()
+        model_path, card_path = paths_of(path)
+        if not model_path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {model_path.parent} for path={str(path)!r}; "
+                "create it first."
+            )
+        for existing in (model_path, card_path):
+            if existing.exists() and not overwrite:
+                raise FileExistsError(
+                    f"{existing} is there already; choose another path, or pass "
+                    "overwrite=True to replace the model and its card."
+                )
+        model = self._pack(skops_io)
+        card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
+        text = json.dumps(card, indent=2, allow_nan=False) + "\n"
+        # The card is last: without it, or with an old one, nothing is loaded.
+        write_all({model_path: model, card_path: text.encode()})
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, trusted: Collection[str | type] = ()
+    ) -> Self:
+        """Read a model and its privacy card, checking one against the other.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The model file; its card is beside it, as :meth:`save` wrote them.
+
+        trusted : collection of str or type, default=()
+            Types that may be loaded, beyond those of this package and those that skops
+            trusts; the error names what is missing. Loading a type may run its code: of
+            a stranger's file, trust none. From version 0.16, skops counts the trees of
+            scikit-learn as such, as forged ones may crash Python: a forest takes
+            ``trusted=["sklearn.tree._tree.Tree"]``.
+
+        Returns
+        -------
+        published : PublishedClassifier
+            Predicts as it did before.
+
+        Raises
+        ------
+        ImportError
+            If skops is not installed.
+
+        FileNotFoundError
+            If the model or its card is missing.
+
+        ValueError
+            If a file is damaged, edited, swapped or of an unknown format, or holds
+            types that are not trusted.
+
+        Warns
+        -----
+        InconsistentVersionWarning
+            If it was published with another version of scikit-learn.
+
+        Notes
+        -----
+        No hash is a signature: see :meth:`save`.
+        """
+        skops_io = import_skops()
+        trusted = TRUSTED | type_names(trusted)
+        model_path, card_path = paths_of(path)
+        card = parse_card(read_file(card_path, "the privacy card"), card_path)
+        model = read_file(model_path, "the model")
+        if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
+            raise ValueError(
+                f"{model_path} does not have the sha256 that {card_path} names: one of "
+                "them is damaged, was changed, or belongs to another model."
+            )
+        if embedded_card(model, model_path) != canonical_text(card):
+            raise ValueError(
+                f"{card_path} differs from the copy of the card inside {model_path}: "
+                "it was edited."
+            )
+        unknown = untrusted_types(skops_io, model, model_path) - trusted
+        if unknown:
+            raise ValueError(
+                f"{model_path} holds types that are not loaded unless you trust them: "
+                f"{', '.join(sorted(unknown))}. A forged file could use them to run "
+                "code or to crash Python. If you know them and where the file comes "
+                f"from, pass trusted={sorted(unknown)}."
+            )
+        try:
+            content = unpack(skops_io, model, trusted)
+            published = cls._from_parts(content, card)
+            saved_with = card["versions"]["scikit-learn"]
+        except Exception as error:
+            raise ValueError(
+                f"{model_path} cannot be loaded ({type(error).__name__}: {error}). It "
+                f"was saved with {_enumerate(card['versions'])}: install these, and "
+                "whatever defines the classes of the student."
+            ) from error
+        if saved_with != sklearn.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=cls.__name__,
+                    current_sklearn_version=sklearn.__version__,
+                    original_sklearn_version=saved_with,
+                ),
+                stacklevel=2,
+            )
+        return published
+
+    @classmethod
+    def _from_parts(cls, content, card):
+        """Build from what the model file holds and what the card says."""
+        classes, student = content["classes"], restored(content)
+        if [plain_label(label) for label in classes.tolist()] != card["classes"]:
+            raise ValueError("the classes in the model are not those on the card")
+        if not hasattr(student, "predict"):
+            raise ValueError(f"the student is a {type(student).__name__}")
+        published = cls()
+        published.student_ = student
+        published.classes_ = classes
+        published.n_features_in_ = card["n_features"]
+        if card["feature_names"] is not None:
+            published.feature_names_in_ = np.array(card["feature_names"], dtype=object)
+        published.privacy_spent_ = PrivacySpent(
+            epsilon=float("inf") if card["epsilon"] is None else card["epsilon"],
+            delta=card["delta"],
+            unit=card["unit"],
+            neighbours=card["neighbours"],
+            mechanism=card["mechanism"],
+            n_teachers=card["n_teachers"],
+            n_queries=card["n_queries"],
+            assumptions=tuple(card["assumptions"]),
+            curve=RdpCurve(content["orders"], content["divergences"]),
+        )
+        published._card = card
+        return published
+
+    def _pack(self, skops_io):
+        """Return the content of the model file, after a look whether it loads."""
+        name = type(self.student_).__name__
+        curve = self.privacy_spent_.curve
+        content = taken_apart(self.student_) | {
+            "classes": self.classes_,
+            "orders": curve.orders,
+            "divergences": curve.values,
+        }
+        if any(is_of(one, "torch", "skorch") for one in reachable(content)):
+            raise ValueError(
+                f"The student, a {name}, holds torch modules, which cannot be saved "
+                "without pickle. Pickle the published classifier for readers who trust "
+                "you, or teach another student: a network out of sklearn_pate.students "
+                "with its default module, or what scikit-learn provides."
+            )
+        try:
+            saved = skops_io.dumps(content)
+            types = skops_io.get_untrusted_types(data=saved)
+            self._from_parts(unpack(skops_io, saved, types), self._card)
+        except Exception as error:
+            raise ValueError(
+                f"The student, a {name}, cannot be saved ({type(error).__name__}: "
+                f"{error}). Pickle the published classifier for readers who trust you, "
+                "or teach a student that skops can save."
+            ) from error
+        return add_card(saved, canonical_text(self._card))
+
+    def _unfitted_student(self):
+        return None  # there is none to be made: it came fitted
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        student = getattr(self, "student_", None)
+        if isinstance(student, ContiguousClasses):
+            student = student.estimator
+        if student is not None:
+            of_student = get_tags(student)
+            tags.input_tags.sparse = of_student.input_tags.sparse
+            # A constant student does not look.
+            tags.input_tags.allow_nan = (
+                of_student.input_tags.allow_nan or of_student.no_validation
+            )
+        return tags
+
+    def __repr__(self, *args, **kwargs):
+        if not hasattr(self, "student_"):
+            return f"{type(self).__name__}()"
+        return f"{type(self).__name__}({self.student_!r}, {self.privacy_spent_!r})"
+
+    def _repr_html_(self):
+        shown = getattr(self.__dict__.get("student_"), "_repr_html_", None)
+        if shown is None:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        return f"<p>{html.escape(str(self.privacy_spent_))}</p>{shown()}"
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = {"text/plain": repr(self)}
+        if sklearn.get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
+
+def publish(pate: Any) -> PublishedClassifier:
+    """Take the student and its statement out of a fitted PATEClassifier.
+
+    Parameters
+    ----------
+    pate : PATEClassifier
+        Fitted. It stays as it is.
+
+    Returns
+    -------
+    published : PublishedClassifier
+        With a copy of the student.
+
+    Raises
+    ------
+    NotFittedError
+        If it is not fitted.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If there is no guarantee to publish it under, as the noise was seeded.
+    """
+    check_is_fitted(pate, "student_")
+    spent = pate.privacy_spent_
+    # Who knows the seed of the noise can take the noise away.
+    mechanism = spent.mechanism.replace(
+        f"noise_seed={pate.mechanism_.noise_seed!r}", "noise_seed=<not published>"
+    )
+    published = PublishedClassifier()
+    published.student_ = without_baggage(pate.student_)
+    published.classes_ = pate.classes_.copy()
+    published.privacy_spent_ = replace(spent, mechanism=mechanism)
+    published.n_features_in_ = int(pate.n_features_in_)
+    if hasattr(pate, "feature_names_in_"):
+        published.feature_names_in_ = pate.feature_names_in_.copy()
+    published._card = make_card(published)
+    if not published._card["private"]:
+        warnings.warn(
+            "This student comes with no privacy guarantee (epsilon=inf), and its card "
+            "says so; fit without noise_seed before publishing it.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+    return published
+
+
+def _enumerate(versions):
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

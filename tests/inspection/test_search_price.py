@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate.inspection import privacy_leaks, search_price
+from sklearn_pate.mechanisms import GumbelMax
+
+RNG = np.random.default_rng(0)
+Y = RNG.integers(2, size=300)
+X = RNG.normal(size=(300, 2)) + 2 * Y[:, np.newaxis]
+PUBLIC = PublicData(RNG.normal(size=(60, 2)) + 2 * RNG.integers(2, size=(60, 1)))
+GRID = {"n_queries": [15, 25], "mechanism": [GumbelMax(c=0.3), GumbelMax(c=0.2)]}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=200, delta=1e-6)
+
+
+def make(ledger, **changes):
+    parameters = {"n_teachers": 10, "n_queries": 20, "mechanism": GumbelMax(c=0.3)}
+    parameters |= {"epsilon": None, "ledger": ledger}
+    return PATEClassifier(GaussianNB(), **(parameters | changes))
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("in_pipeline", [True, False])
+def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
+    pate, grid = make(ledger), {"n_queries": [15, 25], "delta": [1e-6]}
+    if in_pipeline:
+        pate = make_pipeline(FunctionTransformer(), pate)
+        grid = {f"pateclassifier__{name}": values for name, values in grid.items()}
+    cv = KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(pate, grid, cv=cv, refit=refit)
+    price = search_price(search, X, Y, X_public=PUBLIC)
+    assert ledger.spent == 0
+    fit_params = {f"pateclassifier__{'X_public'}": PUBLIC} if in_pipeline else {}
+    search.fit(X, Y, **(fit_params or {"X_public": PUBLIC}))
+    assert len(ledger.charges()) == price.n_fits == 6 + refit
+    # The winner may be the cheaper one.
+    if refit:
+        assert ledger.spent <= price.share * (1 + 1e-12)
+    else:
+        assert ledger.spent == pytest.approx(price.share, rel=1e-12)
+    assert search_price(search, X, Y, X_public=PUBLIC).left == 1 - ledger.spent
+
+
+def test_it_says_how_often_and_whether_it_will_do(ledger):
+    cv = KFold(3, shuffle=True)
+    price = search_price(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
+    assert str(price).startswith(
+        "This search will fit 13 times (4 candidates on 3 splits and a refit), and "
+        "every fit is charged: "
+    )
+    assert price.fits
+    assert "where 100.00% is left. Its choice" in str(price)
+    dear = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
+    price = search_price(dear, X, Y, X_public=PUBLIC)
+    assert not price.fits
+    assert "left: it would fail half-way." in str(price)
+
+
+def test_splits_that_look_at_labels_are_pointed_out(ledger):
+    stratified = GridSearchCV(make(ledger), GRID)
+    text = "one changed label moves other rows between folds"
+    assert text in str(search_price(stratified, X, Y, X_public=PUBLIC))
+    assert text in str(privacy_leaks(stratified)[0])
+    shuffled = GridSearchCV(make(ledger), GRID, cv=KFold(shuffle=True))
+    assert text not in str(search_price(shuffled, X, Y, X_public=PUBLIC))
+    assert text not in str(privacy_leaks(shuffled)[0])
+
+
+def test_a_random_search_is_priced_if_its_candidates_are_known(ledger):
+    search = RandomizedSearchCV(
+        make(ledger), GRID, n_iter=3, random_state=0, cv=KFold(2), refit=False
+    )
+    price = search_price(search, X, Y, X_public=PUBLIC)
+    search.fit(X, Y, X_public=PUBLIC)
+    assert ledger.spent == pytest.approx(price.share, rel=1e-12)
+
+
+def test_held_out_rows_count_as_public(ledger):
+    pate = make(ledger, public_size=0.2, n_queries="auto", n_teachers="auto")
+    price = search_price(GridSearchCV(pate, {}, cv=KFold(2), refit=False), X, Y)
+    with pytest.warns(UserWarning, match="are used as public data"):
+        GridSearchCV(pate, {}, cv=KFold(2), refit=False).fit(X, Y)
+    assert ledger.spent == pytest.approx(price.share, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (lambda pate: HalvingGridSearchCV(pate, GRID), "how often it fits is not kn"),
+        (lambda pate: pate, "is no GridSearchCV or RandomizedSearchCV"),
+        (lambda pate: RandomizedSearchCV(pate, GRID), "set an integer random_state"),
+        (lambda _: GridSearchCV(make(None), GRID), "charges to no ledger; set ledger="),
+        (lambda _: GridSearchCV(LogisticRegression(), {}), "charges to no ledger"),
+        (lambda pate: GridSearchCV(pate, {"epsilon": [-1]}), "epsilon=-1 must be"),
+        (lambda pate: GridSearchCV(pate, {"n_queries": [99]}), "more than the 60 publ"),
+    ],
+)
+def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):
+    with pytest.raises(ValueError, match=message):
+        search_price(search(make(ledger)), X, Y, X_public=PUBLIC)
+
+
+def test_public_rows_are_asked_for(ledger):
+    with pytest.raises(ValueError, match=r"X_public=None, and .* no public_size; pass"):
+        search_price(GridSearchCV(make(ledger), GRID), X, Y)
