@@ -10,6 +10,7 @@ from pathlib import Path
 from image_tables import IMAGE_TABLES
 from record import load
 from reporting import area, markdown, number, percent, source
+from safety_tables import SAFETY_TABLES
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -363,6 +364,7 @@ TABLES = (
     accounting_worst_case,
     accounting_speed,
     *IMAGE_TABLES,
+    *SAFETY_TABLES,
 )
 
 

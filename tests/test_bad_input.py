@@ -1,5 +1,7 @@
 """Wrong calls: one clear sentence each, before any teacher is fitted or noise drawn."""
 
+import tempfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,13 +9,22 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData, Votes, privacy_leaks
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLedger,
+    PublicData,
+    PublishedClassifier,
+    Votes,
+    privacy_leaks,
+)
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.datasets import fetch_adult
+from sklearn_pate.inspection import search_price
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
 from sklearn_pate.mechanisms.noise import NoiseSource
 from sklearn_pate.students import (
@@ -111,6 +122,9 @@ WRONG_FITS = {
     "memory is a number": ({"memory": 5}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
     "memory without a fixed random_state": ({"memory": "votes"}, {}, r"memory='votes' needs an integer random_state, and has None"),
     "memory with a generator": ({"memory": "votes", "random_state": np.random.RandomState(0)}, {}, r"needs an integer random_state, and has RandomState"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account; pass PrivacyLedger\(path, epsilon=3"),
+    "ledger is a class": ({"ledger": PrivacyLedger}, {}, r"is no account; pass PrivacyLedger"),
+    "ledger is a number": ({"ledger": 3.0}, {}, r"ledger=3.0 is no account"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # data
     "no public rows": ({}, {"X_public": None}, r"needs public rows.*X_public=PublicData\(X_public\).*public_size=0.2"),
@@ -137,19 +151,27 @@ WRONG_FITS = {
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
     "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
     "groups hold NaN": (GROUPED, {"groups": np.where(Y, np.nan, 1.0)}, r"groups holds nan; a missing or fractional group id"),
+    "one id as number and text": (GROUPED, {"groups": np.array([1, "1"] * 30, dtype=object)}, r"groups holds one group only"),
     "groups are a table": (GROUPED, {"groups": X}, r"groups has shape \(60, 3\); pass one group id a row"),
 }  # fmt: skip
 
 
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=3, delta=1e-6)
+
+
 @pytest.mark.parametrize("name", WRONG_FITS)
-def test_a_wrong_fit_is_refused_before_any_work(name):
+def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
     parameters, arguments, message = WRONG_FITS[name]
     arguments = DEFAULT_ARGUMENTS | arguments
-    pate = PATEClassifier(**({"estimator": MustNotBeFitted()} | parameters))
+    defaults = {"estimator": MustNotBeFitted(), "ledger": ledger}
+    pate = PATEClassifier(**(defaults | parameters))
     # TypeError is what scikit-learn raises for sparse data.
     with pytest.raises((ValueError, TypeError), match=message):
         pate.fit(**arguments)
     assert not hasattr(pate, "privacy_spent_")
+    assert ledger.charges() == []
 
 
 VOTES = [["a", "b", "a"], ["a", "a", "b"]]
@@ -174,12 +196,25 @@ WRONG_VOTES = {
 
 
 @pytest.mark.parametrize("name", WRONG_VOTES)
-def test_wrong_votes_are_refused_before_any_noise(name):
+def test_wrong_votes_are_refused_before_any_noise_or_charge(name, ledger):
     parameters, votes, X_public, message = WRONG_VOTES[name]
-    pate = PATEClassifier(MustNotBeFitted(), **({"classes": ["a", "b"]} | parameters))
+    defaults = {"classes": ["a", "b"], "ledger": ledger}
+    pate = PATEClassifier(MustNotBeFitted(), **(defaults | parameters))
     with pytest.raises(ValueError, match=message):
         pate.fit_votes(votes, X_public)
     assert not hasattr(pate, "privacy_spent_")
+    assert ledger.charges() == []
+
+
+def charge(**changes):
+    """Charge a ledger that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = PrivacyLedger(f"{folder}/patients.sqlite", epsilon=3, delta=1e-6)
+        what = {"delta": 1e-6, "unit": "row", "description": "a test"} | changes
+        try:
+            ledger.charge(gaussian_worst_case(100), **what)
+        finally:
+            assert ledger.charges() == []
 
 
 WRONG_CALLS = {
@@ -206,6 +241,14 @@ WRONG_CALLS = {
     "a ballot of floats": (lambda: Votes([np.zeros(3)], n_public=3, n_classes=2), r"dtype float64; pass signed integers"),
     "a ballot for no class": (lambda: Votes([np.array([2])], n_public=1, n_classes=2), r"between -1 and n_classes - 1 = 1"),
     "votes for one class": (lambda: Votes.from_labels(VOTES, ["a"]), r"classes=\['a'\] must list at least two"),
+    "publishing before a fit": (lambda: PATEClassifier().publish(), r"not fitted yet"),
+    "a charge for an unknown unit": (lambda: charge(unit="person"), r"unit='person' is unknown; use one of \['row', 'group', 'party'\]"),
+    "a charge at no delta": (lambda: charge(delta=0), r"delta=0 must be a number strictly between 0 and 1"),
+    "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
+    "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),
+    "trusting a type without a list": (lambda: PublishedClassifier.load("model.skops", trusted="Tree"), r"trusted='Tree' must be a list of types"),
+    "the price of no search": (lambda: search_price(PATEClassifier(), X, Y), r"is no GridSearchCV or RandomizedSearchCV"),
+    "the price of a search without a ledger": (lambda: search_price(GridSearchCV(PATEClassifier(), {}), X, Y), r"charges to no ledger; set ledger="),
     "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no PATEClassifier; pass the pipeline"),
     "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
 }  # fmt: skip

@@ -11,10 +11,11 @@ README = Path(__file__).parent.parent / "README.md"
 @pytest.mark.usefixtures("adult")  # skips where there is neither file nor network
 def test_the_python_of_the_readme_runs():
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 7
     namespace = {}
     for block in blocks:
         exec(block, namespace)
     clf = namespace["clf"]
     assert repr(clf.privacy_spent_) == "PrivacySpent(epsilon=1.000, delta=1e-05)"
+    assert len(namespace["ledger"].charges()) == 1
     assert clf.score(namespace["X_test"], namespace["y_test"]) > 0.79

@@ -173,6 +173,8 @@ def check(path, log, when):
         "fits refused": kinds["refused"],
         "charges": len(charges),
         "fits charged": len(charged),
+        "fits uncharged": len(uncharged),
+        "fits answered twice": len(two),
         "questions drawn": sum(drawn.values()),
         "questions charged": N_QUERIES * len(charges),
         "share spent": ledger.spent,

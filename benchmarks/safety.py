@@ -1,0 +1,103 @@
+"""Noise and ledger under stress. Writes results/safety.json.
+
+noise    a million draws of each sampler at scales from 0.1 to 1000: seconds, and the
+         p-value of a chi-square test against the exact law
+kills    500 kill -9's of fits in 4 processes that share a ledger
+
+Run some of them with ``python benchmarks/safety.py noise``, both without a name.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from record import save
+from scipy import stats
+
+from sklearn_pate.mechanisms.noise import NoiseSource
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "accounting"))
+
+N_DRAWS = 10**6
+N_KILLS = 500
+SCALES = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
+
+
+def chi_square(draws, log_weight, reach):
+    """Test draws against a law on the integers from -reach to reach, tails joined."""
+    support = np.arange(-reach, reach + 1)
+    probabilities = np.exp(log_weight(support.astype(float)))
+    probabilities /= probabilities.sum()
+    assert np.abs(draws).max() <= reach
+    expected = probabilities * draws.size
+    observed = np.bincount(draws + reach, minlength=support.size)
+    # Neighbours are joined until 50 draws are expected of each group.
+    group = np.floor(np.cumsum(expected) / 50).astype(int)
+    _, group = np.unique(group, return_inverse=True)
+    if group[-1] == 0:
+        return 1.0
+    expected, observed = np.bincount(group, expected), np.bincount(group, observed)
+    if expected[-1] < 10:
+        expected[-2] += expected[-1]
+        observed[-2] += observed[-1]
+        expected, observed = expected[:-1], observed[:-1]
+    if len(expected) == 1:
+        return 1.0
+    return float(stats.chisquare(observed, expected).pvalue)
+
+
+def noise():
+    """Time the samplers, and test them."""
+    laws = {
+        "discrete Gaussian": (
+            lambda source, scale: source.discrete_gaussian(scale, N_DRAWS),
+            lambda z, scale: -((z / scale) ** 2) / 2,
+        ),
+        "discrete Laplace": (
+            lambda source, scale: source.discrete_laplace(1 / scale, N_DRAWS),
+            lambda z, scale: -np.abs(z) / scale,
+        ),
+    }
+    rows = []
+    for law, (draw, log_weight) in laws.items():
+        for scale in SCALES:
+            source = NoiseSource()
+            started = time.perf_counter()
+            draws = draw(source, scale)
+            seconds = time.perf_counter() - started
+            p_value = chi_square(
+                draws,
+                lambda z, scale=scale, log_weight=log_weight: log_weight(z, scale),
+                int(60 * scale) + 5,
+            )
+            rows.append(
+                {"law": law, "scale": scale, "seconds": seconds, "p_value": p_value}
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def kills():
+    """Kill fits, and look whether a charge is missing."""
+    from kills import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(folder, N_KILLS)
+    print(found)
+    return [found]
+
+
+def main():
+    """Measure what was asked for."""
+    sections = {"noise": noise, "kills": kills}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*sections, []])
+    for name in parser.parse_args().sections or sections:
+        save("safety", {name: sections[name]()})
+
+
+if __name__ == "__main__":
+    main()
