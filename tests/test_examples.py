@@ -49,6 +49,15 @@ def test_pipeline_and_grid_search(run):
     assert "10 fits, each of epsilon 4.00" in printed
 
 
+def test_hand_over(run):
+    printed = run("hand_over")
+    assert "A first fit at epsilon 4: 30% of the budget is spent." in printed
+    assert "The very same again gets the same answers: 30%." in printed
+    assert "39.39% is left. epsilon=4.64 would fit." in printed
+    assert "in 2 charges" in printed
+    assert "Whoever receives it: This fit is (epsilon=4.000" in printed
+
+
 def test_five_hospitals(run, diabetes):
     printed = run("five_hospitals", N_TEACHERS_EACH=3)
     assert "votes of each hospital: 3" in printed

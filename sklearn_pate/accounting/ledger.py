@@ -25,7 +25,10 @@ __all__ = ["Charge", "PrivacyLedger"]
 
 @dataclass(frozen=True)
 class Charge:
-    """One line of a ledger. Depends on no private value; may be shown.
+    """One line of a ledger, for auditors.
+
+    Prices depend on no private value. Fingerprints tell whether two fits saw the same
+    data, and nothing else without the key.
 
     Parameters
     ----------
@@ -345,7 +348,7 @@ class PrivacyLedger:
         ]
 
     def report(self) -> str:
-        """Describe the account in words and a table. May be shown.
+        """Describe the account in words and a table, for auditors.
 
         Returns
         -------
