@@ -1,7 +1,7 @@
 """The tables of README.md on the ledger, the noise and the audits."""
 
 from record import load
-from reporting import markdown, number, percent, source
+from reporting import markdown, number, source
 
 
 def safety_kills():
@@ -50,4 +50,90 @@ def safety_noise():
     return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
-SAFETY_TABLES = (safety_kills, safety_noise)
+def audits_mechanisms():
+    """Show what audits of the package found, beside the claims."""
+    results = load("audits")["mechanisms"]
+    rows = [
+        [
+            row["mechanism"],
+            str(row["n_queries"]),
+            f"{row['delta']:g}",
+            number(row["epsilon_lower"]["mean"]),
+            number(row.get("epsilon_exact")),
+            number(row["epsilon_claimed"]),
+            f"{row['n_contradicted']} of {row['n_audits']}",
+        ]
+        for row in results["rows"]
+    ]
+    header = [
+        "no defect",
+        "questions",
+        "delta",
+        "epsilon shown",
+        "exact, at these votes",
+        "claimed",
+        "audits that contradict",
+    ]
+    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
+def audits_defects():
+    """Show which planted defects audits found."""
+    results = load("audits")["defects"]
+    rows = []
+    for row in results["rows"]:
+        if row.get("factor", 2) not in (2, 4) or row.get("n_repeats") in (5, 40):
+            continue  # the result file has all of them
+        settings = {
+            "factor": row.get("factor"),
+            "each asked": row.get("n_repeats"),
+            "release": row.get("release"),
+            "seen by": row.get("seen_by"),
+        }
+        named = ", ".join(f"{key} {one}" for key, one in settings.items() if one)
+        rows.append(
+            [
+                f"{row['defect']} ({named})",
+                row.get("mechanism", "a whole fit"),
+                f"{row['delta']:g}",
+                number(row["epsilon_lower"]["mean"]),
+                number(row["epsilon_claimed"]),
+                f"{row['n_contradicted']} of {row['n_audits']}",
+            ]
+        )
+    header = [
+        "planted defect",
+        "mechanism",
+        "delta",
+        "epsilon shown",
+        "claimed",
+        "audits that contradict",
+    ]
+    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
+def audits_membership():
+    """Show how well membership in the training data is guessed."""
+    results = load("audits")["membership"]
+    rows = [
+        [
+            row["model"],
+            number(row["epsilon"]),
+            number(100 * row["accuracy"], 1),
+            f"{row['auc']:.3f} ± {row['auc_std']:.3f}",
+            number(100 * row["true_positive_rate"], 1),
+        ]
+        for row in results["rows"]
+    ]
+    header = [
+        "Adult",
+        "publishable epsilon",
+        "accuracy, %",
+        "AUC of the attack",
+        "members found at 1 % false alarms, %",
+    ]
+    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
+README_TABLES = (safety_kills, safety_noise, audits_membership)
+THREAT_MODEL_TABLES = (audits_mechanisms, audits_defects)

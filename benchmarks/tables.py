@@ -1,6 +1,6 @@
-"""Write the tables of README.md from the result files, between their markers.
+"""Write the tables of the pages from the result files, between their markers.
 
-With ``--check``, only fail if README.md says anything else than the result files.
+With ``--check``, only fail if a page says anything else than the result files.
 """
 
 import re
@@ -10,9 +10,9 @@ from pathlib import Path
 from image_tables import IMAGE_TABLES
 from record import load
 from reporting import area, markdown, number, percent, source
-from safety_tables import SAFETY_TABLES
+from safety_tables import README_TABLES, THREAT_MODEL_TABLES
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
 
 
 def adult_2017():
@@ -364,14 +364,14 @@ TABLES = (
     accounting_worst_case,
     accounting_speed,
     *IMAGE_TABLES,
-    *SAFETY_TABLES,
+    *README_TABLES,
 )
 
 
-def main():
+def write(page, tables):
     """Replace what stands between the markers of each table."""
-    before = text = README.read_text()
-    for table in TABLES:
+    before = text = page.read_text()
+    for table in tables:
         name = table.__name__
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         text, n_replaced = re.subn(
@@ -381,10 +381,17 @@ def main():
             flags=re.DOTALL,
         )
         if n_replaced != 1:
-            raise SystemExit(f"README.md needs the markers {begin} and {end} once.")
-    if "--check" in sys.argv:
-        sys.exit("README.md differs from the result files." if text != before else 0)
-    README.write_text(text)
+            raise SystemExit(f"{page.name} needs the markers {begin} and {end} once.")
+    if "--check" not in sys.argv:
+        page.write_text(text)
+    elif text != before:
+        raise SystemExit(f"{page.name} differs from the result files.")
+
+
+def main():
+    """Write both pages."""
+    write(ROOT / "README.md", TABLES)
+    write(ROOT / "docs" / "threat-model.md", THREAT_MODEL_TABLES)
 
 
 if __name__ == "__main__":

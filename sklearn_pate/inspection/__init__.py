@@ -1,5 +1,21 @@
 """Looking at what surrounds a private estimator, and at what it promises."""
 
+from sklearn_pate.inspection.audit import audit_mechanism
+from sklearn_pate.inspection.canaries import audit_canaries, audit_neighbours
+from sklearn_pate.inspection.evidence import AuditResult
 from sklearn_pate.inspection.leaks import PrivacyLeak, privacy_leaks
+from sklearn_pate.inspection.membership import MembershipResult, audit_membership
+from sklearn_pate.inspection.searches import SearchPrice, search_price
 
-__all__ = ["PrivacyLeak", "privacy_leaks"]
+__all__ = [
+    "AuditResult",
+    "MembershipResult",
+    "PrivacyLeak",
+    "SearchPrice",
+    "audit_canaries",
+    "audit_mechanism",
+    "audit_membership",
+    "audit_neighbours",
+    "privacy_leaks",
+    "search_price",
+]

@@ -181,7 +181,7 @@ def search_price(
             f"search={search!r} charges to no ledger; set ledger=PrivacyLedger(...) on "
             "the PATEClassifier inside it."
         )
-    candidates = _candidates(search)
+    candidates, y = _candidates(search), np.asarray(y)
     cv = check_cv(search.cv, y, classifier=True)
     n_classes = len(read_classes(y)[0])
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]

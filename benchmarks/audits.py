@@ -1,0 +1,483 @@
+"""Attacks on the privacy claims. Writes results/audits.json.
+
+mechanisms    lower bounds of epsilon beside the claim, 20 audits of each mechanism
+defects       planted defects, and whether an audit contradicts the claim
+canaries      secret bits in one fit, and two worlds of fits, in the sound package
+membership    who was in the training data: a forest on Adult, and a private student
+
+Run one of them with ``python benchmarks/audits.py mechanisms``, all of them without a
+name: about a quarter of an hour on one core. No noise is seeded. Every audit has
+confidence 1 - 1e-4, that is, contradicts a true claim once in 10,000 audits at most.
+
+"epsilon_exact" is what an attacker with infinitely many trials could show at these
+very counts, computed from the exact law of the answers. What lies between it and the
+claim is the room of the account (other counts may be worse, and a Renyi curve is not
+tight at every delta); what lies between it and "epsilon_lower" is what finite trials
+cannot show.
+"""
+
+import argparse
+import math
+import os
+from contextlib import contextmanager
+from itertools import product
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+from record import save, summary
+from scipy.optimize import brentq
+from scipy.stats import multinomial
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier, PublicData, classifier
+from sklearn_pate.accounting.exact import NoisyCheck
+from sklearn_pate.accounting.outcomes import (
+    GaussianPlurality,
+    GumbelPlurality,
+    LaplacePlurality,
+    PermuteAndFlipPlurality,
+)
+from sklearn_pate.datasets import fetch_adult
+from sklearn_pate.inspection import (
+    audit_canaries,
+    audit_mechanism,
+    audit_membership,
+    audit_neighbours,
+)
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    InteractiveGNMax,
+    LNMax,
+    NoisyHistogram,
+    Oracle,
+    PermuteAndFlip,
+)
+from sklearn_pate.mechanisms.noise import NoiseSource
+
+N_AUDITS = 20
+DELTAS = (1e-5, 1e-2)
+TIE, MOVED = (10, 10), (11, 9)
+
+
+def measured(audits):
+    """Summarize repeated audits of one claim."""
+    claimed = audits[0].epsilon_claimed
+    lower = summary([audit.epsilon_lower for audit in audits])
+    return {
+        "delta": audits[0].delta,
+        "confidence": audits[0].confidence,
+        "epsilon_claimed": claimed,
+        "epsilon_lower": lower,
+        "lower_to_claimed": lower["mean"] / claimed,
+        "n_audits": len(audits),
+        "n_contradicted": sum(audit.contradicted for audit in audits),
+    }
+
+
+# ------------------------------------------------------------------------- mechanisms
+
+ONCE = {"n_queries": 1, "n_trials": 100_000}
+OFTEN = {"n_queries": 20, "n_trials": 20_000}
+
+# Mechanism, law of its answers, a noisy check before it, counts, neighbour, size.
+MECHANISMS = (
+    (LNMax(gamma=0.5), LaplacePlurality(0.5), None, (6, 1), (5, 2), ONCE),
+    (GumbelMax(c=0.5), GumbelPlurality(0.5), None, (9, 1), (8, 2), ONCE),
+    (PermuteAndFlip(c=0.5), PermuteAndFlipPlurality(0.5), None, (6, 1), (5, 2), ONCE),
+    (GNMax(sigma=4), GaussianPlurality(4), None, TIE, MOVED, ONCE),
+    (GNMax(sigma=5), GaussianPlurality(5), None, TIE, MOVED, OFTEN),
+    (
+        ConfidentGNMax(10, 8, 5),
+        GaussianPlurality(5),
+        NoisyCheck(10, 8),
+        TIE,
+        MOVED,
+        OFTEN,
+    ),
+    (
+        InteractiveGNMax(1, 8, 5, n_teachers=20),
+        GaussianPlurality(5),
+        NoisyCheck(11, 8),  # a student without an opinion expects 10 of 20
+        TIE,
+        MOVED,
+        OFTEN,
+    ),
+    (NoisyHistogram(sigma=5), None, None, TIE, MOVED, OFTEN),
+)
+
+
+def mechanisms():
+    """Return the rows of lower bounds beside claims."""
+    rows = []
+    for mechanism, law, check, counts, neighbour, size in MECHANISMS:
+        for delta in DELTAS:
+            audits = [
+                audit_mechanism(mechanism, counts, neighbour, delta=delta, **size)
+                for _ in range(N_AUDITS)
+            ]
+            found = measured(audits)
+            worlds = [
+                law_of_histogram(mechanism.sigma, one, size["n_queries"])
+                if law is None
+                else law_of_answers(law, check, one, size["n_queries"])
+                for one in (counts, neighbour)
+            ]
+            exact = exact_epsilon(*worlds, delta)
+            rows.append(
+                {
+                    "mechanism": repr(mechanism),
+                    "counts": counts,
+                    "neighbour": neighbour,
+                    **size,
+                    **found,
+                    "epsilon_exact": exact,
+                    "lower_to_exact": found["epsilon_lower"]["mean"] / exact,
+                }
+            )
+            print(
+                f"{mechanism!r} delta={delta:g}: {found['epsilon_lower']['mean']:.3f} "
+                f"of {exact:.3f} of {found['epsilon_claimed']:.3f}, "
+                f"{found['n_contradicted']} of {N_AUDITS} contradicted"
+            )
+    return rows
+
+
+def law_of_answers(law, check, counts, n_queries):
+    """Compute the probability of each number of each answer, out of `n_queries`."""
+    counts = np.array([counts], dtype=float)
+    per_question = np.exp(law.log_probabilities(counts, np.ones_like(counts)))[0]
+    if check is not None:
+        passes, fails = np.exp(check.log_probabilities(counts.max()))
+        per_question = np.append(passes * per_question, fails)
+    numbers = [
+        (*most, n_queries - sum(most))
+        for most in product(range(n_queries + 1), repeat=len(per_question) - 1)
+        if sum(most) <= n_queries
+    ]
+    return multinomial.pmf(numbers, n_queries, per_question / per_question.sum())
+
+
+def law_of_histogram(sigma, counts, n_queries):
+    """Compute the law of the sum of all differences, which is sufficient."""
+    reach = math.ceil(12 * sigma)
+    noise = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
+    total = np.ones(1)
+    for _ in range(2 * n_queries):
+        total = np.convolve(total, noise / noise.sum())
+    shift = n_queries * (counts[0] - counts[1])
+    room = 2 * n_queries
+    return np.pad(total, (room + shift, room - shift))
+
+
+def exact_epsilon(law, other, delta):
+    """Find the smallest epsilon for delta, whichever of the two laws comes first."""
+
+    def excess(epsilon):
+        return max(
+            np.maximum(p - np.exp(epsilon) * q, 0).sum()
+            for p, q in ((law, other), (other, law))
+        )
+
+    return brentq(lambda epsilon: excess(epsilon) - delta, 0, 50)
+
+
+# ---------------------------------------------------------------------------- defects
+
+
+@contextmanager
+def planted(owner, name, defect):
+    """Replace a method or function for the length of a block."""
+    sound = getattr(owner, name)
+    setattr(owner, name, lambda *args, **kwargs: defect(sound, *args, **kwargs))
+    try:
+        yield
+    finally:
+        setattr(owner, name, sound)
+
+
+def forgetful(ask, oracle, rows, probabilities=None):
+    """Answer every question anew, and charge for it once."""
+    oracle._answer_of.clear()
+    oracle.n_charged = 0
+    oracle._answers_left = len(rows)
+    return ask(oracle, rows, probabilities)
+
+
+def all_rows_to_all(split, private, n_teachers, seed):
+    """Leak every shard to every teacher."""
+    return [np.arange(private.n_rows)] * n_teachers
+
+
+def deal_by_class(split, private, n_teachers, seed):
+    """Deal the rows of each class in their order: stratified shards."""
+    teacher = np.empty(private.n_rows, dtype=int)
+    for code in np.unique(private.codes):
+        rows = np.flatnonzero(private.codes == code)
+        teacher[rows] = np.arange(len(rows)) % n_teachers
+    return [np.flatnonzero(teacher == one) for one in range(n_teachers)]
+
+
+def defects(n_audits=3):
+    """Return the rows of planted defects; factor 1 is the sound package."""
+    rows = []
+
+    def add(defect, audit, **facts):
+        found = measured([audit() for _ in range(n_audits)])
+        rows.append({"defect": defect, **facts, **found})
+        print(
+            f"{defect} {facts}: {found['epsilon_lower']['mean']:.3f} of "
+            f"{found['epsilon_claimed']:.3f}, {found['n_contradicted']} of {n_audits}"
+        )
+
+    for factor, delta in product((1, 1.5, 2, 3, 4), DELTAS):
+        with (
+            planted(
+                NoiseSource,
+                "discrete_gaussian",
+                lambda draw, noise, sigma, shape, f=factor: draw(
+                    noise, sigma / f, shape
+                ),
+            ),
+            planted(
+                NoiseSource,
+                "discrete_laplace",
+                lambda draw, noise, gamma, shape, f=factor: draw(
+                    noise, gamma * f, shape
+                ),
+            ),
+        ):
+            for mechanism in (
+                GNMax(sigma=5),
+                NoisyHistogram(sigma=5),
+                ConfidentGNMax(10, 8, 5),
+                LNMax(gamma=0.2),
+            ):
+                add(
+                    "noise divided by a factor",
+                    lambda m=mechanism, d=delta: audit_mechanism(
+                        m, TIE, MOVED, delta=d, **OFTEN
+                    ),
+                    mechanism=repr(mechanism),
+                    factor=factor,
+                )
+    for n_repeats, mechanism in product(
+        (2, 5, 10, 40), (GNMax(sigma=4), NoisyHistogram(sigma=4))
+    ):
+        with planted(Oracle, "ask", forgetful):
+            add(
+                "a repeated question is answered anew",
+                lambda m=mechanism, n=n_repeats: audit_mechanism(
+                    m, TIE, MOVED, n_trials=20_000, n_repeats=n
+                ),
+                mechanism=repr(mechanism),
+                n_repeats=n_repeats,
+            )
+    with planted(classifier, "_split", all_rows_to_all):
+        for release in ("answers", "histogram"):
+            add(
+                "all rows go to all teachers",
+                lambda r=release: secret_bits(250, 100, epsilon=1.0, release=r),
+                release=release,
+            )
+    with planted(classifier, "_split", deal_by_class):
+        add(
+            "rows are dealt by class",
+            lambda: two_worlds(48, 11.9, 100),
+            seen_by="audit_neighbours",
+        )
+        add(
+            "rows are dealt by class",
+            lambda: secret_bits(250, 100, epsilon=1.0),
+            seen_by="audit_canaries, which is not made to see this one",
+        )
+    return rows
+
+
+# --------------------------------------------------------------------------- canaries
+
+
+def secret_bits(n_teachers, n_canaries, **parameters):
+    """Audit canaries among random rows, which divide the other teachers."""
+    rng = np.random.default_rng()
+    n_rows = max(4 * n_teachers, 100)
+    pate = PATEClassifier(
+        KNeighborsClassifier(1),
+        DummyClassifier(),
+        n_teachers=n_teachers,
+        query_strategy="random",
+        **parameters,
+    )
+    return audit_canaries(
+        pate,
+        rng.uniform(-1, 1, size=(n_rows, 2)),
+        rng.integers(2, size=n_rows),
+        X_canaries=rng.uniform(-1, 1, size=(n_canaries, 2)),
+        labels=(0, 1),
+    )
+
+
+def two_worlds(n_teachers, sigma, n_runs, n_questions=6):
+    """Audit two worlds in which one label differs, which moves rows dealt by class.
+
+    Class 1 is at 5. The rows of class 0 are, in turn, at 0, where the public rows are,
+    and at 9. Without the row in the middle, those after it move up by one teacher.
+    """
+    x0 = np.where(np.arange(2 * n_teachers) % 2 == 0, 0.0, 9.0)
+    x0 = np.insert(x0, n_teachers, 9.0)
+    X = np.concatenate([x0, np.full(2 * n_teachers, 5.0)])[:, None]
+    y = np.concatenate([np.zeros(len(x0), int), np.ones(2 * n_teachers, int)])
+    changed = y.copy()
+    changed[n_teachers] = 1
+    return compare(X, y, changed, n_teachers, sigma, n_runs, n_questions)
+
+
+def one_of_two_teachers(sigma, n_runs, n_questions=6):
+    """Audit two worlds in which one of two teachers changes its mind."""
+    X, y, changed = np.zeros((2, 1)), np.array([0, 1]), np.array([0, 0])
+    return compare(X, y, changed, 2, sigma, n_runs, n_questions)
+
+
+def compare(X, y, changed, n_teachers, sigma, n_runs, n_questions):
+    """Audit two worlds with other labels."""
+    pate = PATEClassifier(
+        DecisionTreeClassifier(),
+        DummyClassifier(),
+        n_teachers=n_teachers,
+        epsilon=None,
+        mechanism=GNMax(sigma=sigma),
+        query_strategy="random",
+        classes=[0, 1],
+        random_state=0,
+    )
+    return audit_neighbours(
+        pate,
+        (X, y),
+        (X, changed),
+        X_public=PublicData(np.linspace(-0.01, 0.01, n_questions)[:, None]),
+        n_runs=n_runs,
+    )
+
+
+def canaries():
+    """Return the rows of audits of whole fits in the sound package."""
+    settings = [
+        ("audit_canaries", N_AUDITS, {"n_teachers": 250, "epsilon": 1.0}),
+        (
+            "audit_canaries",
+            N_AUDITS,
+            {"n_teachers": 250, "epsilon": 1.0, "release": "histogram"},
+        ),
+        # Next to no noise and one teacher: as much as canaries can show at all.
+        *(
+            (
+                "audit_canaries",
+                N_AUDITS,
+                {"n_teachers": 1, "epsilon": None, "mechanism": GNMax(sigma=sigma)},
+            )
+            for sigma in (0.5, 1.0, 2.0)
+        ),
+    ]
+    rows = []
+    for audit, n_audits, parameters in settings:
+        found = measured(
+            [secret_bits(n_canaries=100, **parameters) for _ in range(n_audits)]
+        )
+        facts = {name: str(value) for name, value in parameters.items()}
+        rows.append({"audit": audit, "n_canaries": 100, **facts, **found})
+        print(rows[-1])
+    found = measured([two_worlds(48, 11.9, 100) for _ in range(3)])
+    rows.append({"audit": "audit_neighbours", "n_teachers": 48, "n_runs": 100, **found})
+    print(rows[-1])
+    found = measured([one_of_two_teachers(1.0, 100) for _ in range(5)])
+    rows.append({"audit": "audit_neighbours", "n_teachers": 2, "n_runs": 100, **found})
+    print(rows[-1])
+    return rows
+
+
+# ------------------------------------------------------------------------- membership
+
+
+def one_hot(model):
+    """Encode categories, and leave numbers as they are."""
+    return make_pipeline(
+        make_column_transformer(
+            (
+                OneHotEncoder(handle_unknown="ignore"),
+                make_column_selector(dtype_include="category"),
+            ),
+            remainder="passthrough",
+        ),
+        model,
+    )
+
+
+def membership(n_models=16, n_public=5000, seed=0):
+    """Return the rows of the likelihood-ratio attack on Adult."""
+    train = fetch_adult(subset="train", as_frame=True)
+    test = fetch_adult(subset="test", as_frame=True)
+    X_public = PublicData(test.data[:n_public])
+    X_test, y_test = test.data[n_public:], test.target[n_public:]
+    plain = one_hot(RandomForestClassifier())
+    smooth = one_hot(RandomForestClassifier(min_samples_leaf=20))
+    student = PATEClassifier(
+        one_hot(RandomForestClassifier(20)),
+        smooth,
+        n_teachers=250,
+        epsilon=1.0,
+        query_strategy="random",
+    )
+    half = np.random.default_rng(seed).permutation(len(train.target))
+    half = half[: len(half) // 2]
+    rows = []
+    for name, model, fit_params in (
+        ("forest", plain, {}),
+        ("forest, 20 rows in a leaf", smooth, {}),
+        ("student, 20 rows in a leaf", student, {"X_public": X_public}),
+    ):
+        result = audit_membership(
+            model,
+            train.data,
+            train.target,
+            fit_params=fit_params,
+            n_models=n_models,
+            random_state=seed,
+        )
+        model.fit(train.data.iloc[half], train.target[half], **fit_params)
+        rows.append(
+            {
+                "model": name,
+                "epsilon": model.privacy_spent_.epsilon if fit_params else None,
+                "accuracy": model.score(X_test, y_test),
+                "auc": result.auc,
+                "auc_std": result.auc_std,
+                "true_positive_rate": result.true_positive_rate,
+                "false_positive_rate": result.false_positive_rate,
+                "n_models": n_models,
+                "n_rows": len(train.target),
+            }
+        )
+        print(rows[-1])
+    return rows
+
+
+TABLES = {
+    "mechanisms": mechanisms,
+    "defects": defects,
+    "canaries": canaries,
+    "membership": membership,
+}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("tables", nargs="*", help=", ".join(TABLES))
+    for table in parser.parse_args().tables or TABLES:
+        save("audits", {table: TABLES[table]()})

@@ -1,0 +1,182 @@
+"""Does a mechanism leak more than it claims? Monte Carlo on neighbouring votes."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_pate.accounting.bounds import check_counts
+from sklearn_pate.inspection.evidence import (
+    AuditResult,
+    bound_from_two_worlds,
+    check_confidence,
+    check_count,
+    log_ratio_scores,
+)
+from sklearn_pate.mechanisms import Mechanism, Oracle
+from sklearn_pate.votes import Votes
+
+__all__ = ["audit_mechanism"]
+
+
+def audit_mechanism(
+    mechanism: Mechanism,
+    counts: ArrayLike,
+    neighbour: ArrayLike,
+    *,
+    n_queries: int = 1,
+    n_trials: int = 100_000,
+    n_repeats: int = 10,
+    delta: float = 1e-5,
+    confidence: float = 1 - 1e-4,
+) -> AuditResult:
+    """Try to contradict the price of a mechanism, at two neighbouring vote counts.
+
+    Votes are sealed, and asked for through the turnstile that a fit uses, with noise
+    from the operating system. That is done at `counts` and at `neighbour`, and an event
+    is looked for that is likelier at one of them than the price allows.
+
+    A claim that is not contradicted is not proved: these two counts may be harmless
+    ones, and an event may be too rare to be seen in `n_trials`. A claim that is
+    contradicted is wrong, but for one audit in ``1 / (1 - confidence)``. Made-up counts
+    reveal nothing; if they are the votes of a real fit, the result is as sensitive as
+    they are.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With its noise parameters set, without `max_answers` and without `noise_seed`.
+
+    counts : array-like of int of shape (n_classes,)
+        Votes per class, the same on every question.
+
+    neighbour : array-like of int of shape (n_classes,)
+        The same but for one vote that is moved, cast or withdrawn.
+
+    n_queries : int, default=1
+        Questions of one trial. The claim is the price of all of them.
+
+    n_trials : int, default=100000
+        Trials at each of the two counts. Half of them choose the event, half measure
+        it. More trials show rarer events.
+
+    n_repeats : int, default=10
+        Every question is asked so often, and all its answers count: the price covers
+        one answer. The more repeats, the plainer it is if an oracle answers anew.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. The price is a curve that
+        claims an epsilon for each delta: at a larger one, such as 0.01, the claim is
+        nearer to what so many trials can show, and the audit is sharper.
+
+    confidence : float, default=0.9999
+        Probability that a true claim is not contradicted.
+
+    Returns
+    -------
+    result : AuditResult
+        A lower bound of epsilon beside the claim.
+
+    Raises
+    ------
+    ValueError
+        If the counts are no neighbours, or the mechanism makes no claim for a trial.
+
+    Notes
+    -----
+    Trials are ordered by the sum of the estimated log-likelihood ratios of their
+    answers, or, where noisy histograms are released, by their projection on ``counts -
+    neighbour``, which is the likelihood ratio of Gaussian noise; see
+    :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds` for the rest. An
+    :class:`~sklearn_pate.mechanisms.InteractiveGNMax` is asked with a student that
+    finds all classes alike. All trials are questions to one oracle: the confidence
+    holds if these are answered independently.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import audit_mechanism
+    >>> from sklearn_pate.mechanisms import GumbelMax
+    >>> result = audit_mechanism(GumbelMax(c=0.5), [5, 1], [4, 2], n_trials=20_000)
+    >>> result.contradicted
+    False
+    >>> 0.4 < result.epsilon_lower < result.epsilon_claimed <= 1
+    True
+    """
+    worlds = _check_worlds(counts, neighbour)
+    check_confidence(confidence, delta)
+    check_count("n_queries", n_queries, 1)
+    check_count("n_trials", n_trials, 2)
+    check_count("n_repeats", n_repeats, 1)
+    n_teachers = int(worlds.sum(axis=1).max())
+    mechanism = _check_mechanism(mechanism).prepared(
+        n_teachers=n_teachers, n_queries=n_queries, n_classes=worlds.shape[1]
+    )
+    claim = mechanism.account_curve(n_queries, worlds.shape[1]).to_epsilon(delta)
+    seen, neighbour_seen = (
+        _ask(mechanism, world, n_teachers, n_trials, n_queries, n_repeats)
+        for world in worlds
+    )
+    if mechanism.releases_histograms:
+        direction = worlds[0] - worlds[1]
+        scores, neighbour_scores = seen @ direction, neighbour_seen @ direction
+    else:
+        scores, neighbour_scores = log_ratio_scores(
+            seen, neighbour_seen, n_trials // 2, pooled=True
+        )
+    epsilon, evidence = bound_from_two_worlds(
+        scores, neighbour_scores, delta=delta, confidence=confidence
+    )
+    return AuditResult(epsilon, claim, float(delta), confidence, evidence)
+
+
+def _check_worlds(counts, neighbour):
+    if np.shape(counts) != np.shape(neighbour) or np.ndim(counts) != 1:
+        raise ValueError(
+            f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
+            "pass the votes per class of one question for both."
+        )
+    worlds = check_counts([counts, neighbour]).astype(np.int64)
+    changes = np.sort((worlds[1] - worlds[0])[worlds[0] != worlds[1]]).tolist()
+    if changes not in ([-1, 1], [-1], [1]):
+        raise ValueError(
+            f"neighbour={worlds[1].tolist()} is no neighbour of "
+            f"counts={worlds[0].tolist()}; move, cast or withdraw one vote."
+        )
+    return worlds
+
+
+def _check_mechanism(mechanism):
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError(
+            f"mechanism={mechanism!r} is not a Mechanism; pass one, such as "
+            "GNMax(sigma=40)."
+        )
+    if mechanism.noise_seed is not None:
+        raise ValueError(
+            f"noise_seed={mechanism.noise_seed!r} voids every guarantee, so that there "
+            "is no claim to audit; leave noise_seed=None."
+        )
+    if mechanism.max_answers is not None:
+        raise ValueError(
+            f"max_answers={mechanism.max_answers!r} counts the answers of all trials "
+            "together, which then are not independent; leave max_answers=None."
+        )
+    return mechanism
+
+
+def _ask(mechanism, counts, n_teachers, n_trials, n_queries, n_repeats):
+    """Return all answers of each trial, or the sum of all its histograms."""
+    n_rows = n_trials * n_queries
+    ballots = [None] * (n_teachers - counts.sum())  # abstentions
+    for label, n_votes in enumerate(counts.tolist()):
+        ballots += n_votes * [np.full(n_rows, label, dtype=np.int32)]
+    votes = Votes(ballots, n_public=n_rows, n_classes=len(counts))
+    oracle = Oracle(votes, mechanism, n_queries=n_rows)
+    asked = {}
+    if mechanism.needs_probabilities:
+        asked["probabilities"] = np.full((n_rows, len(counts)), 1 / len(counts))
+    rows = np.arange(n_rows)
+    answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
+    if mechanism.releases_histograms:
+        # As many for each row as were released, in the order of the rows.
+        histograms = oracle.transcript().histograms
+        return histograms.reshape(-1, n_trials, n_queries, len(counts)).sum(axis=(0, 2))
+    return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])
