@@ -63,6 +63,8 @@ benchmarks: $(VENV)/test
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
 	$(RUN) benchmarks/accounting.py
+	$(RUN) benchmarks/safety.py
+	$(RUN) benchmarks/audits.py
 	$(RUN) benchmarks/tables.py
 
 clean:

@@ -2,9 +2,11 @@
 
 import math
 import secrets
+import sys
 from numbers import Integral
 
 import joblib
+import numpy as np
 from sklearn.base import clone
 
 from sklearn_pate.accounting.entries import Price
@@ -55,53 +57,65 @@ def open_account(pate, mechanism, private, public, questions, *, n_teachers):
     """
     if pate.ledger is None:
         return None
-    n_classes = len(public.classes)
+    n_queries, n_classes = questions.n_queries, len(public.classes)
+    curve = mechanism.charged_curve(n_queries, n_classes)
+    description = (
+        f"{n_queries} questions to {n_teachers} teachers, "
+        f"{' '.join(repr(mechanism).split())}"
+    )
+    key = pate.ledger.key
+    data = joblib.hash(private.content())
     price = Price(
-        mechanism.charged_curve(questions.n_queries, n_classes),
+        curve,
         float(pate.delta),
         public.unit,
-        f"{questions.n_queries} questions to {n_teachers} teachers, "
-        f"{' '.join(repr(mechanism).split())}",
-        *_names(pate, private, public),
-        remedy=lambda: _what_fits(
-            pate, mechanism, questions.n_queries, n_classes, n_teachers
-        ),
+        description,
+        fingerprint(key, "data", data),
+        _name_of_fit(key, pate, data, public, questions, (curve, description)),
     )
-    account = FitAccount(pate.ledger, price, questions.n_queries)
+    account = FitAccount(
+        pate.ledger,
+        price,
+        n_queries,
+        remedy=lambda: _what_fits(pate, mechanism, n_queries, n_classes, n_teachers),
+    )
     account.check()
     return account
 
 
-def _names(pate, private, public):
-    """Name the data and the fit, for nobody else to understand."""
-    key = pate.ledger.key
-    data = joblib.hash(private.content())
-    dataset = fingerprint(key, "data", data)
+def _name_of_fit(key, pate, data, public, questions, paid):
+    """Name everything that decides the answers, for nobody else to understand."""
     # None or a RandomState would draw other shards and teachers the next time.
     if isinstance(pate.random_state, Integral):
         parameters = clone(pate).get_params(deep=False)
         for name in WITHOUT_CONSEQUENCE:
             parameters.pop(name)
+        parameters["random_state"] = int(pate.random_state)
         try:
-            of_parameters = estimator_hash(parameters)
+            of_parameters = estimator_hash(type(pate), parameters)
         except Exception:  # it cannot be told from another: every run is a new one
             pass
         else:
-            of_public = joblib.hash((public.X_public, public.classes, public.unit))
-            return dataset, fingerprint(key, "fit", data, of_public, of_parameters)
-    return dataset, secrets.token_hex(32)
+            version = sys.modules["sklearn_pate"].__version__
+            of_public = joblib.hash(
+                (public.X_public, public.classes, public.unit, questions.clusters)
+            )
+            of_price = joblib.hash((paid, version))
+            return fingerprint(key, "fit", data, of_public, of_parameters, of_price)
+    return secrets.token_hex(32)
 
 
 def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
     """Say which change of a parameter would bring the price within the budget."""
-    left = 1 - pate.ledger.spent
-    curve = mechanism.account_curve(n_queries, n_classes)
-    affordable = left / pate.ledger.share(curve)
-
+    curve = mechanism.charged_curve(n_queries, n_classes)
+    share, left = pate.ledger.shares(curve)
+    if not np.isfinite(share):
+        return ""
+    affordable = max(left, 0.0) / share
     if pate.epsilon is None:
         # Prices add up over questions; a cap on the answers makes fewer of them dearer.
         n_affordable = math.floor(n_queries * affordable)
-        while n_affordable > 0 and left < pate.ledger.share(
+        while n_affordable > 0 and not pate.ledger.fits(
             mechanism.account_curve(n_affordable, n_classes)
         ):
             n_affordable -= max(n_affordable // 50, 1)
@@ -109,7 +123,7 @@ def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
             return "With this noise not one question would fit; use more noise."
         return f"n_queries={n_affordable} would fit, or more noise."
     # More noise makes the curve lower at all orders, nearly alike.
-    epsilon = (curve * affordable).quiet_epsilon(pate.delta)
+    epsilon = (curve * min(affordable, 1.0)).quiet_epsilon(pate.delta)
     while epsilon > _SMALLEST_OF_USE * pate.epsilon:
         digits = 2 - math.floor(math.log10(epsilon))
         epsilon = math.floor(epsilon * 10**digits) / 10**digits
@@ -120,8 +134,9 @@ def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
             epsilon=epsilon,
             delta=pate.delta,
         )
-        share = pate.ledger.share(prepared.account_curve(n_queries, n_classes))
-        if share <= left:
+        curve = prepared.account_curve(n_queries, n_classes)
+        if pate.ledger.fits(curve):
             return f"epsilon={epsilon:g} would fit."
-        epsilon *= 0.999 * math.sqrt(left / share)  # as Gaussian noise has it
+        share, left = pate.ledger.shares(curve)
+        epsilon *= 0.999 * math.sqrt(max(left, 0.0) / share)  # as for Gaussian noise
     return "Next to nothing is left, and no fit of use would be within it."

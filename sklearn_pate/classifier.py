@@ -140,8 +140,9 @@ class PATEClassifier(
         any noise is drawn; a fit that would exceed the budget raises
         BudgetExceededError and draws nothing. With an integer `random_state`, a fit
         that was killed goes on with the answers it had paid for, and the very same fit
-        gets the very same answers, at no further charge. None keeps no account:
-        whoever fits has to add up.
+        gets the very same answers, at no further charge; a change in the code of a
+        teacher's classes and functions is not seen. None keeps no account: whoever fits
+        has to add up.
 
     memory : str, path-like or joblib.Memory, default=None
         A folder that keeps the votes of finished teachers, so that a fit that was
@@ -279,7 +280,7 @@ class PATEClassifier(
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
 
-        Every call is a new release with its own price.
+        Every call is a new release with its own price, unless a `ledger` knows it.
 
         Parameters
         ----------

@@ -24,6 +24,7 @@ from sklearn_pate import (
     PublicData,
     Votes,
 )
+from sklearn_pate.accounting.entries import Price
 from sklearn_pate.accounting.fit_account import FitAccount
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -33,6 +34,7 @@ from sklearn_pate.mechanisms import (
     LNMax,
     Mechanism,
 )
+from sklearn_pate.mechanisms.base import Response
 from sklearn_pate.mechanisms.noise import NoiseSource
 from sklearn_pate.students import UncertaintyQueries
 
@@ -103,7 +105,8 @@ def test_a_fit_is_charged_its_publishable_price(ledger):
     pate = fit(ledger)
     (charge,) = ledger.charges()
     assert charge.epsilon == pate.privacy_spent_.epsilon
-    assert charge.share == ledger.share(pate.privacy_spent_.curve) == ledger.spent
+    assert charge.share == ledger.shares(pate.privacy_spent_.curve)[0]
+    assert ledger.spent == pytest.approx(charge.share, rel=1e-12)
     assert charge.description == "20 questions to 10 teachers, GumbelMax(c=0.5)"
 
 
@@ -341,6 +344,68 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
     assert len(ledger.charges()) == 2
 
 
+def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
+    # Two accounts of one fit, in lockstep: each draws while the other is drawing.
+    price = Price(GumbelMax(0.1).account_curve(20, 2), 1e-6, "row", "", "", "fit")
+    one, other = (FitAccount(ledger, price, 20, str) for _ in range(2))
+    for start in range(0, 20, 2):
+        rows = np.arange(start, start + 2)
+        drawn = Response(np.zeros(2, dtype=int), 2)
+        for account in (one, other):
+            account.open(2)
+        for account in (one, other):
+            account.keep(rows, drawn)
+    assert len(ledger.charges()) == 2
+    assert len(one.stored()) == 20
+
+
+def test_a_price_that_has_changed_is_paid_anew(ledger):
+    what = {"delta": 1e-6, "unit": "row", "description": "", "dataset": ""}
+    for c in (0.1, 0.2):
+        price = Price(GumbelMax(c).account_curve(20, 2), **what, fit="the same")
+        account = FitAccount(ledger, price, 20, str)
+        account.open(5)
+        account.keep(np.arange(5), Response(np.zeros(5, dtype=int), 5))
+    assert len(ledger.charges()) == 2
+
+
+def test_a_fit_that_died_and_cannot_be_paid_again_trains_nobody(tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-6)
+    wanted = {"mechanism": GumbelMax(c=0.045), "estimator": CountedTeacher()}
+
+    def die(self, *args):
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FitAccount, "keep", die)
+        with pytest.raises(Crash):
+            fit(ledger, **wanted)
+    assert ledger.spent > 0.5
+    CountedTeacher.fits = 0
+    with pytest.raises(BudgetExceededError):
+        fit(ledger, **wanted)
+    assert CountedTeacher.fits == 0
+
+
+def test_a_subclass_asks_questions_of_its_own(ledger):
+    class Another(PATEClassifier):
+        pass
+
+    sys.modules[__name__].Another = Another
+    Another.__qualname__ = "Another"
+    first = fit(ledger)
+    other = Another(**make(ledger).get_params(deep=False))
+    other.fit(X, Y, X_public=PublicData(X_PUBLIC))
+    assert len(ledger.charges()) == 2
+    assert first.privacy_spent_.epsilon == other.privacy_spent_.epsilon
+
+
+def test_a_number_of_numpy_seeds_the_same_fit(ledger):
+    fit(ledger)
+    fit(ledger, random_state=np.int64(0))
+    assert len(ledger.charges()) == 1
+
+
 def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
     mechanism = ConfidentGNMax(1, 1, 1, max_answers=7)
     wanted = {"query_strategy": UncertaintyQueries(n_rounds=4), "mechanism": mechanism}
@@ -415,7 +480,7 @@ def run_one(path, seed):
 
 
 def ledger_share(path, pate):
-    return PrivacyLedger(path).share(pate.privacy_spent_.curve)
+    return PrivacyLedger(path).shares(pate.privacy_spent_.curve)[0]
 
 
 def test_the_charges_of_24_fits_at_once_are_the_sum_of_what_was_run(ledger):

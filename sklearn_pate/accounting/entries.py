@@ -3,16 +3,15 @@
 import datetime
 import getpass
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_pate.accounting.curve import RdpCurve
+from sklearn_pate.accounting.curve import RdpCurve, check_delta
 from sklearn_pate.accounting.statement import NEIGHBOURS
 from sklearn_pate.exceptions import BudgetExceededError
 
-__all__ = ["Price", "check_price", "costs", "enter", "now"]
+__all__ = ["Price", "blobs", "check_price", "costs", "enter", "now"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,10 @@ class Price:
     fit : str
         Which release.
 
-    remedy : callable, default=None
-        Says what would fit, if this does not.
+    Raises
+    ------
+    ValueError
+        If it is something else.
     """
 
     curve: RdpCurve
@@ -49,7 +50,21 @@ class Price:
     description: str
     dataset: str
     fit: str
-    remedy: Callable[[], str] | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.curve) is not RdpCurve:
+            raise ValueError(
+                f"curve={self.curve!r} is no RdpCurve; pass the worst-case curve of "
+                "what is released."
+            )
+        check_delta(self.delta)
+        for name in ("unit", "description", "dataset", "fit"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a str.")
+        if self.unit not in NEIGHBOURS:
+            raise ValueError(
+                f"unit={self.unit!r} is unknown; use one of {[*NEIGHBOURS]}."
+            )
 
 
 def check_price(ledger, file, price):
@@ -75,8 +90,6 @@ def check_price(ledger, file, price):
         If the ledger has another unit.
     """
     (of_ledger,) = file.execute("SELECT unit FROM budget").fetchone()
-    if price.unit not in NEIGHBOURS:
-        raise ValueError(f"unit={price.unit!r} is unknown; use one of {[*NEIGHBOURS]}.")
     if of_ledger not in (None, price.unit):
         raise ValueError(
             f"The ledger {ledger.path} protects the unit {of_ledger!r}, and this "
@@ -84,20 +97,25 @@ def check_price(ledger, file, price):
             "same privacy_unit, or another ledger for other data."
         )
     spent, cost = costs(file), ledger.filter.cost(price.curve)
-    if ledger.filter.share([*spent, cost]) <= 1:
+    if ledger.filter.admits(cost, spent):
         return
-    share, left = ledger.filter.share([cost]), 1 - ledger.filter.share(spent)
-    if np.isinf(share):
-        advice = "It has no finite price, as with seeded noise."
-    elif price.remedy is None:
-        advice = f"{left / share:.3g} times this charge would fit."
+    share, left = ledger.filter.shares(cost, spent)
+    budget = f"the budget of {ledger.path} ({ledger.epsilon=}, {ledger.delta=})"
+    budget = budget.replace("ledger.", "")
+    if np.isfinite(share):
+        left = max(left, 0.0)
+        refused = (
+            f"This would take {share:.2%} of {budget}, and {left:.2%} is left: "
+            f"{left / share:.3g} times this charge would fit."
+        )
+    elif price.curve.orders[-1] < ledger.filter.orders[-1]:
+        refused = (
+            f"The curve ends at order {price.curve.orders[-1]:g}, and {budget} counts "
+            f"at {ledger.filter.orders[-1]:g}; compute it at DEFAULT_ORDERS."
+        )
     else:
-        advice = price.remedy()
-    raise BudgetExceededError(
-        f"This would take {share:.2%} of the budget of {ledger.path} "
-        f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r}), and {left:.2%} is "
-        f"left. {advice} Nothing was charged, and no noise was drawn."
-    )
+        refused = f"This has no finite price, as with seeded noise; {budget} is finite."
+    raise BudgetExceededError(f"{refused} Nothing was charged, and no noise was drawn.")
 
 
 def enter(ledger, file, price):
@@ -143,8 +161,7 @@ def enter(ledger, file, price):
             price.description,
             price.curve.quiet_epsilon(price.delta),
             float(price.delta),
-            np.asarray(price.curve.orders, "<f8").tobytes(),
-            np.asarray(price.curve.values, "<f8").tobytes(),
+            *blobs(price.curve),
         ),
     ).lastrowid
     privacy_filter = ledger.filter
@@ -158,6 +175,25 @@ def enter(ledger, file, price):
         ],
     )
     return number
+
+
+def blobs(curve):
+    """Write a curve as it is stored.
+
+    Parameters
+    ----------
+    curve : RdpCurve
+        The curve.
+
+    Returns
+    -------
+    orders : bytes
+        Float64, little-endian.
+
+    values : bytes
+        Likewise.
+    """
+    return curve.orders.astype("<f8").tobytes(), curve.values.astype("<f8").tobytes()
 
 
 def costs(file):

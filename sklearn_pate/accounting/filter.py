@@ -43,6 +43,10 @@ class RenyiFilter:
     orders: tuple[float, ...]
     limits: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if not all(limit > 0 for limit in self.limits):
+            raise ValueError(f"limits={self.limits} must all be positive.")
+
     @classmethod
     def for_budget(
         cls, epsilon: float, delta: float, orders: ArrayLike | None = None
@@ -74,16 +78,16 @@ class RenyiFilter:
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         if orders is None:
             limits = _limits(DEFAULT_ORDERS, epsilon, delta)
-            best = int(np.argmax(limits / DEFAULT_ORDERS))
-            return cls((float(DEFAULT_ORDERS[best]),), (float(limits[best]),))
-        chosen = np.unique(np.asarray(orders, dtype=np.float64))
-        limits = _limits(chosen, epsilon, delta / max(chosen.size, 1))
+            best = [int(np.argmax(limits / DEFAULT_ORDERS))]
+            chosen, limits = DEFAULT_ORDERS[best], limits[best]
+        else:
+            chosen = np.unique(np.asarray(orders, dtype=np.float64))
+            limits = _limits(chosen, epsilon, delta / max(chosen.size, 1))
         if np.any(limits <= 0):
             raise ValueError(
-                f"orders={chosen.tolist()} can hold nothing within epsilon={epsilon!r} "
-                f"and delta={delta!r}: the limit of order "
-                f"{chosen[np.argmin(limits)]:g} is not positive. Use larger orders, or "
-                "orders=None."
+                f"epsilon={epsilon!r} and delta={delta!r} hold nothing at order "
+                f"{chosen[np.argmin(limits)]:g}: the limit there is not positive. Use "
+                "larger orders, or orders=None, or a larger epsilon."
             )
         return cls(tuple(chosen.tolist()), tuple(limits.tolist()))
 
@@ -106,24 +110,66 @@ class RenyiFilter:
         values = np.append(curve.values, np.inf)
         return tuple(values[next_larger].tolist())
 
-    def share(self, costs: Sequence[Sequence[float]]) -> float:
-        """Tell how much of the budget some charges take.
+    def shares(
+        self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
+    ) -> tuple[float, float]:
+        """Tell what part of the budget a charge takes, and what part is left.
 
         Parameters
         ----------
-        costs : sequence of sequence of float
-            What `cost` gave for each charge.
+        cost : sequence of float
+            Of the charge, as `cost` gave it.
+
+        spent : sequence of sequence of float, default=()
+            What `cost` gave for each earlier charge.
 
         Returns
         -------
         share : float
-            At the order that has most left. The budget admits what is at most 1.
+            At the order with most room for this charge.
+
+        left : float
+            At the same order, perhaps negative. The charge is admitted if it is at
+            least `share`.
         """
-        by_order = zip(*costs, strict=True) if costs else ((0.0,) for _ in self.orders)
-        sums = (fsum(of_order) for of_order in by_order)
-        return min(
-            spent / limit for spent, limit in zip(sums, self.limits, strict=True)
+        sums = [_sum(of_order) for of_order in zip(*spent, strict=True)]
+        shares = [
+            (one / limit, 1 - of_order / limit)
+            for one, of_order, limit in zip(
+                cost, sums or [0.0] * len(self.limits), self.limits, strict=True
+            )
+        ]
+        return max(shares, key=lambda share: share[1] - share[0])
+
+    def admits(
+        self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
+    ) -> bool:
+        """Tell whether a charge is within the budget.
+
+        Parameters
+        ----------
+        cost : sequence of float
+            Of the charge.
+
+        spent : sequence of sequence of float, default=()
+            Of each earlier charge.
+
+        Returns
+        -------
+        admits : bool
+            Whether all of them together are within the limit at some order.
+        """
+        sums = (_sum(of_order) for of_order in zip(cost, *spent, strict=True))
+        return any(
+            total <= limit for total, limit in zip(sums, self.limits, strict=True)
         )
+
+
+def _sum(values):
+    try:
+        return fsum(values)
+    except OverflowError:
+        return np.inf
 
 
 def _limits(orders, epsilon, delta):

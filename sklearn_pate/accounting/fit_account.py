@@ -1,14 +1,16 @@
 """One fit at its ledger: the charge before the noise, the answers after it."""
 
+from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate.accounting.entries import Price, check_price, enter
+from sklearn_pate.accounting.entries import Price, blobs, check_price, enter
 from sklearn_pate.accounting.ledger import PrivacyLedger
-from sklearn_pate.accounting.ledger_file import reading, writing
+from sklearn_pate.exceptions import BudgetExceededError
 
 __all__ = ["FitAccount", "Release"]
 
@@ -50,12 +52,22 @@ class FitAccount:
 
     n_queries : int
         How many questions that is.
+
+    remedy : callable
+        Says what would fit, if this does not.
     """
 
-    def __init__(self, ledger: PrivacyLedger, price: Price, n_queries: int) -> None:
+    def __init__(
+        self,
+        ledger: PrivacyLedger,
+        price: Price,
+        n_queries: int,
+        remedy: Callable[[], str],
+    ) -> None:
         self._ledger = ledger
         self._price = price
         self._n_queries = n_queries
+        self._remedy = remedy
         self._charge: int | None = None
 
     def check(self) -> None:
@@ -66,8 +78,9 @@ class FitAccount:
         BudgetExceededError
             If its price does not fit the budget.
         """
-        with reading(self._ledger.path) as file:
-            if self._state(file) is None:
+        with self._advised(), self._ledger.reading() as file:
+            is_done = len(self._stored(file)) >= self._n_queries
+            if not is_done and self._free(file, 0) is None:
                 check_price(self._ledger, file, self._price)
 
     def open(self, n_new: int) -> int:
@@ -91,20 +104,18 @@ class FitAccount:
         LedgerError
             If it cannot be written.
         """
-        with writing(self._ledger.path) as file:
-            state = self._state(file)
-            if state is not None:
-                self._charge, pending, n_drawn, n_given = state
-                if not pending and n_drawn + n_new <= self._n_queries:
-                    file.execute(
-                        "UPDATE fits SET pending = 1 WHERE fit = ?", (self._price.fit,)
-                    )
-                    return n_given
+        with self._advised(), self._ledger.writing() as file:
+            free = self._free(file, n_new)
+            if free is not None:
+                self._charge, n_given = free
+                file.execute(
+                    "UPDATE draws SET pending = 1 WHERE charge = ?", (self._charge,)
+                )
+                return n_given
             self._charge = enter(self._ledger, file, self._price)
             file.execute(
-                "INSERT INTO fits VALUES (?, ?, 1, 0, 0) ON CONFLICT (fit) DO UPDATE "
-                "SET charge = excluded.charge, pending = 1, n_drawn = 0, n_given = 0",
-                (self._price.fit, self._charge),
+                "INSERT INTO draws VALUES (?, ?, 1, 0, 0)",
+                (self._charge, self._price.fit),
             )
         return 0
 
@@ -133,16 +144,15 @@ class FitAccount:
             [None] * len(rows) if drawn.histograms is None else drawn.histograms
         )
         lines = zip(rows.tolist(), drawn.answers.tolist(), histograms, strict=True)
-        with writing(self._ledger.path) as file:
+        with self._ledger.writing() as file:
             file.executemany(
                 "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
                 [(self._price.fit, *line[:2], _to_blob(line[2])) for line in lines],
             )
-            # Somebody else may have paid for the same fit in between.
             file.execute(
-                "UPDATE fits SET pending = 0, n_drawn = n_drawn + ?, "
-                "n_given = n_given + ? WHERE fit = ? AND charge = ?",
-                (len(rows), drawn.n_given, self._price.fit, self._charge),
+                "UPDATE draws SET pending = 0, n_drawn = n_drawn + ?, "
+                "n_given = n_given + ? WHERE charge = ?",
+                (len(rows), drawn.n_given, self._charge),
             )
             stored = self._stored(file)
         return {row: stored[row] for row in rows.tolist()}
@@ -155,14 +165,32 @@ class FitAccount:
         releases : dict of int to Release
             By question.
         """
-        with reading(self._ledger.path) as file:
+        with self._ledger.reading() as file:
             return self._stored(file)
 
-    def _state(self, file):
+    def _free(self, file, n_new):
+        """Find a charge of this fit with room on which nobody draws, its own first."""
         return file.execute(
-            "SELECT charge, pending, n_drawn, n_given FROM fits WHERE fit = ?",
-            (self._price.fit,),
+            "SELECT charge, n_given FROM draws JOIN charges ON charge = id "
+            "WHERE draws.fit = ? AND NOT pending AND n_drawn + ? <= ? "
+            # What the fit costs now must be what was paid for it then.
+            "AND orders = ? AND curve = ? ORDER BY charge != ?, charge",
+            (
+                self._price.fit,
+                n_new,
+                self._n_queries,
+                *blobs(self._price.curve),
+                self._charge,
+            ),
         ).fetchone()
+
+    @contextmanager
+    def _advised(self):
+        # Outside of the transaction: what fits takes seconds to find out.
+        try:
+            yield
+        except BudgetExceededError as error:
+            raise BudgetExceededError(f"{error} {self._remedy()}".rstrip()) from None
 
     def _stored(self, file):
         return {

@@ -1,8 +1,11 @@
 """PrivacyLedger: what a sensitive data set has given away, over fits and years."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -57,7 +60,8 @@ class Charge:
         The probability mass that epsilon does not cover.
 
     share : float
-        Part of the budget that it took.
+        Part of the budget that it took, at the order where that is least. With one
+        order, the default, shares add up.
     """
 
     number: int
@@ -166,57 +170,97 @@ class PrivacyLedger:
         orders: ArrayLike | None = None,
         key_file: Any = None,
     ) -> None:
-        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        # Absolute, as workers may have another working directory.
+        self.path = _absolute("path", path)
+        self._key_file = _absolute(
+            "key_file", f"{self.path}.key" if key_file is None else key_file
+        )
+        if self._key_file == self.path:
             raise ValueError(
-                f"path={path!r} must name a file, such as 'patients.sqlite'; it is "
-                "made if it does not exist."
+                f"key_file={key_file!r} is the ledger itself; name another file."
             )
-        self.path = Path(path).resolve()  # workers may have another working directory
-        self._key_file = Path(
-            f"{self.path}.key" if key_file is None else key_file
-        ).resolve()
         if (epsilon is None) != (delta is None):
             raise ValueError(
                 f"epsilon={epsilon!r} and delta={delta!r} are one budget; pass both to "
                 "create a ledger, neither to open one."
             )
+        there = is_there(self.path)
         if epsilon is not None and delta is not None:
-            limits = RenyiFilter.for_budget(epsilon, delta, orders)
-            if not is_there(self.path):
-                create_once(
-                    self.path,
-                    float(epsilon),
-                    float(delta),
-                    zip(limits.orders, limits.limits, strict=True),
-                    now(),
-                )
-        elif not is_there(self.path):
+            wanted = RenyiFilter.for_budget(epsilon, delta, orders)
+            epsilon, delta = float(epsilon), float(delta)
+            if not there:
+                limits = list(zip(wanted.orders, wanted.limits, strict=True))
+                create_once(self.path, epsilon, delta, limits, now())
+        elif not there:
             raise LedgerError(
                 f"There is no ledger at {self.path}; pass epsilon= and delta= to "
                 "create one, or mend the path."
             )
         with reading(self.path) as file:
-            self.epsilon, self.delta, self._created = file.execute(
-                "SELECT epsilon, delta, created FROM budget"
+            self.epsilon, self.delta, self._created, self._identity = file.execute(
+                "SELECT epsilon, delta, created, identity FROM budget"
             ).fetchone()
-            self.filter = RenyiFilter(
-                *zip(
-                    *file.execute(
-                        "SELECT renyi_order, value FROM limits ORDER BY renyi_order"
-                    ),
-                    strict=True,
-                )
-            )
+            limits = file.execute(
+                "SELECT renyi_order, value FROM limits ORDER BY renyi_order"
+            ).fetchall()
+        self.filter = RenyiFilter(*zip(*limits, strict=True))
         if epsilon is not None and (epsilon, delta) != (self.epsilon, self.delta):
             raise ValueError(
                 f"epsilon={epsilon!r} and delta={delta!r} are not the budget of "
                 f"{self.path}, which has {self.epsilon!r} and {self.delta!r} for "
                 "good; leave both out to use it."
             )
-        if orders is not None and sorted(np.ravel(orders)) != [*self.filter.orders]:
+        if orders is not None and (
+            np.unique(np.asarray(orders, dtype=np.float64)).tolist()
+            != [*self.filter.orders]
+        ):
             raise ValueError(
                 f"orders={orders!r} are not those of {self.path}, which has "
                 f"{self.filter.orders} for good; leave them out to use it."
+            )
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open the file to read.
+
+        Yields
+        ------
+        file : sqlite3.Connection
+            All its queries see the same state.
+
+        Raises
+        ------
+        LedgerError
+            If it cannot be read, or is another ledger by now.
+        """
+        with reading(self.path) as file:
+            self._check_identity(file)
+            yield file
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open the file to read and write, with nobody else writing.
+
+        Yields
+        ------
+        file : sqlite3.Connection
+            In a transaction, which is on disk once the block has ended.
+
+        Raises
+        ------
+        LedgerError
+            If it cannot be written, or is another ledger by now.
+        """
+        with writing(self.path) as file:
+            self._check_identity(file)
+            yield file
+
+    def _check_identity(self, file):
+        (identity,) = file.execute("SELECT identity FROM budget").fetchone()
+        if identity != self._identity:
+            raise LedgerError(
+                f"{self.path} is another ledger than the one that was opened there; "
+                f"open it anew: PrivacyLedger({str(self.path)!r})."
             )
 
     @property
@@ -239,8 +283,12 @@ class PrivacyLedger:
         spent : float
             Between 0 and 1.
         """
-        with reading(self.path) as file:
-            return self.filter.share(costs(file))
+        with self.reading() as file:
+            return max(1 - self._left(file), 0.0)
+
+    def _left(self, file):
+        free = [0.0] * len(self.filter.orders)
+        return self.filter.shares(free, costs(file))[1]
 
     def fits(self, curve: RdpCurve) -> bool:
         """Tell whether a charge would be within the budget now. Charges nothing.
@@ -255,11 +303,11 @@ class PrivacyLedger:
         fits : bool
             Another process may spend what is left before this one does.
         """
-        with reading(self.path) as file:
-            return self.filter.share([*costs(file), self.filter.cost(curve)]) <= 1
+        with self.reading() as file:
+            return self.filter.admits(self.filter.cost(curve), costs(file))
 
-    def share(self, curve: RdpCurve) -> float:
-        """Tell what part of the whole budget a charge takes. Charges nothing.
+    def shares(self, curve: RdpCurve) -> tuple[float, float]:
+        """Tell what part of the budget a charge takes, and what is left for it.
 
         Parameters
         ----------
@@ -269,9 +317,13 @@ class PrivacyLedger:
         Returns
         -------
         share : float
-            1 is all of it.
+            1 is all of the budget.
+
+        left : float
+            At the same order: ``left / share`` times this charge would fit.
         """
-        return self.filter.share([self.filter.cost(curve)])
+        with self.reading() as file:
+            return self.filter.shares(self.filter.cost(curve), costs(file))
 
     def charge(
         self,
@@ -325,7 +377,7 @@ class PrivacyLedger:
             If the file cannot be written; nothing was charged.
         """
         price = Price(curve, delta, unit, description, dataset, fit)
-        with writing(self.path) as file:
+        with self.writing() as file:
             return enter(self, file, price)
 
     def charges(self) -> list[Charge]:
@@ -336,14 +388,14 @@ class PrivacyLedger:
         charges : list of Charge
             In order; ``pandas.DataFrame(ledger.charges())`` is a table.
         """
-        with reading(self.path) as file:
+        with self.reading() as file:
             prices = costs(file)
             lines = file.execute(
                 "SELECT id, time, who, dataset, fit, description, epsilon, delta "
                 "FROM charges ORDER BY id"
             ).fetchall()
         return [
-            Charge(*(*line, self.filter.share([cost])))
+            Charge(*(*line, self.filter.shares(cost)[0]))
             for line, cost in zip(lines, prices, strict=True)
         ]
 
@@ -356,7 +408,7 @@ class PrivacyLedger:
             Several lines.
         """
         charges = self.charges()
-        with reading(self.path) as file:
+        with self.reading() as file:
             (neighbours,) = file.execute("SELECT neighbours FROM budget").fetchone()
         if neighbours is None:
             return (
@@ -392,7 +444,7 @@ class PrivacyLedger:
         )
 
     def _estimate(self):
-        with reading(self.path) as file:
+        with self.reading() as file:
             curves = [
                 RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
                 for orders, values in file.execute("SELECT orders, curve FROM charges")
@@ -424,6 +476,18 @@ class PrivacyLedger:
 
     def __deepcopy__(self, memo):
         return self
+
+
+def _absolute(name, path):
+    try:
+        if os.fspath(path):
+            return Path(path).resolve()
+    except (OSError, RuntimeError, TypeError, ValueError):  # loops of links, NUL
+        pass
+    raise ValueError(
+        f"{name}={path!r} must name a file, such as 'patients.sqlite'; it is made if "
+        "it does not exist."
+    )
 
 
 def _cells(charge):

@@ -26,9 +26,13 @@ CREATE TABLE budget (
     delta REAL NOT NULL,
     unit TEXT,
     neighbours TEXT,
-    created TEXT NOT NULL
+    created TEXT NOT NULL,
+    identity TEXT NOT NULL
 );
-CREATE TABLE limits (renyi_order REAL PRIMARY KEY, value REAL NOT NULL);
+CREATE TABLE limits (
+    renyi_order REAL PRIMARY KEY,
+    value REAL NOT NULL CHECK (value > 0)
+);
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     time TEXT NOT NULL,
@@ -44,20 +48,21 @@ CREATE TABLE charges (
 CREATE TABLE costs (
     charge INTEGER NOT NULL REFERENCES charges (id),
     renyi_order REAL NOT NULL REFERENCES limits (renyi_order),
-    value REAL NOT NULL,
+    value REAL NOT NULL CHECK (value >= 0),
     PRIMARY KEY (charge, renyi_order)
 );
--- A fit draws its noise on one charge. `pending` is set from before a draw until its
--- answers are stored: a charge that is found pending is never drawn on again.
-CREATE TABLE fits (
-    fit TEXT PRIMARY KEY,
-    charge INTEGER NOT NULL REFERENCES charges (id),
+-- What was drawn on a charge of a fit. `pending` is set from before a draw until its
+-- answers are stored: on a charge that is found pending nobody else draws.
+CREATE TABLE draws (
+    charge INTEGER PRIMARY KEY REFERENCES charges (id),
+    fit TEXT NOT NULL,
     pending INTEGER NOT NULL,
     n_drawn INTEGER NOT NULL,
     n_given INTEGER NOT NULL
 );
+CREATE INDEX draws_of_fit ON draws (fit);
 CREATE TABLE answers (
-    fit TEXT NOT NULL REFERENCES fits (fit),
+    fit TEXT NOT NULL,
     row INTEGER NOT NULL,
     answer INTEGER NOT NULL,
     histogram BLOB,
@@ -100,8 +105,8 @@ def create_once(
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(
-                "INSERT INTO budget VALUES (1, ?, ?, NULL, NULL, ?)",
-                (epsilon, delta, created),
+                "INSERT INTO budget VALUES (1, ?, ?, NULL, NULL, ?, ?)",
+                (epsilon, delta, created, secrets.token_hex(16)),
             )
             connection.executemany("INSERT INTO limits VALUES (?, ?)", limits)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -235,6 +240,7 @@ def _connected(path):
         # commit also survives a power cut that undoes the removal of the journal.
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS keeps its word with this
         connection.execute("PRAGMA foreign_keys = ON")
         yield connection
     finally:

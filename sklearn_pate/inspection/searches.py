@@ -16,6 +16,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline
 
+from sklearn_pate.accounting.entries import costs as spent
 from sklearn_pate.classifier import PATEClassifier
 from sklearn_pate.inspection.leaks import looks_at_labels
 from sklearn_pate.labels import read_classes
@@ -47,8 +48,8 @@ class SearchPrice:
         Whether the winner is fitted once more.
 
     share : float
-        The part of the ledger's budget that all fits take, if the dearest candidate is
-        the one that is fitted once more.
+        The part of the ledger's budget that all fits take, if none was made before and
+        the dearest candidate is the one that is fitted once more.
 
     left : float
         The part that is left now.
@@ -94,7 +95,7 @@ class SearchPrice:
         refit = " and a refit" if self.refit else ""
         says = (
             f"This search will fit {self.n_fits} times ({self.n_candidates} candidates "
-            f"on {self.n_splits} splits{refit}), and every fit is charged: "
+            f"on {self.n_splits} splits{refit}), and every new fit is charged: at most "
             f"{self.share:.2%} of the budget of {self.ledger}, where {self.left:.2%} "
             "is left"
         )
@@ -181,26 +182,34 @@ def search_price(
             f"search={search!r} charges to no ledger; set ledger=PrivacyLedger(...) on "
             "the PATEClassifier inside it."
         )
+    if hasattr(search.cv, "__next__"):
+        raise ValueError(
+            f"cv={search.cv!r} can be read once only, and the search needs it; pass a "
+            "list of its splits."
+        )
     candidates, y = _candidates(search), np.asarray(y)
     cv = check_cv(search.cv, y, classifier=True)
     n_classes = len(read_classes(y)[0])
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
-    n_rows = [*sizes, X.shape[0]] if search.refit else sizes
     n_public = None if X_public is None else _n_rows(X_public)
-    shares = np.array(
-        [
-            [_share(_pate_in(candidate), one, n_public, n_classes) for one in n_rows]
-            for candidate in candidates
+
+    def costs(n_rows):
+        return [
+            _cost(_pate_in(one), pate.ledger, n_rows, n_public, n_classes)
+            for one in candidates
         ]
-    )
-    of_splits = shares[:, : len(sizes)].sum()
-    of_refit = shares[:, -1].max() if search.refit else 0.0
+
+    cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
+    if search.refit:
+        cost = cost + np.max(costs(len(y)), axis=0)
+    with pate.ledger.reading() as file:
+        share, left = pate.ledger.filter.shares(cost, spent(file))
     return SearchPrice(
         n_candidates=len(candidates),
         n_splits=len(sizes),
         refit=bool(search.refit),
-        share=float(of_splits + of_refit),
-        left=1 - pate.ledger.spent,
+        share=float(share),
+        left=float(left),
         ledger=str(pate.ledger.path),
         stratified=looks_at_labels(cv),
     )
@@ -229,10 +238,13 @@ def _candidates(search):
     return [clone(search.estimator).set_params(**one) for one in settings]
 
 
-def _share(pate, n_rows, n_public, n_classes):
-    """Return the part of the budget that one fit takes."""
-    if pate is None:
-        return 0.0  # a candidate that replaces it charges nothing
+def _cost(pate, ledger, n_rows, n_public, n_classes):
+    """Return what one fit costs, at each order of the ledger."""
+    if pate is None or pate.ledger != ledger:
+        raise ValueError(
+            "A candidate of the search charges to another ledger than the others, or "
+            "to none; give all of them the same."
+        )
     check_parameters(pate)
     if n_public is None:
         if pate.public_size is None:
@@ -253,7 +265,7 @@ def _share(pate, n_rows, n_public, n_classes):
         epsilon=pate.epsilon,
         delta=pate.delta,
     )
-    return pate.ledger.share(mechanism.charged_curve(n_queries, n_classes))
+    return ledger.filter.cost(mechanism.charged_curve(n_queries, n_classes))
 
 
 def _n_rows(X_public):

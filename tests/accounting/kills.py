@@ -117,7 +117,7 @@ def run(folder, n_kills, seed=0):
     log.touch()
     ledger = PrivacyLedger(path, epsilon=EPSILON, delta=DELTA)
     c = 1.0
-    while ledger.share(GumbelMax(c).charged_curve(N_QUERIES, 2)) > 1 / (
+    while ledger.shares(GumbelMax(c).charged_curve(N_QUERIES, 2))[0] > 1 / (
         CHARGES_A_KILL * n_kills
     ):
         c *= 0.97

@@ -33,7 +33,7 @@ def test_charges_that_are_admitted_add_up_to_the_budget(budget, rhos):
     admitted = []
     for rho in rhos:
         cost = privacy_filter.cost(gaussian(rho))
-        if privacy_filter.share([*admitted, cost]) <= 1:
+        if privacy_filter.admits(cost, admitted):
             admitted.append(cost)
     total = gaussian(sum(cost[0] for cost in admitted) / privacy_filter.orders[0])
     assert total.quiet_epsilon(delta) <= epsilon * (1 + 1e-12)
@@ -51,7 +51,7 @@ def excess(privacy_filter, epsilon, wishes):
         for coin in coins:
             cost = [randomised_response(wishes[node], a) for a in privacy_filter.orders]
             heads = 0.5
-            if privacy_filter.share([*costs, cost]) <= 1:
+            if privacy_filter.admits(cost, costs):
                 costs.append(cost)
                 heads = 1 / (1 + math.exp(-wishes[node]))
             here *= heads if coin == 0 else 1 - heads
@@ -93,7 +93,8 @@ def test_the_default_order_holds_a_fit_that_spends_the_whole_budget(
     )
     privacy_filter = RenyiFilter.for_budget(epsilon, delta)
     cost = privacy_filter.cost(ready.account_curve(100, 2))
-    assert 0.99 < privacy_filter.share([cost]) <= 1
+    assert 0.99 < privacy_filter.shares(cost)[0] <= 1
+    assert privacy_filter.admits(cost)
 
 
 def test_a_curve_without_an_order_is_read_at_the_next_larger_one():
@@ -107,6 +108,26 @@ def test_several_orders_share_delta():
     assert shared.limits[0] == pytest.approx(alone.limits[0] - math.log(2) / 8)
 
 
-def test_an_order_that_holds_nothing_is_refused():
-    with pytest.raises(ValueError, match=r"limit of order 1.5 is not positive. Use la"):
-        RenyiFilter.for_budget(1, 1e-6, [30, 1.5])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "orders"),
+    [(1, 1e-6, [30, 1.5]), (1e-6, 1e-6, None), (5e-5, 1e-12, None)],
+)
+def test_a_budget_that_holds_nothing_is_refused(epsilon, delta, orders):
+    with pytest.raises(ValueError, match=r"hold nothing at order .* is not positive"):
+        RenyiFilter.for_budget(epsilon, delta, orders)
+    with pytest.raises(ValueError, match="must all be positive"):
+        RenyiFilter((9.0,), (-1e-9,))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 0.2), st.floats(0, 0.2)), min_size=1, max_size=10),
+    st.tuples(st.floats(1e-3, 0.2), st.floats(1e-3, 0.2)),
+)
+def test_what_is_left_is_as_many_charges_as_fit(spent, cost):
+    privacy_filter = RenyiFilter((8.0, 64.0), (0.5, 0.7))
+    share, left = privacy_filter.shares(cost, spent)
+    assert privacy_filter.admits(cost, spent) == (share <= left) or share == (
+        pytest.approx(left)
+    )
+    # Endless charges do not overflow.
+    assert not privacy_filter.admits((1.5e308, 1.5e308), [(1.5e308, 1.5e308)])

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.inspection import audit_canaries, audit_neighbours
 from sklearn_pate.inspection.evidence import bound_from_guesses, guesses_p_value
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
@@ -124,6 +124,19 @@ def test_canaries_do_not_contradict_the_package(release):
     assert 0.99 < result.epsilon_claimed <= 1
     assert result.delta == 1e-5
     assert "of 50 guesses of 100 coins" in str(result)
+
+
+def test_what_an_audit_fits_is_not_charged(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=3, delta=1e-6)
+    X, y, X_canaries = canaries(100, 20)
+    pate = make(n_teachers=10, ledger=ledger, random_state=0)
+    audit_canaries(pate, X, y, X_canaries=X_canaries, labels=(0, 1))
+    assert ledger.charges() == []
+    other = y.copy()
+    other[0] = 1 - y[0]
+    result = audit_neighbours(pate, (X, y), (X, other), X_public=X_canaries, n_runs=20)
+    assert not result.contradicted
+    assert ledger.charges() == []
 
 
 def test_canaries_are_seen_where_there_is_next_to_no_noise():

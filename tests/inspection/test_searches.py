@@ -61,7 +61,7 @@ def test_it_says_how_often_and_whether_it_will_do(ledger):
     price = search_price(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
     assert str(price).startswith(
         "This search will fit 13 times (4 candidates on 3 splits and a refit), and "
-        "every fit is charged: "
+        "every new fit is charged: at most "
     )
     assert price.fits
     assert "where 100.00% is left. Its choice" in str(price)
@@ -108,6 +108,8 @@ def test_held_out_rows_count_as_public(ledger):
         (lambda _: GridSearchCV(LogisticRegression(), {}), "charges to no ledger"),
         (lambda pate: GridSearchCV(pate, {"epsilon": [-1]}), "epsilon=-1 must be"),
         (lambda pate: GridSearchCV(pate, {"n_queries": [99]}), "more than the 60 publ"),
+        (lambda pate: GridSearchCV(pate, {"ledger": [None]}), "to another ledger than"),
+        (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read once only"),
     ],
 )
 def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):
