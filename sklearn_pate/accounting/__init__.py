@@ -4,7 +4,8 @@ from sklearn_pate.accounting import bounds
 from sklearn_pate.accounting.calibrate import calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.exact import local_cost
-from sklearn_pate.accounting.ledger import Charge, PrivacyLedger
+from sklearn_pate.accounting.ledger import PrivacyLedger
+from sklearn_pate.accounting.ledger_report import Charge
 from sklearn_pate.accounting.statement import PrivacyAnalysis, PrivacySpent
 from sklearn_pate.accounting.worst_case import (
     tight_gaussian_worst_case,

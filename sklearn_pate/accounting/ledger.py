@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -21,58 +20,10 @@ from sklearn_pate.accounting.ledger_file import (
     reading,
     writing,
 )
+from sklearn_pate.accounting.ledger_report import Charge, read_charges, write_report
 from sklearn_pate.exceptions import LedgerError
 
-__all__ = ["Charge", "PrivacyLedger"]
-
-
-@dataclass(frozen=True)
-class Charge:
-    """One line of a ledger, for auditors.
-
-    Prices depend on no private value. Fingerprints tell whether two fits saw the same
-    data, and nothing else without the key.
-
-    Parameters
-    ----------
-    number : int
-        Counts up from 1.
-
-    time : str
-        When, in UTC.
-
-    who : str
-        User and machine.
-
-    dataset : str
-        Keyed fingerprint of the private rows, or the name that was given.
-
-    fit : str
-        Keyed fingerprint of everything that decides the answers.
-
-    description : str
-        What was asked, and how it was answered.
-
-    epsilon : float
-        The price on its own, at `delta`.
-
-    delta : float
-        The probability mass that epsilon does not cover.
-
-    share : float
-        Part of the budget that it took, at the order where that is least. With one
-        order, the default, shares add up.
-    """
-
-    number: int
-    time: str
-    who: str
-    dataset: str
-    fit: str
-    description: str
-    epsilon: float
-    delta: float
-    share: float
+__all__ = ["PrivacyLedger"]
 
 
 class PrivacyLedger:
@@ -197,8 +148,8 @@ class PrivacyLedger:
                 "create one, or mend the path."
             )
         with reading(self.path) as file:
-            self.epsilon, self.delta, self._created, self._identity = file.execute(
-                "SELECT epsilon, delta, created, identity FROM budget"
+            self.epsilon, self.delta, self._identity = file.execute(
+                "SELECT epsilon, delta, identity FROM budget"
             ).fetchone()
             limits = file.execute(
                 "SELECT renyi_order, value FROM limits ORDER BY renyi_order"
@@ -389,15 +340,7 @@ class PrivacyLedger:
             In order; ``pandas.DataFrame(ledger.charges())`` is a table.
         """
         with self.reading() as file:
-            prices = costs(file)
-            lines = file.execute(
-                "SELECT id, time, who, dataset, fit, description, epsilon, delta "
-                "FROM charges ORDER BY id"
-            ).fetchall()
-        return [
-            Charge(*(*line, self.filter.shares(cost)[0]))
-            for line, cost in zip(lines, prices, strict=True)
-        ]
+            return read_charges(file, self.filter)
 
     def report(self) -> str:
         """Describe the account in words and a table, for auditors.
@@ -407,54 +350,8 @@ class PrivacyLedger:
         report : str
             Several lines.
         """
-        charges = self.charges()
         with self.reading() as file:
-            (neighbours,) = file.execute("SELECT neighbours FROM budget").fetchone()
-        if neighbours is None:
-            return (
-                f"{self!r}, created {self._created}: nothing was charged yet. The "
-                "first charge sets whom it protects."
-            )
-        times = "1 charge" if len(charges) == 1 else f"{len(charges)} charges"
-        heads = ["", "time (UTC)", "share", "epsilon", "delta", "dataset", "fit", "who"]
-        table = [heads, *(_cells(one) for one in charges)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        rows = [
-            "  ".join(
-                [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-                + [what]
-            ).rstrip()
-            for row, what in zip(
-                table, ["what", *(one.description for one in charges)], strict=True
-            )
-        ]
-        return "\n".join(
-            [
-                f"{self!r}, created {self._created}",
-                "",
-                "Everything charged here, now and later, is together "
-                f"(epsilon={self.epsilon!r}, delta={self.delta!r})-differentially "
-                f"private, where neighbouring data sets {neighbours}.",
-                f"{self.spent:.2%} of this budget is spent, in {times}. At a glance, "
-                f"and no guarantee: epsilon={self._estimate():.3f} so far, if no fit "
-                "was chosen in view of another.",
-                "",
-                *rows,
-            ]
-        )
-
-    def _estimate(self):
-        with self.reading() as file:
-            curves = [
-                RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
-                for orders, values in file.execute("SELECT orders, curve FROM charges")
-            ]
-        common = sorted(set.intersection(*(set(curve.orders) for curve in curves)))
-        if not common:
-            return self.epsilon
-        values = sum(curve.values[np.isin(curve.orders, common)] for curve in curves)
-        total = RdpCurve(common, values).quiet_epsilon(self.delta)
-        return min(total, self.epsilon)
+            return write_report(self, file)
 
     def __repr__(self):
         return (
@@ -488,16 +385,3 @@ def _absolute(name, path):
         f"{name}={path!r} must name a file, such as 'patients.sqlite'; it is made if "
         "it does not exist."
     )
-
-
-def _cells(charge):
-    return [
-        str(charge.number),
-        charge.time,
-        f"{charge.share:.2%}",
-        f"{np.ceil(charge.epsilon * 1000) / 1000:.3f}",
-        f"{charge.delta:g}",
-        charge.dataset[:12],
-        charge.fit[:12],
-        charge.who,
-    ]
