@@ -63,6 +63,10 @@ LEVERS = {
     "mechanism: Gumbel": QUICK | {"mechanism": "gumbel"},
     "mechanism: Confident": QUICK | {"mechanism": "confident"},
     "student: logistic regression on the answers": OURS | {"student": "logistic"},
+    "student: FixMatch": OURS | {"student": "FixMatch"},
+    "student: VAT": OURS | {"student": "VAT"},
+    "student: GAN": OURS | {"student": "GAN"},
+    "student: graph, GAN": OURS | {"student": "graph, GAN"},
     "student: graph, FixMatch": OURS,
 }
 
