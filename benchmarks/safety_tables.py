@@ -12,7 +12,8 @@ def safety_kills():
         [f"fits in {row['processes']} processes that share a ledger", ""],
         [
             ["killed (`kill -9`) at a random instant", str(row["kills"])],
-            ["finished", str(row["fits finished"])],
+            ["finished, many of them repeats", str(row["fits finished"])],
+            ["different fits charged", str(row["fits charged"])],
             ["refused, as the budget was spent", str(row["fits refused"])],
             ["answers drawn", str(row["questions drawn"])],
             ["answers charged", str(row["questions charged"])],

@@ -1,5 +1,7 @@
 """The last verb of a fit: what it cost, to be published and not to be published."""
 
+from numbers import Integral
+
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 
 __all__ = ["analyse_votes", "state_privacy"]
@@ -41,6 +43,12 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
         assumptions = (
             *assumptions,
             "the representation makes each row's features from that row alone",
+        )
+    if pate.ledger is not None and isinstance(pate.random_state, Integral):
+        assumptions = (
+            *assumptions,
+            "rows that were prepared in another way were fitted with another "
+            "random_state",
         )
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, "the noise was seeded, which voids privacy")

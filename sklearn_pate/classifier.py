@@ -37,6 +37,15 @@ from sklearn_pate.teachers import (
 
 __all__ = ["PATEClassifier"]
 
+# What holds estimators that a fit only clones.
+UNFITTED_WHEN_PICKLED = (
+    "estimator",
+    "student",
+    "representation",
+    "query_strategy",
+    "query_strategy_",
+)
+
 
 class PATEClassifier(
     CallbackSupportMixin,
@@ -141,8 +150,10 @@ class PATEClassifier(
         BudgetExceededError and draws nothing. With an integer `random_state`, a fit
         that was killed goes on with the answers it had paid for, and the very same fit
         gets the very same answers, at no further charge; a change in the code of a
-        teacher's classes and functions is not seen. None keeps no account: whoever fits
-        has to add up.
+        teacher's classes and functions is not seen. **Rows or labels that were prepared
+        in another way, however slightly, need another `random_state`**: equal answers
+        would show that the preparation changed nothing. None keeps no account: whoever
+        fits has to add up.
 
     memory : str, path-like or joblib.Memory, default=None
         A folder that keeps the votes of finished teachers, so that a fit that was
@@ -534,8 +545,9 @@ class PATEClassifier(
         for name in ("privacy_analysis_", "public_indices_"):
             state.pop(name, None)
         # Somebody may have fitted them, on private rows, since they were passed.
-        for name in ("estimator", "student", "representation"):
-            state[name] = clone(state[name], safe=False)
+        for name in UNFITTED_WHEN_PICKLED:
+            if name in state:
+                state[name] = clone(state[name], safe=False)
         return state
 
     def __sklearn_tags__(self):

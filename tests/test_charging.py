@@ -110,6 +110,15 @@ def test_a_fit_is_charged_its_publishable_price(ledger):
     assert charge.description == "20 questions to 10 teachers, GumbelMax(c=0.5)"
 
 
+def test_the_statement_says_what_equal_answers_would_tell(ledger):
+    said = (
+        "rows that were prepared in another way were fitted with another random_state"
+    )
+    assert said in fit(ledger).privacy_spent_.assumptions
+    assert said not in fit(ledger, random_state=None).privacy_spent_.assumptions
+    assert said not in fit(None).privacy_spent_.assumptions
+
+
 def test_the_charge_is_on_disk_before_any_noise_is_drawn(ledger, monkeypatch):
     draw = NoiseSource.words
 

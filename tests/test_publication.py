@@ -21,6 +21,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.mechanisms import LNMax, Oracle
+from sklearn_pate.students import UncertaintyQueries
 from sklearn_pate.votes import Votes
 
 PLANTED_FEATURE = 98765.4321
@@ -212,3 +213,23 @@ def test_the_warning_does_not_say_how_many_teachers_failed(blobs):
     [message] = [str(one.message) for one in caught if one.category is TeacherWarning]
     assert not any(character.isdigit() for character in message)
     assert PLANTED_ERROR not in message
+
+
+def test_what_a_query_strategy_holds_is_unfitted_when_pickled():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(2, size=200)
+    guide = DecisionTreeClassifier()
+    pate = PATEClassifier(
+        DecisionTreeClassifier(),
+        n_teachers=10,
+        n_queries=10,
+        query_strategy=UncertaintyQueries(student=guide),
+        mechanism=LNMax(gamma=1.0),
+        epsilon=None,
+        random_state=0,
+    )
+    pate.fit(X, y, X_public=PublicData(X[:50]))
+    guide.fit(X, y)  # on private rows, by somebody who holds the estimator
+    loaded = pickle.loads(pickle.dumps(pate))
+    for strategy in (loaded.query_strategy, loaded.query_strategy_):
+        assert not hasattr(strategy.student, "tree_")

@@ -94,7 +94,8 @@ def check_price(ledger, file, price):
         raise ValueError(
             f"The ledger {ledger.path} protects the unit {of_ledger!r}, and this "
             f"charge is for {price.unit!r}: prices of two units do not add up. Use the "
-            "same privacy_unit, or another ledger for other data."
+            "same privacy_unit (that of fit_votes is always 'party'), or a ledger of "
+            "its own for each unit."
         )
     spent, cost = costs(file), ledger.filter.cost(price.curve)
     if ledger.filter.admits(cost, spent):

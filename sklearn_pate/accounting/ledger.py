@@ -34,10 +34,12 @@ class PrivacyLedger:
     raises, and draws nothing. What is released by all of them together is (`epsilon`,
     `delta`)-differentially private, however each was chosen in view of the ones before.
 
-    The account survives crashes, and is shared by processes on one machine: searches
-    with ``n_jobs``, several notebooks. Fits that agree in data, parameters and an
-    integer ``random_state`` are one release: it is charged once, and its answers, which
-    the file keeps, are handed out again.
+    The account survives crashes, and is shared by the processes of one user on one
+    machine: searches with ``n_jobs``, several notebooks. Fits that agree in data,
+    parameters and an integer ``random_state`` are one release: it is charged once, and
+    its answers, which the file keeps, are handed out again. So equal answers show equal
+    data: give every fit whose rows or labels were prepared in another way another
+    ``random_state``.
 
     Parameters
     ----------

@@ -137,6 +137,8 @@ def is_there(path: Path) -> bool:
     with _explained(path):
         if path.is_dir():
             raise LedgerError(f"{path} is a folder; name a file in it.")
+        if not path.parent.is_dir():
+            raise LedgerError(f"There is no folder {path.parent}; create it first.")
         return path.exists()
 
 
@@ -316,6 +318,8 @@ def _remedy(error, path):
             "would forget what was charged."
         )
     text = str(error)
+    if "not a database" in text:
+        return "it is no ledger. Name another file, or put the ledger back."
     if "locked" in text:
         return f"another process has held it for {SECONDS_TO_WAIT:.0f} s. Try again."
     if "readonly" in text or "unable to open" in text:

@@ -111,18 +111,19 @@ def _values(search, sigma, orders_as_bytes):
 def _coarser(sigma, resolution):
     """Trade a little noise for a lattice of fewer points, which is on the safe side.
 
-    Returns the noise that is left, the lattice's step, and the relative error of the
-    probabilities: noise of variance sigma^2 is a mixture, over the lattice, of what is
-    left of it, with weights of variance (carry step)^2, up to that error (Poisson
-    summation).
+    Returns the noise that is left, the lattice's step, and the largest error of the
+    logarithm of a probability: noise of variance sigma^2 is a mixture, over the
+    lattice, of what is left of it, up to that error (Poisson summation).
     """
     step = round(sigma / resolution)
     if step < 2:
         return DiscreteGaussian(sigma), 1, 0.0
     # Enough that the error is far below the divergences, about 1 / sigma^2.
-    variance = np.log(1e5 * sigma**2) / (2 * np.pi**2) * step**2
+    variance = np.log(4e5 * sigma**2) / (2 * np.pi**2) * step**2
     left = sigma**2 - variance
-    error = 4 * np.exp(-2 * np.pi**2 * variance * left / (sigma * step) ** 2)
+    ripple = np.exp(-2 * np.pi**2 * variance * left / (sigma * step) ** 2)
+    # The noise of two counts has the error twice.
+    error = 4 * np.arctanh(2 * ripple / (1 - ripple))
     return DiscreteGaussian(np.sqrt(left)), step, error
 
 

@@ -34,7 +34,10 @@ __all__ = ["SearchPrice", "search_price"]
 
 @dataclass(frozen=True)
 class SearchPrice:
-    """What a search will charge. Depends on no private value but what is public anyway.
+    """What a search will charge, for the data holder.
+
+    It depends on the number of rows in each split; with groups, these numbers are
+    private.
 
     Parameters
     ----------
@@ -99,7 +102,14 @@ class SearchPrice:
             f"{self.share:.2%} of the budget of {self.ledger}, where {self.left:.2%} "
             "is left"
         )
-        says += "." if self.fits else ": it would fail half-way."
+        says += (
+            "."
+            if self.fits
+            else (
+                ": it would fail half-way. (Pass error_score='raise', or what is refused "
+                "counts as a bad score.)"
+            )
+        )
         says += (
             " Its choice between candidates looks at private labels, which no charge "
             "covers."

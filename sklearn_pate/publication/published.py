@@ -57,8 +57,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     Made by :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like
     the :class:`~sklearn_pate.PATEClassifier` it comes from, and holds no parameter of
-    it: no teacher, no folder, no index of a public row. It may be published
-    under its statement, saved by :meth:`save` or pickled.
+    it: no teacher, no ledger, no index of a public row. It may be published under its
+    statement, saved by :meth:`save` or pickled.
 
     It has a `fit`, as scikit-learn takes only what has one for an estimator, but that
     raises. Like a ``FrozenEstimator``, its clone is itself; put it into a
