@@ -209,8 +209,8 @@ def test_canaries_that_cannot_work_are_refused(changed, message):
 
 # Two worlds
 
-X_PUBLIC = PublicData(np.linspace(-0.01, 0.01, 6)[:, None])
-N_TEACHERS = 48
+X_PUBLIC = PublicData(np.linspace(-0.01, 0.01, 10)[:, None])
+N_TEACHERS = 72
 
 
 def dealt(n_teachers):
@@ -244,7 +244,7 @@ def in_two_worlds(n_runs, **parameters):
         DecisionTreeClassifier(),
         n_teachers=N_TEACHERS,
         epsilon=None,
-        mechanism=GNMax(sigma=11.9),
+        mechanism=GNMax(sigma=15.1),
         random_state=0,
     ).set_params(**parameters)
     return audit_neighbours(pate, *dealt(N_TEACHERS), X_public=X_PUBLIC, n_runs=n_runs)
