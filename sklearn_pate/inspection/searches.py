@@ -102,14 +102,13 @@ class SearchPrice:
             f"{self.share:.2%} of the budget of {self.ledger}, where {self.left:.2%} "
             "is left"
         )
-        says += (
-            "."
-            if self.fits
-            else (
-                ": it would fail half-way. (Pass error_score='raise', or what is refused "
-                "counts as a bad score.)"
+        if self.fits:
+            says += "."
+        else:
+            says += (
+                ": it would fail half-way. (Pass error_score='raise', or what is "
+                "refused counts as a bad score.)"
             )
-        )
         says += (
             " Its choice between candidates looks at private labels, which no charge "
             "covers."
