@@ -67,6 +67,8 @@ class _WholeProcess:
             if self._n_inside == 0:
                 self._torch = sys.modules.get("torch")
                 self._torch_threads = self._torch and self._torch.get_num_threads()
+                self._libraries = blas.lib_controllers
+                self._let_any_thread_set()
                 self._blas = blas.limit(limits=1)
                 if self._torch is not None:
                     self._torch.set_num_threads(1)
@@ -77,9 +79,18 @@ class _WholeProcess:
             with self._lock:
                 self._n_inside -= 1
                 if self._n_inside == 0:
+                    self._let_any_thread_set()
                     self._blas.restore_original_limits()
+                    self._let_any_thread_set()
                     if self._torch is not None:
                         self._torch.set_num_threads(self._torch_threads)
+
+    def _let_any_thread_set(self):
+        # From threadpoolctl 3.8 on, the first thread that sets a limit is the only one
+        # whose calls have an effect. Here the last one to leave restores.
+        for library in self._libraries:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
 
 _WHOLE_PROCESS = _WholeProcess()
