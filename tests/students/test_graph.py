@@ -255,18 +255,22 @@ def test_labels_that_go_on_spreading_are_reported():
 
 def test_as_a_student_it_learns_more_from_a_hundred_answers(digits):
     X, y = digits[0] / 16, digits[1]
-    scores = [
-        PATEClassifier(
-            LogisticRegression(max_iter=2000),
-            student,
-            n_teachers=10,
-            mechanism=GNMax(sigma=0.5),
-            epsilon=None,
-            n_queries=100,
-            random_state=0,
+
+    def mean_score(student):
+        # Over several draws of questions, as the noise turns some answers.
+        fits = (
+            PATEClassifier(
+                LogisticRegression(max_iter=2000),
+                student,
+                n_teachers=10,
+                mechanism=GNMax(sigma=0.5),
+                epsilon=None,
+                n_queries=100,
+                random_state=seed,
+            ).fit(X[:700], y[:700], X_public=PublicData(X[700:1500]))
+            for seed in range(4)
         )
-        .fit(X[:700], y[:700], X_public=PublicData(X[700:1500]))
-        .score(X[1500:], y[1500:])
-        for student in (GraphSelfTrainingClassifier(SVC(C=10)), SVC(C=10))
-    ]
-    assert scores[0] > scores[1] + 0.01
+        return np.mean([pate.score(X[1500:], y[1500:]) for pate in fits])
+
+    graph = mean_score(GraphSelfTrainingClassifier(SVC(C=10)))
+    assert graph > mean_score(SVC(C=10)) + 0.01
