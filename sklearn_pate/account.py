@@ -57,7 +57,7 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
         delta=float(pate.delta),
         unit=public.unit,
         neighbours=NEIGHBOURS[public.unit],
-        mechanism=" ".join(repr(mechanism).split()),  # long ones are wrapped
+        mechanism=mechanism.in_one_line(),
         n_teachers=votes.shape[0],
         n_queries=questions.n_queries,
         assumptions=assumptions,

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn_pate.accounting.entries import Price
 from sklearn_pate.accounting.fit_account import FitAccount
 from sklearn_pate.fingerprint import estimator_hash, fingerprint
-from sklearn_pate.parameters import as_mechanism
+from sklearn_pate.parameters import prepared_mechanism
 
 __all__ = ["open_account"]
 
@@ -60,8 +60,7 @@ def open_account(pate, mechanism, private, public, questions, *, n_teachers):
     n_queries, n_classes = questions.n_queries, len(public.classes)
     curve = mechanism.charged_curve(n_queries, n_classes)
     description = (
-        f"{n_queries} questions to {n_teachers} teachers, "
-        f"{' '.join(repr(mechanism).split())}"
+        f"{n_queries} questions to {n_teachers} teachers, {mechanism.in_one_line()}"
     )
     key = pate.ledger.key
     data = joblib.hash(private.content())
@@ -127,12 +126,12 @@ def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
     while epsilon > _SMALLEST_OF_USE * pate.epsilon:
         digits = 2 - math.floor(math.log10(epsilon))
         epsilon = math.floor(epsilon * 10**digits) / 10**digits
-        prepared = as_mechanism(pate.mechanism, pate.release).prepared(
+        prepared = prepared_mechanism(
+            pate,
+            epsilon,
             n_teachers=n_teachers,
             n_queries=n_queries,
             n_classes=n_classes,
-            epsilon=epsilon,
-            delta=pate.delta,
         )
         curve = prepared.account_curve(n_queries, n_classes)
         if pate.ledger.fits(curve):

@@ -16,11 +16,12 @@ from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.inputs import receive, receive_public, seal_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.parameters import (
-    as_mechanism,
     as_teacher,
     check_parameters,
     memory_location,
+    prepared_mechanism,
     resolve_n_teachers,
+    unfitted_student,
 )
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
@@ -455,12 +456,12 @@ class PATEClassifier(
 
     def _prepare(self, n_teachers, public, questions):
         """Return the mechanism with all its numbers."""
-        return as_mechanism(self.mechanism, self.release).prepared(
+        return prepared_mechanism(
+            self,
+            self.epsilon,
             n_teachers=n_teachers,
             n_queries=questions.n_queries,
             n_classes=len(public.classes),
-            epsilon=self.epsilon,
-            delta=self.delta,
         )
 
     def _poll(self, shards, private, public, questions, seed):
@@ -537,7 +538,7 @@ class PATEClassifier(
         self.privacy_analysis_ = analysis
 
     def _unfitted_student(self):
-        return as_teacher(self.estimator) if self.student is None else self.student
+        return unfitted_student(self)
 
     def __getstate__(self):
         state = super().__getstate__().copy()

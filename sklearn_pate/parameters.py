@@ -39,8 +39,10 @@ __all__ = [
     "check_parameters",
     "memory_location",
     "prefers_representative",
+    "prepared_mechanism",
     "resolve_n_queries",
     "resolve_n_teachers",
+    "unfitted_student",
 ]
 
 MECHANISMS = {
@@ -134,6 +136,22 @@ def as_teacher(estimator):
     return RandomForestClassifier() if estimator is None else estimator
 
 
+def unfitted_student(pate):
+    """Return the student to be cloned.
+
+    Parameters
+    ----------
+    pate : PATEClassifier
+        Its parameters are read.
+
+    Returns
+    -------
+    student : classifier
+        The teacher where no student is named.
+    """
+    return as_teacher(pate.estimator) if pate.student is None else pate.student
+
+
 def as_mechanism(mechanism, release):
     """Return the mechanism that a name stands for, or the mechanism itself.
 
@@ -179,6 +197,45 @@ def as_mechanism(mechanism, release):
             "release='histogram' to use them, or use GNMax."
         )
     return chosen
+
+
+def prepared_mechanism(pate, epsilon, *, n_teachers, n_queries, n_classes):
+    """Return the mechanism of a fit with all its numbers.
+
+    Parameters
+    ----------
+    pate : PATEClassifier
+        Its mechanism, release and delta are read.
+
+    epsilon : float or None
+        Target for the price of the whole fit. None keeps the noise as it is.
+
+    n_teachers : int
+        Number of teachers.
+
+    n_queries : int
+        Number of questions.
+
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    mechanism : Mechanism
+        Ready to answer.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` and noise parameters are both given, or neither.
+    """
+    return as_mechanism(pate.mechanism, pate.release).prepared(
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        n_classes=n_classes,
+        epsilon=epsilon,
+        delta=pate.delta,
+    )
 
 
 def as_query_strategy(query_strategy, mechanism):
@@ -360,8 +417,7 @@ def _check_strategy(strategy, mechanism, pate):
                 "mechanism='interactive'."
             )
         )
-    student = as_teacher(pate.estimator) if pate.student is None else pate.student
-    for classifier in strategy.classifiers(student):
+    for classifier in strategy.classifiers(unfitted_student(pate)):
         if not hasattr(classifier, "predict_proba"):
             raise ValueError(
                 f"query_strategy={pate.query_strategy!r} needs predict_proba, which "

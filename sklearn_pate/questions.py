@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn_pate.parameters import (
     as_mechanism,
     as_query_strategy,
-    as_teacher,
     prefers_representative,
     resolve_n_queries,
+    unfitted_student,
 )
 from sklearn_pate.seeding import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate.students import (
@@ -106,8 +106,7 @@ def plan_questions(pate, public, seed):
         the public rows.
     """
     X_public, n_public = public.X_public, public.n_public
-    student = as_teacher(pate.estimator) if pate.student is None else pate.student
-    n_queries = resolve_n_queries(pate.n_queries, n_public, student)
+    n_queries = resolve_n_queries(pate.n_queries, n_public, unfitted_student(pate))
     representation, X_for_teachers = None, X_public
     if pate.representation is not None:
         representation = seeded_clone(pate.representation, seed)

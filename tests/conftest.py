@@ -10,25 +10,26 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits, make_blobs
 
-from sklearn_pate.datasets import fetch_adult, fetch_diabetes130
+from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
 
 
-@functools.cache
-def _fetched(fetch, as_frame):
+def _fetched(fetch, **options):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Retry downloading")
         try:
-            return fetch(as_frame=as_frame)
+            return fetch(**options)
         except OSError as error:
             return error
 
 
-def _fetch_or_skip(fetch, *, as_frame):
-    data = _fetched(fetch, as_frame)
+_fetched_once = functools.cache(_fetched)
+
+
+def _or_skip(data):
     if isinstance(data, OSError):
         pytest.skip(f"neither file nor network: {data}")
     return data
@@ -36,17 +37,22 @@ def _fetch_or_skip(fetch, *, as_frame):
 
 @pytest.fixture(scope="session")
 def adult():
-    return _fetch_or_skip(fetch_adult, as_frame=False)
+    return _or_skip(_fetched_once(fetch_adult, as_frame=False))
 
 
 @pytest.fixture(scope="session")
 def adult_frame():
-    return _fetch_or_skip(fetch_adult, as_frame=True)
+    return _or_skip(_fetched_once(fetch_adult, as_frame=True))
 
 
 @pytest.fixture(scope="session")
 def diabetes():
-    return _fetch_or_skip(fetch_diabetes130, as_frame=True)
+    return _or_skip(_fetched_once(fetch_diabetes130, as_frame=True))
+
+
+@pytest.fixture(scope="module")  # large: gone after the tests that need it
+def mnist():
+    return _or_skip(_fetched(fetch_mnist))
 
 
 @pytest.fixture(scope="session")

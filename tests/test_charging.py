@@ -61,6 +61,10 @@ class CountedTeacher(GaussianNB):
         return super().fit(X, y)
 
 
+class Another(PATEClassifier):
+    """Perhaps with answers of its own."""
+
+
 @pytest.fixture
 def ledger(tmp_path):
     return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=300, delta=1e-6)
@@ -397,11 +401,6 @@ def test_a_fit_that_died_and_cannot_be_paid_again_trains_nobody(tmp_path, monkey
 
 
 def test_a_subclass_asks_questions_of_its_own(ledger):
-    class Another(PATEClassifier):
-        pass
-
-    sys.modules[__name__].Another = Another
-    Another.__qualname__ = "Another"
     first = fit(ledger)
     other = Another(**make(ledger).get_params(deep=False))
     other.fit(X, Y, X_public=PublicData(X_PUBLIC))

@@ -2,12 +2,9 @@
 
 import runpy
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
-
-from sklearn_pate.datasets import fetch_mnist
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -26,16 +23,6 @@ def run(tmp_path, monkeypatch, capsys):
         return capsys.readouterr().out
 
     return run
-
-
-@pytest.fixture
-def mnist():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Retry downloading")
-        try:
-            return fetch_mnist()
-        except OSError as error:
-            pytest.skip(f"neither file nor network: {error}")
 
 
 def test_quickstart(run):

@@ -21,11 +21,11 @@ from sklearn_pate.classifier import PATEClassifier
 from sklearn_pate.inspection.leaks import looks_at_labels
 from sklearn_pate.labels import read_classes
 from sklearn_pate.parameters import (
-    as_mechanism,
-    as_teacher,
     check_parameters,
+    prepared_mechanism,
     resolve_n_queries,
     resolve_n_teachers,
+    unfitted_student,
 )
 from sklearn_pate.public_data import PublicData
 
@@ -265,14 +265,13 @@ def _cost(pate, ledger, n_rows, n_public, n_classes):
         n_rows -= n_public
     if pate.classes is not None:
         n_classes = len(pate.classes)
-    student = as_teacher(pate.estimator) if pate.student is None else pate.student
-    n_queries = resolve_n_queries(pate.n_queries, n_public, student)
-    mechanism = as_mechanism(pate.mechanism, pate.release).prepared(
+    n_queries = resolve_n_queries(pate.n_queries, n_public, unfitted_student(pate))
+    mechanism = prepared_mechanism(
+        pate,
+        pate.epsilon,
         n_teachers=resolve_n_teachers(pate.n_teachers, n_rows),
         n_queries=n_queries,
         n_classes=n_classes,
-        epsilon=pate.epsilon,
-        delta=pate.delta,
     )
     return ledger.filter.cost(mechanism.charged_curve(n_queries, n_classes))
 

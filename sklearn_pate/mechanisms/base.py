@@ -217,6 +217,16 @@ class Mechanism(VoteAnalysisMixin, BaseEstimator, ABC):
         self._check_noise()
         return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
+    def in_one_line(self) -> str:
+        """Write the mechanism with its parameters, for statements.
+
+        Returns
+        -------
+        text : str
+            What `repr` says, which wraps long lines.
+        """
+        return " ".join(repr(self).split())
+
     def charged_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
         """Price of a whole fit as it is stated and charged. May be published.
 

@@ -1,7 +1,6 @@
 """Fetchers of images: the real files where they are, small ones where they are not."""
 
 import io
-import warnings
 from urllib.error import URLError
 
 import numpy as np
@@ -18,16 +17,6 @@ def no_network(monkeypatch):
         raise URLError("no network")
 
     monkeypatch.setattr(files, "fetch_file", fetch_file)
-
-
-@pytest.fixture(scope="module")
-def mnist():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Retry downloading")
-        try:
-            return fetch_mnist()
-        except OSError as error:
-            pytest.skip(f"neither file nor network: {error}")
 
 
 def test_mnist_has_its_published_size_and_classes(mnist):

@@ -45,8 +45,8 @@ def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
     search = GridSearchCV(pate, grid, cv=cv, refit=refit)
     price = search_price(search, X, Y, X_public=PUBLIC)
     assert ledger.spent == 0
-    fit_params = {f"pateclassifier__{'X_public'}": PUBLIC} if in_pipeline else {}
-    search.fit(X, Y, **(fit_params or {"X_public": PUBLIC}))
+    name = "pateclassifier__X_public" if in_pipeline else "X_public"
+    search.fit(X, Y, **{name: PUBLIC})
     assert len(ledger.charges()) == price.n_fits == 6 + refit
     # The winner may be the cheaper one.
     if refit:
