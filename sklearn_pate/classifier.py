@@ -15,9 +15,9 @@ from sklearn_pate.charging import open_account
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.inputs import receive, receive_public, seal_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
+from sklearn_pate.parameter_checks import check_parameters
 from sklearn_pate.parameters import (
     as_teacher,
-    check_parameters,
     memory_location,
     prepared_mechanism,
     resolve_n_teachers,

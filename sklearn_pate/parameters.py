@@ -1,16 +1,10 @@
-"""Parameters of PATEClassifier: checked before any work, and made into numbers."""
+"""Parameters of PATEClassifier, made into objects and numbers."""
 
 import os
-from numbers import Integral, Real
 
 from joblib import Memory
-from sklearn.base import is_classifier
 from sklearn.ensemble import RandomForestClassifier
 
-from sklearn_pate.accounting.calibrate import check_epsilon
-from sklearn_pate.accounting.curve import check_delta
-from sklearn_pate.accounting.ledger import PrivacyLedger
-from sklearn_pate.labels import check_classes
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -36,7 +30,6 @@ __all__ = [
     "as_mechanism",
     "as_query_strategy",
     "as_teacher",
-    "check_parameters",
     "memory_location",
     "prefers_representative",
     "prepared_mechanism",
@@ -62,7 +55,6 @@ QUERY_STRATEGIES = {
     "interactive": InteractiveQueries,
 }
 RELEASES = ("answers", "histogram")
-PRIVACY_UNITS = ("row", "group")
 
 # "auto": as many answers as still help a student on labelled rows, few for one that
 # also learns from unlabelled rows.
@@ -70,54 +62,6 @@ _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
 # "auto": below this share of the public rows, typical rows are asked about. With more
 # questions they cover the public rows in any case, and random ones are quicker to find.
 _FEW_QUERIES = 0.1
-
-
-def check_parameters(pate):
-    """Raise ValueError for the first parameter that cannot work, whatever the data.
-
-    Parameters
-    ----------
-    pate : PATEClassifier
-        Its parameters are read, not changed.
-    """
-    _check_classifier("estimator", pate.estimator)
-    _check_classifier("student", pate.student)
-    _check_count("n_teachers", pate.n_teachers)
-    _check_count("n_queries", pate.n_queries)
-    _check_transformer(pate.representation)
-    mechanism = as_mechanism(pate.mechanism, pate.release)
-    strategy = as_query_strategy(pate.query_strategy, mechanism)
-    if strategy is not None:
-        _check_strategy(strategy, mechanism, pate)
-    if pate.epsilon is not None:
-        check_epsilon(pate.epsilon)
-    check_delta(pate.delta)
-    if pate.privacy_unit not in PRIVACY_UNITS:
-        raise ValueError(
-            f"privacy_unit={pate.privacy_unit!r} is unknown; use 'row' if each person "
-            "has one row, 'group' (and groups=) if a person may have several."
-        )
-    size = pate.public_size
-    if size is not None and (
-        isinstance(size, bool) or not isinstance(size, Real) or not 0 < size < 1
-    ):
-        raise ValueError(
-            f"public_size={size!r} must be None or a share strictly between 0 and 1, "
-            "such as 0.2."
-        )
-    if pate.classes is not None:
-        check_classes(pate.classes)
-    _check_ledger(pate.ledger)
-    _check_memory(pate.memory, pate.random_state)
-    if pate.n_jobs is not None and (
-        isinstance(pate.n_jobs, bool)
-        or not isinstance(pate.n_jobs, Integral)
-        or pate.n_jobs == 0
-    ):
-        raise ValueError(
-            f"n_jobs={pate.n_jobs!r} must be None, a positive integer, or -1 for all "
-            "cores."
-        )
 
 
 def as_teacher(estimator):
@@ -373,82 +317,3 @@ def resolve_n_queries(n_queries, n_public, student):
             "is asked at most once; lower n_queries or bring more public rows."
         )
     return n_queries
-
-
-def _check_classifier(name, estimator):
-    if estimator is None:
-        return
-    if isinstance(estimator, type):
-        raise ValueError(
-            f"{name}={estimator.__name__} is a class; pass an instance, "
-            f"{estimator.__name__}()."
-        )
-    # Some classifiers have `predict` only once they are fitted.
-    if not (hasattr(estimator, "fit") and is_classifier(estimator)):
-        raise ValueError(
-            f"{name}={estimator!r} is not a classifier; pass one, such as "
-            "RandomForestClassifier()."
-        )
-
-
-def _check_transformer(representation):
-    if representation is None:
-        return
-    if isinstance(representation, type) or not (
-        hasattr(representation, "fit") and hasattr(representation, "transform")
-    ):
-        raise ValueError(
-            f"representation={representation!r} is no transformer; pass one that has "
-            "fit and transform, such as PCA(50)."
-        )
-
-
-def _check_strategy(strategy, mechanism, pate):
-    strategy.check()
-    if strategy.interactive != mechanism.needs_probabilities:
-        raise ValueError(
-            f"query_strategy={pate.query_strategy!r} and "
-            f"mechanism={pate.mechanism!r} do not go together: "
-            + (
-                "the mechanism is asked with a student's probabilities; use "
-                "query_strategy='interactive'."
-                if mechanism.needs_probabilities
-                else "the strategy asks with a student's probabilities; use "
-                "mechanism='interactive'."
-            )
-        )
-    for classifier in strategy.classifiers(unfitted_student(pate)):
-        if not hasattr(classifier, "predict_proba"):
-            raise ValueError(
-                f"query_strategy={pate.query_strategy!r} needs predict_proba, which "
-                f"{classifier!r} does not have; use another student, or give the "
-                "strategy a classifier of its own."
-            )
-
-
-def _check_ledger(ledger):
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise ValueError(
-            f"ledger={ledger!r} is no account; pass PrivacyLedger(path, epsilon=3, "
-            "delta=1e-6), or PrivacyLedger(path) to open one."
-        )
-
-
-def _check_memory(memory, random_state):
-    if memory_location(memory) is None:
-        return
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
-        raise ValueError(
-            f"memory={memory!r} needs an integer random_state, and has "
-            f"{random_state!r}: the next fit would have other shards and teachers, and "
-            "find nothing."
-        )
-
-
-def _check_count(name, value):
-    if isinstance(value, str) and value == "auto":
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(
-            f"{name}={value!r} must be 'auto' or an integer of at least 1."
-        )

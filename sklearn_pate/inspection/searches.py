@@ -20,8 +20,8 @@ from sklearn_pate.accounting.entries import costs as spent
 from sklearn_pate.classifier import PATEClassifier
 from sklearn_pate.inspection.leaks import looks_at_labels
 from sklearn_pate.labels import read_classes
+from sklearn_pate.parameter_checks import check_parameters
 from sklearn_pate.parameters import (
-    check_parameters,
     prepared_mechanism,
     resolve_n_queries,
     resolve_n_teachers,
