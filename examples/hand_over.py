@@ -64,7 +64,7 @@ def main():
         ledger = PrivacyLedger(Path(folder, "digits.sqlite"), epsilon=8, delta=1e-5)
         pate = PATEClassifier(
             KNeighborsClassifier(1),
-            student=LogisticRegression(C=0.001, max_iter=300),
+            student=LogisticRegression(C=0.001, max_iter=3000),
             n_teachers=60,
             n_queries=300,
             epsilon=4.0,
