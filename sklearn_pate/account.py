@@ -4,31 +4,36 @@ from numbers import Integral
 
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 
-__all__ = ["analyse_votes", "state_privacy"]
+__all__ = ["analyse_release", "analyse_votes", "state_privacy"]
 
 
-def state_privacy(pate, oracle, mechanism, votes, public, questions):
+def state_privacy(
+    pate, mechanism, public, *, n_teachers, n_queries, n_values, representation
+):
     """Make the statement that may be published.
 
     Parameters
     ----------
-    pate : PATEClassifier
-        Its `delta` is read.
+    pate : TeacherEnsemble
+        Its `delta` is read, and what it assumes about a ledger.
 
-    oracle : Oracle
-        Holds the price, which was fixed before the first question.
-
-    mechanism : Mechanism
+    mechanism : PricedMechanism
         What answered.
-
-    votes : Votes
-        Their number of teachers is read.
 
     public : PublicInputs
         Unit and assumptions.
 
-    questions : Questions
-        How many were paid for.
+    n_teachers : int
+        Number of teachers.
+
+    n_queries : int
+        How many questions were paid for.
+
+    n_values : int
+        How many values a question has: the number of classes.
+
+    representation : transformer or None
+        What teachers saw the rows through.
 
     Returns
     -------
@@ -39,7 +44,7 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
         *public.assumptions,
         "all parameters were chosen without a look at private data",
     )
-    if questions.representation is not None:
+    if representation is not None:
         assumptions = (
             *assumptions,
             "the representation makes each row's features from that row alone",
@@ -53,15 +58,15 @@ def state_privacy(pate, oracle, mechanism, votes, public, questions):
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, "the noise was seeded, which voids privacy")
     return PrivacySpent(
-        epsilon=oracle.curve.to_epsilon(pate.delta),
+        epsilon=mechanism.charged_epsilon(n_queries, n_values, pate.delta),
         delta=float(pate.delta),
         unit=public.unit,
         neighbours=NEIGHBOURS[public.unit],
         mechanism=mechanism.in_one_line(),
-        n_teachers=votes.shape[0],
-        n_queries=questions.n_queries,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
         assumptions=assumptions,
-        curve=oracle.curve,
+        curve=mechanism.charged_curve(n_queries, n_values),
     )
 
 
@@ -112,6 +117,47 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
         counts=counts,
         mechanism=mechanism,
         n_teachers=votes.shape[0],
+        teacher_failures=problems.failures,
+        teacher_warnings=problems.warnings,
+    )
+
+
+def analyse_release(pate, spent, mechanism, sums, problems):
+    """Keep what teachers said, where the price does not depend on it. Sensitive.
+
+    Parameters
+    ----------
+    pate : TeacherEnsemble
+        Its ledger is looked for.
+
+    spent : PrivacySpent
+        The price.
+
+    mechanism : PricedMechanism
+        What answered.
+
+    sums : ndarray of int of shape (n_queries, n_classes)
+        Without noise.
+
+    problems : TeacherProblems
+        Errors and warnings of teachers.
+
+    Returns
+    -------
+    analysis : PrivacyAnalysis
+        Not for publication.
+    """
+    return PrivacyAnalysis(
+        epsilon=spent.epsilon,
+        delta=spent.delta,
+        curve=spent.curve,
+        optimal_epsilon=None,
+        paper_epsilon=None,
+        along_transcript=False,
+        in_ledger=pate.ledger is not None,
+        counts=sums,
+        mechanism=mechanism,
+        n_teachers=spent.n_teachers,
         teacher_failures=problems.failures,
         teacher_warnings=problems.warnings,
     )

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn_pate.accounting.entries import Price
 from sklearn_pate.accounting.fit_account import FitAccount
 from sklearn_pate.fingerprint import estimator_hash, fingerprint
-from sklearn_pate.parameters import prepared_mechanism
 
 __all__ = ["open_account"]
 
@@ -22,28 +21,48 @@ WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
 _SMALLEST_OF_USE = 0.1
 
 
-def open_account(pate, mechanism, private, public, questions, *, n_teachers):
+def open_account(
+    pate,
+    mechanism,
+    private,
+    public,
+    *,
+    n_queries,
+    n_values,
+    clusters,
+    n_teachers,
+    prepare,
+):
     """Open the account of one fit at its ledger, and see that its price fits.
 
     Parameters
     ----------
-    pate : PATEClassifier
+    pate : TeacherEnsemble
         Its parameters are read.
 
-    mechanism : Mechanism
+    mechanism : PricedMechanism
         With all its numbers.
 
-    private : PrivateInputs or Votes
+    private : PrivateInputs, Votes or Knowledge
         What the fit is about.
 
     public : PublicInputs
         Public rows and classes.
 
-    questions : Questions
-        How many are asked.
+    n_queries : int
+        How many questions are asked.
+
+    n_values : int
+        How many values a question has: the number of classes.
+
+    clusters : Clusters or None
+        Public rows that a question is about.
 
     n_teachers : int
-        How many teachers vote.
+        How many teachers are asked.
+
+    prepare : callable
+        Makes the mechanism that another epsilon would take.
 
     Returns
     -------
@@ -57,8 +76,7 @@ def open_account(pate, mechanism, private, public, questions, *, n_teachers):
     """
     if pate.ledger is None:
         return None
-    n_queries, n_classes = questions.n_queries, len(public.classes)
-    curve = mechanism.charged_curve(n_queries, n_classes)
+    curve = mechanism.charged_curve(n_queries, n_values)
     description = (
         f"{n_queries} questions to {n_teachers} teachers, {mechanism.in_one_line()}"
     )
@@ -70,19 +88,19 @@ def open_account(pate, mechanism, private, public, questions, *, n_teachers):
         public.unit,
         description,
         fingerprint(key, "data", data),
-        _name_of_fit(key, pate, data, public, questions, (curve, description)),
+        _name_of_fit(key, pate, data, public, clusters, (curve, description)),
     )
     account = FitAccount(
         pate.ledger,
         price,
         n_queries,
-        remedy=lambda: _what_fits(pate, mechanism, n_queries, n_classes, n_teachers),
+        remedy=lambda: _what_fits(pate, mechanism, n_queries, n_values, prepare),
     )
     account.check()
     return account
 
 
-def _name_of_fit(key, pate, data, public, questions, paid):
+def _name_of_fit(key, pate, data, public, clusters, paid):
     """Name everything that decides the answers, for nobody else to understand."""
     # None or a RandomState would draw other shards and teachers the next time.
     if isinstance(pate.random_state, Integral):
@@ -97,16 +115,16 @@ def _name_of_fit(key, pate, data, public, questions, paid):
         else:
             version = sys.modules["sklearn_pate"].__version__
             of_public = joblib.hash(
-                (public.X_public, public.classes, public.unit, questions.clusters)
+                (public.X_public, public.classes, public.unit, clusters)
             )
             of_price = joblib.hash((paid, version))
             return fingerprint(key, "fit", data, of_public, of_parameters, of_price)
     return secrets.token_hex(32)
 
 
-def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
+def _what_fits(pate, mechanism, n_queries, n_values, prepare):
     """Say which change of a parameter would bring the price within the budget."""
-    curve = mechanism.charged_curve(n_queries, n_classes)
+    curve = mechanism.charged_curve(n_queries, n_values)
     share, left = pate.ledger.shares(curve)
     if not np.isfinite(share):
         return ""
@@ -115,7 +133,7 @@ def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
         # Prices add up over questions; a cap on the answers makes fewer of them dearer.
         n_affordable = math.floor(n_queries * affordable)
         while n_affordable > 0 and not pate.ledger.fits(
-            mechanism.account_curve(n_affordable, n_classes)
+            mechanism.account_curve(n_affordable, n_values)
         ):
             n_affordable -= max(n_affordable // 50, 1)
         if n_affordable == 0:
@@ -126,14 +144,7 @@ def _what_fits(pate, mechanism, n_queries, n_classes, n_teachers):
     while epsilon > _SMALLEST_OF_USE * pate.epsilon:
         digits = 2 - math.floor(math.log10(epsilon))
         epsilon = math.floor(epsilon * 10**digits) / 10**digits
-        prepared = prepared_mechanism(
-            pate,
-            epsilon,
-            n_teachers=n_teachers,
-            n_queries=n_queries,
-            n_classes=n_classes,
-        )
-        curve = prepared.account_curve(n_queries, n_classes)
+        curve = prepare(epsilon).account_curve(n_queries, n_values)
         if pate.ledger.fits(curve):
             return f"epsilon={epsilon:g} would fit."
         share, left = pate.ledger.shares(curve)

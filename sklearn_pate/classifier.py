@@ -1,60 +1,32 @@
 """PATEClassifier: split, poll, ask, teach, account."""
 
-import warnings
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 
 from sklearn_pate.account import analyse_votes, state_privacy
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.charging import open_account
-from sklearn_pate.exceptions import TeacherWarning
+from sklearn_pate.ensemble import TeacherEnsemble, assign_shards
 from sklearn_pate.inputs import receive, receive_public, seal_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.parameter_checks import check_parameters
 from sklearn_pate.parameters import (
     as_teacher,
-    memory_location,
     prepared_mechanism,
     resolve_n_teachers,
     unfitted_student,
 )
-from sklearn_pate.prediction import StudentPredictionMixin
-from sklearn_pate.progress import CallbackSupportMixin, each_teacher, with_callbacks
-from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.progress import with_callbacks
 from sklearn_pate.questions import plan_questions
-from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students import Inquiry, train_student
-from sklearn_pate.teachers import (
-    TeacherProblems,
-    poll_teachers,
-    shard_groups,
-    shard_rows,
-)
+from sklearn_pate.teachers import TeacherProblems, poll_teachers
 
 __all__ = ["PATEClassifier"]
 
-# What holds estimators that a fit only clones.
-UNFITTED_WHEN_PICKLED = (
-    "estimator",
-    "student",
-    "representation",
-    "query_strategy",
-    "query_strategy_",
-)
 
-
-class PATEClassifier(
-    CallbackSupportMixin,
-    MetaEstimatorMixin,
-    StudentPredictionMixin,
-    ClassifierMixin,
-    BaseEstimator,
-):
+class PATEClassifier(TeacherEnsemble):
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
@@ -347,13 +319,20 @@ class PATEClassifier(
         private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         questions = plan_questions(self, public, seeds.questions)
-        mechanism = self._prepare(n_teachers, public, questions)
-        account = open_account(
-            self, mechanism, private, public, questions, n_teachers=n_teachers
-        )
+        mechanism = self._prepare(self.epsilon, n_teachers, public, questions)
+        account = self._open_account(mechanism, private, public, questions, n_teachers)
 
-        shards = _split(private, n_teachers, seeds.shards)
-        votes, problems = self._poll(shards, private, public, questions, seeds.teachers)
+        shards = assign_shards(private, n_teachers, seeds.shards)
+        votes, problems = self._ask_teachers(
+            poll_teachers,
+            shards,
+            private,
+            questions.X_for_teachers,
+            questions.representation,
+            seeds.teachers,
+            n_classes=len(public.classes),
+            clusters=questions.clusters,
+        )
         self._ask_teach_account(
             votes, problems, public, questions, mechanism, account, seeds
         )
@@ -414,83 +393,42 @@ class PATEClassifier(
         """
         check_parameters(self)
         seeds = self._draw_seeds()
-        public = receive_public(self, X_public)
+        public = receive_public(self, X_public, method="fit_votes")
         questions = plan_questions(self, public, seeds.questions)
         votes = seal_votes(self, votes, public, questions.clusters)
         n_parties = votes.shape[0]
-        mechanism = self._prepare(n_parties, public, questions)
-        account = open_account(
-            self, mechanism, votes, public, questions, n_teachers=n_parties
-        )
+        mechanism = self._prepare(self.epsilon, n_parties, public, questions)
+        account = self._open_account(mechanism, votes, public, questions, n_parties)
         self._ask_teach_account(
             votes, TeacherProblems(), public, questions, mechanism, account, seeds
         )
         self.public_indices_ = None
         return self
 
-    def publish(self) -> PublishedClassifier:
-        """Take out what may be published: the student with its privacy statement.
-
-        Returns
-        -------
-        published : PublishedClassifier
-            Predicts the same, and holds nothing else of this fit. Its `save` writes a
-            file that runs no code when it is loaded, and a privacy card beside it.
-
-        Raises
-        ------
-        NotFittedError
-            If there is no student yet.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            If there is no guarantee to publish it under, as the noise was seeded.
-        """
-        return publish(self)
-
-    def _draw_seeds(self):
-        # All at once and in a fixed order, so that no seed depends on the data.
-        drawn = check_random_state(self.random_state).randint(MAX_SEED, size=5)
-        return _Seeds(*drawn.tolist())
-
-    def _prepare(self, n_teachers, public, questions):
+    def _prepare(self, epsilon, n_teachers, public, questions):
         """Return the mechanism with all its numbers."""
         return prepared_mechanism(
             self,
-            self.epsilon,
+            epsilon,
             n_teachers=n_teachers,
             n_queries=questions.n_queries,
             n_classes=len(public.classes),
         )
 
-    def _poll(self, shards, private, public, questions, seed):
-        seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
-        with each_teacher(self, len(shards)) as on_teacher_done:
-            votes, problems = poll_teachers(
-                as_teacher(self.estimator),
-                private.X,
-                private.codes,
-                shards,
-                questions.X_for_teachers,
-                n_classes=len(public.classes),
-                seeds=seeds.tolist(),
-                representation=questions.representation,
-                clusters=questions.clusters,
-                memory=memory_location(self.memory),
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-                on_teacher_done=on_teacher_done,
-            )
-        if problems:
-            warnings.warn(
-                "Some teachers may have warned, or failed and abstained. How many, "
-                "which and why is sensitive: see teacher_failures and teacher_warnings "
-                "of privacy_analysis_.",
-                TeacherWarning,
-                stacklevel=4,
-            )
-        return votes, problems
+    def _open_account(self, mechanism, private, public, questions, n_teachers):
+        return open_account(
+            self,
+            mechanism,
+            private,
+            public,
+            n_queries=questions.n_queries,
+            n_values=len(public.classes),
+            clusters=questions.clusters,
+            n_teachers=n_teachers,
+            prepare=lambda epsilon: self._prepare(
+                epsilon, n_teachers, public, questions
+            ),
+        )
 
     def _ask_teach_account(
         self, votes, problems, public, questions, mechanism, account, seeds
@@ -521,7 +459,15 @@ class PATEClassifier(
             histograms=transcript.histograms,
             clusters=questions.clusters,
         )
-        spent = state_privacy(self, oracle, mechanism, votes, public, questions)
+        spent = state_privacy(
+            self,
+            mechanism,
+            public,
+            n_teachers=votes.shape[0],
+            n_queries=questions.n_queries,
+            n_values=len(public.classes),
+            representation=questions.representation,
+        )
         analysis = analyse_votes(
             self, transcript, mechanism, votes, problems, questions
         )
@@ -540,17 +486,6 @@ class PATEClassifier(
     def _unfitted_student(self):
         return unfitted_student(self)
 
-    def __getstate__(self):
-        state = super().__getstate__().copy()
-        # For the data holder only: the gaps between public rows count private ones.
-        for name in ("privacy_analysis_", "public_indices_"):
-            state.pop(name, None)
-        # Somebody may have fitted them, on private rows, since they were passed.
-        for name in UNFITTED_WHEN_PICKLED:
-            if name in state:
-                state[name] = clone(state[name], safe=False)
-        return state
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # Teachers see what the representation makes of the rows.
@@ -564,21 +499,3 @@ class PATEClassifier(
         tags.classifier_tags.poor_score = self.epsilon is not None
         tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
         return tags
-
-
-@dataclass(frozen=True)
-class _Seeds:
-    shards: int
-    teachers: int
-    queries: int
-    student: int
-    questions: int
-
-
-def _split(private, n_teachers, seed):
-    """Assign private rows to teachers, without a look at X or y."""
-    if private.ids is None:
-        return shard_rows(private.n_rows, n_teachers, seed)
-    shard_of_row = shard_groups(private.ids, n_teachers, seed)[private.group_of_row]
-    ends = np.cumsum(np.bincount(shard_of_row, minlength=n_teachers))
-    return np.split(np.argsort(shard_of_row, kind="stable"), ends[:-1])

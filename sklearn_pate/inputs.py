@@ -18,6 +18,7 @@ from sklearn_pate.votes import Votes
 __all__ = [
     "PrivateInputs",
     "PublicInputs",
+    "check_delta_is_small",
     "check_features",
     "receive",
     "receive_public",
@@ -74,7 +75,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
 
     Parameters
     ----------
-    pate : PATEClassifier
+    pate : TeacherEnsemble
         Its parameters are read; ``n_features_in_`` and ``feature_names_in_`` are set.
 
     X, y, X_public, groups : array-like
@@ -93,7 +94,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
     """
     if y is None:
         raise ValueError(
-            "PATEClassifier requires y to be passed, but the target y is None."
+            f"{type(pate).__name__} requires y to be passed, but the target y is None."
         )
     X = check_features(pate, X, reset=True)
     check_consistent_length(X, y)
@@ -105,7 +106,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         classes = check_classes(pate.classes)
         codes = class_indices(y, classes)
         assumptions = [LABEL_SET]
-    _check_delta_is_small(pate.delta, X.shape[0], "rows")
+    check_delta_is_small(pate.delta, X.shape[0], "rows")
     if X_public is None:
         is_public = _hold_out(pate, ids, group_of_row, X.shape[0], seed)
         public_indices = np.flatnonzero(is_public)
@@ -132,16 +133,19 @@ def receive(pate, X, y, X_public, groups, *, seed):
     )
 
 
-def receive_public(pate, X_public):
-    """Check the arguments of `fit_votes` but for the votes.
+def receive_public(pate, X_public, *, method):
+    """Check the arguments of a fit on what was collected elsewhere, but for that.
 
     Parameters
     ----------
-    pate : PATEClassifier
+    pate : TeacherEnsemble
         Its parameters are read; ``n_features_in_`` and ``feature_names_in_`` are set.
 
     X_public : array-like
         As in :meth:`PATEClassifier.fit_votes`.
+
+    method : str
+        How that fit is called.
 
     Returns
     -------
@@ -150,17 +154,17 @@ def receive_public(pate, X_public):
     """
     if pate.classes is None:
         raise ValueError(
-            "fit_votes needs the label set: set classes= to all labels that count, "
+            f"{method} needs the label set: set classes= to all labels that count, "
             "chosen without a look at the votes."
         )
     if pate.public_size is not None:
         raise ValueError(
-            f"public_size={pate.public_size!r} holds out private rows, and fit_votes "
+            f"public_size={pate.public_size!r} holds out private rows, and {method} "
             "has none; leave public_size=None."
         )
     if X_public is None:
         raise ValueError(
-            "fit_votes needs the public rows that were labelled; pass "
+            f"{method} needs the public rows that were labelled; pass "
             "X_public=PublicData(X_public)."
         )
     classes = check_classes(pate.classes)
@@ -169,7 +173,7 @@ def receive_public(pate, X_public):
     assumptions = (
         LABEL_SET,
         PUBLIC_ROWS,
-        "each party's votes were made from its own data alone",
+        "what each party says was made from its own data alone",
         "nobody's data is with more than one party",
     )
     return PublicInputs(classes, X_public, "party", assumptions)
@@ -180,7 +184,7 @@ def seal_votes(pate, votes, public, clusters):
 
     Parameters
     ----------
-    pate : PATEClassifier
+    pate : TeacherEnsemble
         Its parameters are read.
 
     votes : Votes or array-like
@@ -223,7 +227,7 @@ def seal_votes(pate, votes, public, clusters):
             f"n_teachers={pate.n_teachers!r} but {n_parties} parties voted; leave "
             "n_teachers='auto'."
         )
-    _check_delta_is_small(pate.delta, n_parties, "parties")
+    check_delta_is_small(pate.delta, n_parties, "parties")
     return votes
 
 
@@ -235,7 +239,7 @@ def check_features(pate, X, *, reset):
 
     Parameters
     ----------
-    pate : PATEClassifier
+    pate : TeacherEnsemble
         Holds ``n_features_in_`` and ``feature_names_in_``.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
@@ -279,7 +283,25 @@ def _is_frame(X):
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
-def _check_delta_is_small(delta, n_units, units):
+def check_delta_is_small(delta, n_units, units):
+    """Warn of a delta that would allow somebody's data to be published outright.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+
+    n_units : int
+        How many are protected.
+
+    units : str
+        What they are.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If delta is one over their number, or more.
+    """
     if delta >= 1 / n_units:
         warnings.warn(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
@@ -303,7 +325,7 @@ def _check_groups(pate, groups, X):
             "privacy_unit='group' needs groups in fit, and got none. Inside a search "
             "or a pipeline, groups reach fit only with "
             "set_config(enable_metadata_routing=True) and "
-            ".set_fit_request(groups=True) on the PATEClassifier."
+            ".set_fit_request(groups=True) on the classifier."
         )
     if pate.n_teachers == "auto":
         raise ValueError(
@@ -318,7 +340,7 @@ def _check_groups(pate, groups, X):
 def _hold_out(pate, ids, group_of_row, n_rows, seed):
     if pate.public_size is None:
         raise ValueError(
-            "PATEClassifier needs public rows to ask its teachers about: pass "
+            f"{type(pate).__name__} needs public rows to ask its teachers about: pass "
             "fit(..., X_public=PublicData(X_public)), or set public_size=0.2 to give "
             "up the privacy of a random fifth of the rows."
         )

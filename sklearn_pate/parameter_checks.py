@@ -1,4 +1,4 @@
-"""Parameters of PATEClassifier, checked before any work."""
+"""Parameters of ensembles of teachers, checked before any work."""
 
 from numbers import Integral, Real
 
@@ -15,7 +15,7 @@ from sklearn_pate.parameters import (
     unfitted_student,
 )
 
-__all__ = ["check_parameters"]
+__all__ = ["check_ensemble_parameters", "check_parameters"]
 
 PRIVACY_UNITS = ("row", "group")
 
@@ -28,15 +28,26 @@ def check_parameters(pate):
     pate : PATEClassifier
         Its parameters are read, not changed.
     """
-    _check_classifier("estimator", pate.estimator)
-    _check_classifier("student", pate.student)
-    _check_count("n_teachers", pate.n_teachers)
+    check_ensemble_parameters(pate)
     _check_count("n_queries", pate.n_queries)
-    _check_transformer(pate.representation)
     mechanism = as_mechanism(pate.mechanism, pate.release)
     strategy = as_query_strategy(pate.query_strategy, mechanism)
     if strategy is not None:
         _check_strategy(strategy, mechanism, pate)
+
+
+def check_ensemble_parameters(pate):
+    """Raise ValueError for the first parameter that no ensemble of teachers can have.
+
+    Parameters
+    ----------
+    pate : TeacherEnsemble
+        Its parameters are read, not changed.
+    """
+    _check_classifier("estimator", pate.estimator)
+    _check_classifier("student", pate.student)
+    _check_count("n_teachers", pate.n_teachers)
+    _check_transformer(pate.representation)
     if pate.epsilon is not None:
         check_epsilon(pate.epsilon)
     check_delta(pate.delta)

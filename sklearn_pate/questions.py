@@ -26,7 +26,7 @@ from sklearn_pate.students import (
     standardized_features,
 )
 
-__all__ = ["Questions", "plan_questions"]
+__all__ = ["Questions", "comparable", "plan_questions", "represent"]
 
 
 @dataclass(frozen=True)
@@ -107,17 +107,10 @@ def plan_questions(pate, public, seed):
     """
     X_public, n_public = public.X_public, public.n_public
     n_queries = resolve_n_queries(pate.n_queries, n_public, unfitted_student(pate))
-    representation, X_for_teachers = None, X_public
-    if pate.representation is not None:
-        representation = seeded_clone(pate.representation, seed)
-        with seeded_globals(seed):
-            representation.fit(deepcopy(X_public), None)  # some insist on a y
-        X_for_teachers = representation.transform(deepcopy(X_public))
+    representation, X_for_teachers = represent(pate.representation, X_public, seed)
 
     def features():
-        if representation is None:
-            return standardized_features(X_public, seed)
-        return numeric_features(X_for_teachers)
+        return comparable(representation, X_public, X_for_teachers, seed)
 
     strategy = as_query_strategy(
         pate.query_strategy, as_mechanism(pate.mechanism, pate.release)
@@ -144,3 +137,60 @@ def plan_questions(pate, public, seed):
     return Questions(
         n_queries, strategy, representation, X_for_teachers, compared, clusters
     )
+
+
+def represent(representation, X_public, seed):
+    """Fit a representation on public rows, and apply it to them.
+
+    Parameters
+    ----------
+    representation : transformer or None
+        Cloned and seeded.
+
+    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+        Public rows.
+
+    seed : int
+        Seed of the representation.
+
+    Returns
+    -------
+    representation : transformer or None
+        Fitted.
+
+    X_for_teachers : {ndarray, sparse matrix, dataframe} of shape (n_public, ...)
+        Public rows as teachers see them.
+    """
+    if representation is None:
+        return None, X_public
+    representation = seeded_clone(representation, seed)
+    with seeded_globals(seed):
+        representation.fit(deepcopy(X_public), None)  # some insist on a y
+    return representation, representation.transform(deepcopy(X_public))
+
+
+def comparable(representation, X_public, X_for_teachers, seed):
+    """Return public rows as numbers, in which rows that look alike are near.
+
+    Parameters
+    ----------
+    representation : transformer or None
+        What made `X_for_teachers`.
+
+    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+        Public rows.
+
+    X_for_teachers : {ndarray, sparse matrix, dataframe} of shape (n_public, ...)
+        Public rows as teachers see them.
+
+    seed : int
+        Seeds the principal components.
+
+    Returns
+    -------
+    features : ndarray of shape (n_public, n_dimensions) or None
+        None for text, missing values and sparse matrices.
+    """
+    if representation is None:
+        return standardized_features(X_public, seed)
+    return numeric_features(X_for_teachers)

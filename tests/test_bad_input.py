@@ -100,7 +100,7 @@ WRONG_FITS = {
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
     "delta is missing": ({"delta": None}, {}, r"delta=None must be"),
     "epsilon and noise together": ({"mechanism": GNMax(sigma=40)}, {}, r"epsilon=1.0 and GNMax\(sigma=40\) both fix the noise"),
-    "neither epsilon nor noise": ({"epsilon": None}, {}, r"GNMax has sigma=None; set it, or give PATEClassifier an epsilon"),
+    "neither epsilon nor noise": ({"epsilon": None}, {}, r"GNMax has sigma=None; set it, or give the classifier an epsilon"),
     "epsilon and half of the noise": ({"mechanism": ConfidentGNMax(sigma=4)}, {}, r"epsilon=1.0 and ConfidentGNMax\(sigma=4\)"),
     "sigma is negative": ({"mechanism": GNMax(sigma=-1), "epsilon": None}, {}, r"sigma=-1 of GNMax must be a positive"),
     "gamma is zero": ({"mechanism": LNMax(gamma=0), "epsilon": None}, {}, r"gamma=0 of LNMax must be a positive"),

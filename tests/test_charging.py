@@ -34,8 +34,8 @@ from sklearn_pate.mechanisms import (
     LNMax,
     Mechanism,
 )
-from sklearn_pate.mechanisms.base import Response
 from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.priced import Response
 from sklearn_pate.students import UncertaintyQueries
 
 from .teachers.diary import Diary

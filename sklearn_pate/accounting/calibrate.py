@@ -35,6 +35,21 @@ def is_positive(value: Any) -> bool:
     return bool(is_number and 0 < value < np.inf)
 
 
+def check_positive(name, value):
+    """Raise unless a parameter is positive and finite.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    value : float
+        Its value.
+    """
+    if not is_positive(value):
+        raise ValueError(f"{name}={value!r} must be a positive, finite number.")
+
+
 def six_digits(value: float, rounding: Callable[[float], float]) -> float:
     """Round to six significant digits, so that a statement can print them all.
 

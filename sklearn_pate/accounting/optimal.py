@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from sklearn_pate.accounting.calibrate import is_positive
+from sklearn_pate.accounting.calibrate import check_positive
 from sklearn_pate.accounting.classical import gaussian_worst_case, pure_dp_curve
+from sklearn_pate.accounting.gaussian import gdp_mu
 
-__all__ = ["check_positive", "gaussian_optimal_cost", "gdp_mu", "pure_optimal_cost"]
+__all__ = ["gaussian_optimal_cost", "pure_optimal_cost"]
 
 _Powers = Callable[[float], tuple[float, ...]]
-# Variance spent on rounding a continuous Gaussian to a discrete one.
-_ROUNDING_VARIANCE = 2.25
-# What that rounding does to the logarithm of any outcome's probability, at most.
+# What rounding a continuous Gaussian to a discrete one does to the logarithm of any
+# outcome's probability, at most, where two counts change: 4.2 h in `gdp_mu`.
 _ROUNDING_SLACK = 5e-19
 # Cells over the share of q that lies in the first of the two tails.
 _N_CELLS = 24
@@ -30,45 +30,6 @@ _MAX_EXACT = 2048
 _STEPS_PER_Z = 512
 # Round-off allowed for, in units of the terms that are added.
 _ROUND_OFF = 8 * np.finfo(np.float64).eps
-
-
-def gdp_mu(sigma: float) -> float:
-    """Shift of the Gaussian test that a GNMax answer hides one vote behind.
-
-    Parameters
-    ----------
-    sigma : float
-        Scale of the discrete Gaussian noise on every count, in votes. More noise hides
-        a vote better: mu is smaller.
-
-    Returns
-    -------
-    mu : float
-        An answer is a post-processing of one draw from N(0, 1) or N(mu, 1), up to
-        what the notes say; `inf` if sigma is at most 1.5.
-
-    Notes
-    -----
-    mu = sqrt(2) / sqrt(sigma^2 - t^2) with t^2 = 2.25. With continuous noise it would
-    be sqrt(2) / sigma (Dong, Roth, Su 2022, Theorem 2.7): a moved vote shifts two
-    counts by 1.
-
-    For discrete noise, draw y from N(n, sigma^2 - t^2) and round it to the integer k
-    with probability exp(-(k-y)^2 / 2t^2) / S(y), S(y) = sum_j exp(-(j-y)^2 / 2t^2). By
-    Poisson summation S(y) = sqrt(2 pi) t (1 + 2 sum_{j>=1} e^{-2 pi^2 t^2 j^2}
-    cos(2 pi j y)), within a factor 1 +- h of sqrt(2 pi) t, where h = 1.03e-19. Without
-    S(y), the law of k would be proportional to the density of N(n, sigma^2) at k, the
-    discrete Gaussian, whose own normaliser is within 1 +- h of 1 for the same reason.
-    So the two laws differ pointwise by a factor e^{+-2.1h}. Only the two counts that
-    change need rounding: the others have one law under both data sets. Every outcome's
-    log-probability is thus off by at most 4.2 h < 5e-19 = s, and
-    (a-1) D_a by at most s a + s (a-1): D_a <= D_a(rounded) + s (2a-1)/(a-1), which is
-    5e-17 at order 1.01. :func:`gaussian_optimal_cost` adds it; q, off by the same
-    factor, it rounds outward by much more.
-    """
-    check_positive("sigma", sigma)
-    variance = float(sigma) ** 2 - _ROUNDING_VARIANCE
-    return float(np.sqrt(2 / variance)) if variance > 0 else np.inf
 
 
 def pure_optimal_cost(
@@ -390,18 +351,3 @@ def _check(
         )
     # Below, q makes no difference, and z loses its digits.
     return np.maximum(log_q, -1e6), orders, powers[direction]
-
-
-def check_positive(name, value):
-    """Raise unless a parameter is positive and finite.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-
-    value : float
-        Its value.
-    """
-    if not is_positive(value):
-        raise ValueError(f"{name}={value!r} must be a positive, finite number.")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
+from sklearn_pate.accounting.calibrate import check_positive
 from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.optimal import check_positive
 from sklearn_pate.accounting.vote_costs import VoteCosts, check_order
 
 __all__ = [

@@ -7,13 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
+from sklearn_pate.accounting.calibrate import check_positive
 from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.optimal import (
-    check_positive,
-    gaussian_optimal_cost,
-    gdp_mu,
-    pure_optimal_cost,
-)
+from sklearn_pate.accounting.gaussian import gdp_mu
+from sklearn_pate.accounting.optimal import gaussian_optimal_cost, pure_optimal_cost
 
 __all__ = ["VoteCosts", "check_order", "joint_costs"]
 

@@ -1,8 +1,15 @@
 """Data sets of the PATE papers: original files, pinned by their hash."""
 
 from sklearn_pate.datasets.adult import fetch_adult
+from sklearn_pate.datasets.cifar10 import fetch_cifar10
 from sklearn_pate.datasets.diabetes130 import fetch_diabetes130
 from sklearn_pate.datasets.mnist import fetch_mnist
 from sklearn_pate.datasets.svhn import fetch_svhn
 
-__all__ = ["fetch_adult", "fetch_diabetes130", "fetch_mnist", "fetch_svhn"]
+__all__ = [
+    "fetch_adult",
+    "fetch_cifar10",
+    "fetch_diabetes130",
+    "fetch_mnist",
+    "fetch_svhn",
+]

@@ -30,7 +30,8 @@ class DataFile:
         The file's original name.
 
     sha256 : str
-        Hash of the file itself, never of an archive around it.
+        Hash of the file itself, never of an archive around it. A file whose own name
+        ends in ``.gz`` is kept, and hashed, as it is.
 
     urls : tuple of str
         Mirrors, tried in order: the file, compressed by gzip or not, or a zip archive
@@ -92,7 +93,7 @@ def _data_home(data_home):
 
 def _read_checked(path, file):
     content = path.read_bytes()
-    if path.suffix == ".gz":
+    if path.name != file.name:  # the compressed sibling
         content = gzip.decompress(content)
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
@@ -131,7 +132,7 @@ def _download(file, path):
 
 def _unpack(content, name):
     """Return the content itself, unzipped, or the member of a zip with this name."""
-    if content.startswith(_GZIP):
+    if content.startswith(_GZIP) and not name.endswith(".gz"):
         return gzip.decompress(content)
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content

@@ -8,6 +8,7 @@ from sklearn_pate.mechanisms.histogram import NoisyHistogram
 from sklearn_pate.mechanisms.interactive import InteractiveGNMax
 from sklearn_pate.mechanisms.laplace import LNMax
 from sklearn_pate.mechanisms.oracle import Oracle, Transcript
+from sklearn_pate.mechanisms.sums import NoisySum
 
 __all__ = [
     "ConfidentGNMax",
@@ -17,6 +18,7 @@ __all__ = [
     "LNMax",
     "Mechanism",
     "NoisyHistogram",
+    "NoisySum",
     "Oracle",
     "PermuteAndFlip",
     "Transcript",

@@ -16,39 +16,17 @@ from sklearn_pate.accounting.sanitize import (
     sanitize,
 )
 from sklearn_pate.accounting.vote_costs import joint_costs
+from sklearn_pate.mechanisms.priced import PricedMechanism
 
-__all__ = ["VoteAnalysisMixin"]
+__all__ = ["AnalysedMechanism"]
 
 
-class VoteAnalysisMixin:
-    """The data-dependent prices of a mechanism.
+class AnalysedMechanism(PricedMechanism):
+    """A mechanism that also has data-dependent prices.
 
     All but `sanitized_cost` are as sensitive as the votes. They hold for a list of
     questions that was fixed without looking at answers.
     """
-
-    @abstractmethod
-    def answer_cap(self, n_queries: int) -> int:
-        """Bound the number of answers.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of questions.
-
-        Returns
-        -------
-        n_answers : int
-            At most `n_queries`.
-        """
-
-    @abstractmethod
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        """Return a worst case of so many questions and answers; the noise is set."""
-
-    @abstractmethod
-    def _check_ready(self):
-        """Raise unless the mechanism can answer."""
 
     @abstractmethod
     def _plurality(self):

@@ -1,6 +1,6 @@
 """NoisyHistogram: all vote counts with Gaussian noise."""
 
-from typing import Any, ClassVar, Literal, Never
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_pate.accounting.bounds import check_counts, gaussian_worst_case
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.exact import LOCAL_ORDERS
-from sklearn_pate.mechanisms.base import Response
 from sklearn_pate.mechanisms.gaussian import GNMax
 from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.priced import Response, VoteIndependentMixin
 
 __all__ = ["NoisyHistogram"]
 
 
-class NoisyHistogram(GNMax):
+class NoisyHistogram(VoteIndependentMixin, GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
     It is made of a :class:`GNMax` by ``release="histogram"`` of
@@ -196,41 +196,3 @@ class NoisyHistogram(GNMax):
     def _paper_curve(self, counts):
         # The paper's data-dependent bounds are those of an answer.
         return None
-
-    def sanitized_cost(
-        self,
-        counts: ArrayLike,
-        *,
-        n_teachers: int,
-        delta: float,
-        confidence: float = 0.975,
-        **release: float,
-    ) -> Never:
-        """Refuse: the price depends on no votes, and may be published as it is.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        n_teachers : int
-            Number of teachers.
-
-        delta : float
-            In (0, 1).
-
-        confidence : float, default=0.975
-            In (0, 1).
-
-        **release : float
-            As for other mechanisms.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(
-            "What a noisy histogram costs does not depend on the votes, and there is "
-            "nothing to sanitize; publish account_curve, or privacy_spent_ of a fit."
-        )

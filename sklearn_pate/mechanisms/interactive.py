@@ -10,9 +10,10 @@ from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost
-from sklearn_pate.mechanisms.base import NO_ANSWER, Response
+from sklearn_pate.mechanisms.base import NO_ANSWER
 from sklearn_pate.mechanisms.confident import ConfidentGNMax
 from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.priced import Response
 
 __all__ = ["InteractiveGNMax"]
 

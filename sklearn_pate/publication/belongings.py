@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn_pate.seeding import seeded_globals
 
 __all__ = [
+    "OWN_BUILDER",
     "OWN_NETWORKS",
     "is_of",
     "reachable",
@@ -28,6 +29,9 @@ OWN_NETWORKS = frozenset(
         "gan.GANClassifier",
     )
 )
+
+# What their networks are built by, beside their default.
+OWN_BUILDER = "sklearn_pate.students.architectures.ConvSmall"
 
 _NOT_LOOKED_INTO = (str, bytes, int, float, type, FunctionType, ModuleType)
 
@@ -171,5 +175,8 @@ def _is_folder(memory):
 
 def _is_own_network(student):
     kind = type(student)
-    named = f"{kind.__module__}.{kind.__qualname__}" in OWN_NETWORKS
-    return named and student.module is None  # the default, which can be built again
+    if f"{kind.__module__}.{kind.__qualname__}" not in OWN_NETWORKS:
+        return False
+    of_module = type(student.module)  # None, or what builds ours again
+    name = f"{of_module.__module__}.{of_module.__qualname__}"
+    return student.module is None or name == OWN_BUILDER

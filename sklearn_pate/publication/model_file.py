@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sklearn.exceptions import InconsistentVersionWarning
 
-from sklearn_pate.publication.belongings import OWN_NETWORKS
+from sklearn_pate.publication.belongings import OWN_BUILDER, OWN_NETWORKS
 
 __all__ = [
     "TRUSTED",
@@ -30,14 +30,18 @@ CARD_MEMBER = "privacy_card.json"
 
 # Each is named: whoever could name any attribute of our modules could call functions
 # that they import.
-TRUSTED = OWN_NETWORKS | frozenset(
-    f"sklearn_pate.{name}"
-    for name in (
-        "contiguous.ContiguousClasses",
-        "students.distillation.DistillationClassifier",
-        "students.graph.GraphSelfTrainingClassifier",
-        "students.augmentation.ImageAugmentation",
-        "students.augmentation.TabularAugmentation",
+TRUSTED = (
+    OWN_NETWORKS
+    | frozenset([OWN_BUILDER])
+    | frozenset(
+        f"sklearn_pate.{name}"
+        for name in (
+            "contiguous.ContiguousClasses",
+            "students.distillation.DistillationClassifier",
+            "students.graph.GraphSelfTrainingClassifier",
+            "students.augmentation.ImageAugmentation",
+            "students.augmentation.TabularAugmentation",
+        )
     )
 )
 # Earlier ones run code that is hidden in a file (CVE-2025-54412).

@@ -404,6 +404,9 @@ def publish(pate: Any) -> PublishedClassifier:
     NotFittedError
         If it is not fitted.
 
+    ValueError
+        If no mechanism stands between the teachers and the student.
+
     Warns
     -----
     PrivacyLeakWarning
@@ -411,6 +414,11 @@ def publish(pate: Any) -> PublishedClassifier:
     """
     check_is_fitted(pate, "student_")
     spent = pate.privacy_spent_
+    if pate.mechanism_ is None:
+        raise ValueError(
+            "mode='paper' trains the student on what teachers said, without any "
+            "privacy, and there is nothing to publish; fit with mode='sound'."
+        )
     # Who knows the seed of the noise can take the noise away.
     mechanism = spent.mechanism.replace(
         f"noise_seed={pate.mechanism_.noise_seed!r}", "noise_seed=<not published>"

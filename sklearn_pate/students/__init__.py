@@ -18,12 +18,17 @@ from sklearn_pate.students.queries import (
     RepresentativeQueries,
     find_clusters,
 )
-from sklearn_pate.students.semi_supervised import accepts_unlabeled, train_student
+from sklearn_pate.students.semi_supervised import (
+    accepts_hints,
+    accepts_unlabeled,
+    train_student,
+)
 
 __all__ = [
     "ClusterQueries",
     "Clusters",
     "ContrastiveEncoder",
+    "ConvSmall",
     "DistillationClassifier",
     "ExpertQueries",
     "FixMatchClassifier",
@@ -34,11 +39,14 @@ __all__ = [
     "InteractiveQueries",
     "QueryStrategy",
     "RandomQueries",
+    "RelationalHint",
     "RepresentativeQueries",
     "TabularAugmentation",
     "UncertaintyQueries",
     "VATClassifier",
+    "accepts_hints",
     "accepts_unlabeled",
+    "conv_middle",
     "find_clusters",
     "numeric_features",
     "soften",
@@ -49,11 +57,14 @@ __all__ = [
 # They import torch, which takes seconds, and not everybody has it.
 _NETWORKS = {
     "ContrastiveEncoder": "encoder",
+    "ConvSmall": "architectures",
     "FixMatchClassifier": "consistency",
     "GANClassifier": "gan",
     "ImageAugmentation": "augmentation",
+    "RelationalHint": "hints",
     "TabularAugmentation": "augmentation",
     "VATClassifier": "adversarial",
+    "conv_middle": "architectures",
 }
 
 

@@ -2,8 +2,6 @@
 
 from numbers import Integral, Real
 
-import torch
-
 __all__ = ["check_count", "check_device", "check_number"]
 
 
@@ -58,6 +56,8 @@ def check_device(device):
     device : str
         The parameter.
     """
+    import torch  # not earlier: some parameters are checked without it
+
     try:
         kind = torch.device(device).type
     except (RuntimeError, TypeError) as error:

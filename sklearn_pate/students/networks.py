@@ -15,6 +15,7 @@ from torch import nn
 from sklearn_pate.seeding import MAX_SEED, seeded_globals
 from sklearn_pate.students.architectures import default_module
 from sklearn_pate.students.checks import check_count, check_device, check_number
+from sklearn_pate.students.hints import RelationalHint
 from sklearn_pate.students.targets import read_targets
 from sklearn_pate.students.training import (
     PublicRows,
@@ -79,6 +80,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
 
     accepts_unlabeled = True
     accepts_soft_labels = True
+    accepts_hints = True
 
     module: Any
     max_epochs: int
@@ -95,7 +97,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
     def _make_net(self, module, **shared):
         """Return a SemiSupervisedNet around a module, with the shared parameters."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, hint: RelationalHint | None = None) -> Self:
         """Train on labelled and unlabelled rows.
 
         Parameters
@@ -110,6 +112,10 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
             several columns, probabilities of classes 0, 1, ...; a row of zeros or with
             a NaN is unlabelled.
 
+        hint : RelationalHint, default=None
+            Which groups of these rows are alike. The network learns it before its
+            first label. It costs no privacy: what it says was released.
+
         Returns
         -------
         self : SemiSupervisedNetwork
@@ -123,6 +129,10 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
         self._check_parameters()
         X = self._check_rows(X, reset=True)
         classes, targets = read_targets(y)
+        return self._train(X, classes, targets, hint)
+
+    def _train(self, X, classes, targets, hint=None):
+        """Train on checked rows, and targets of any kind for each."""
         if len(targets) != len(X):
             raise ValueError(
                 f"X has {len(X)} rows and y has {len(targets)}; each row needs a "
@@ -133,8 +143,11 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
         rows = PublicRows(self._as_inputs(X), torch.from_numpy(targets))
         seed = check_random_state(self.random_state).randint(MAX_SEED)
         with seeded_globals(seed), one_torch_thread():
+            module = self._make_module()
+            if hint is not None:
+                module = hint.teach(module, rows.inputs, self.device)
             net = self._make_net(
-                self._make_module(),
+                module,
                 max_epochs=self.max_epochs,
                 batch_size=self.batch_size,
                 labeled_batch_size=self.labeled_batch_size,

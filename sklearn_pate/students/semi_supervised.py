@@ -19,7 +19,12 @@ from sklearn_pate.labels import read_classes
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.students.distillation import soften
 
-__all__ = ["accepts_unlabeled", "encode_semi_supervised", "train_student"]
+__all__ = [
+    "accepts_hints",
+    "accepts_unlabeled",
+    "encode_semi_supervised",
+    "train_student",
+]
 
 UNLABELED = -1
 
@@ -48,6 +53,26 @@ def accepts_unlabeled(student):
     )
 
 
+def accepts_hints(student):
+    """Tell whether a student learns from a hint about all public rows.
+
+    True for any estimator with an attribute ``accepts_hints = True`` that also accepts
+    unlabelled rows, and for a Pipeline that ends in one. Its `fit` takes a parameter
+    `hint`, a :class:`~sklearn_pate.students.RelationalHint`.
+
+    Parameters
+    ----------
+    student : estimator
+        The student.
+
+    Returns
+    -------
+    accepts : bool
+        Whether it can be given one.
+    """
+    return bool(_declares(student, "accepts_hints")) and accepts_unlabeled(student)
+
+
 def _declares(student, attribute):
     """Read an attribute of a student, or of the end of a Pipeline; None without it."""
     declared = getattr(_last_step(student), attribute, None)
@@ -58,6 +83,15 @@ def _last_step(student):
     while isinstance(student, Pipeline):
         student = student.steps[-1][1]
     return student
+
+
+def _name_in_fit(student, name):
+    """Name a parameter of the fit of a student, or of the end of a Pipeline."""
+    prefix = ""
+    while isinstance(student, Pipeline):
+        step, student = student.steps[-1]
+        prefix += f"{step}__"
+    return prefix + name
 
 
 def encode_semi_supervised(y):
@@ -102,6 +136,7 @@ def train_student(
     seed,
     histograms=None,
     clusters=None,
+    hint=None,
 ):
     """Train a clone of the student on public rows and released answers only.
 
@@ -132,6 +167,9 @@ def train_student(
     clusters : Clusters, default=None
         Public rows that were voted on together, and are all taught alike.
 
+    hint : RelationalHint, default=None
+        Which groups of public rows are alike, for a student that :func:`accepts_hints`.
+
     Returns
     -------
     student : classifier
@@ -157,8 +195,9 @@ def train_student(
     with seeded_globals(seed):
         if accepts_unlabeled(student):
             unlabeled[rows] = labels
+            hints = {} if hint is None else {_name_in_fit(student, "hint"): hint}
             # A copy: other fits of a search share the public rows.
-            return student.fit(deepcopy(X_public), unlabeled)
+            return student.fit(deepcopy(X_public), unlabeled, **hints)
         X_rows = _safe_indexing(X_public, rows)
         if labels.ndim == 2:
             return student.fit(X_rows, labels)

@@ -1,6 +1,7 @@
 """The private side: shards, teachers and their votes."""
 
-from sklearn_pate.teachers.poll import TeacherProblems, poll_teachers
+from sklearn_pate.teachers.knowledge import KnowledgeForm, OutputsForm
+from sklearn_pate.teachers.poll import TeacherProblems, collect, poll_teachers
 from sklearn_pate.teachers.shards import (
     group_ids,
     hold_out_groups,
@@ -10,7 +11,10 @@ from sklearn_pate.teachers.shards import (
 )
 
 __all__ = [
+    "KnowledgeForm",
+    "OutputsForm",
     "TeacherProblems",
+    "collect",
     "group_ids",
     "hold_out_groups",
     "hold_out_rows",

@@ -16,9 +16,105 @@ from sklearn_pate.contiguous import fit_class_indices
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.teachers.threads import one_thread, this_thread
 
-__all__ = ["Ballot", "Poll", "Shard", "are_like", "vote_at_once", "vote_one_by_one"]
+__all__ = [
+    "Ballot",
+    "Poll",
+    "Shard",
+    "VoteForm",
+    "are_like",
+    "vote_at_once",
+    "vote_one_by_one",
+]
 
 ABSTAIN = -1
+
+
+@dataclass(frozen=True)
+class VoteForm:
+    """What a teacher is asked for: a class index for each public row.
+
+    Another form is another class with `n_classes`, `read` and `constant`.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    """
+
+    n_classes: int
+
+    def read(self, teacher, X_public):
+        """Ask a fitted teacher.
+
+        Parameters
+        ----------
+        teacher : classifier
+            Fitted on class indices.
+
+        X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+            Public rows, for this teacher to do with as it likes.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_public,)
+            Class indices; anything else that it says is an abstention.
+        """
+        n_public = X_public.shape[0]
+        return self.of_predictions(teacher.predict(X_public), n_public)
+
+    def of_predictions(self, predicted, n_public):
+        """Make votes of predictions.
+
+        Parameters
+        ----------
+        predicted : array-like
+            What a teacher predicted.
+
+        n_public : int
+            Number of public rows.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_public,)
+            Class indices; anything else is an abstention.
+
+        Raises
+        ------
+        ValueError
+            If there is not one number a row.
+        """
+        predicted = np.asarray(predicted)
+        if predicted.shape != (n_public,) or predicted.dtype.kind not in "biuf":
+            raise ValueError(
+                f"predict returned shape {predicted.shape} and dtype "
+                f"{predicted.dtype} for {n_public} rows, not a class index each"
+            )
+        with np.errstate(invalid="ignore"):
+            valid = (predicted >= 0) & (predicted < self.n_classes)
+        return np.where(valid, predicted, ABSTAIN).astype(self._dtype)
+
+    def constant(self, code, n_public):
+        """Return what a teacher says that knows one class only.
+
+        Parameters
+        ----------
+        code : int
+            Index of the class.
+
+        n_public : int
+            Number of public rows.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_public,)
+            That class.
+        """
+        return np.full(n_public, code, dtype=self._dtype)
+
+    @property
+    def _dtype(self):
+        # Signed, and holds -1 .. n_classes - 1.
+        return np.min_scalar_type(-self.n_classes)
 
 
 @dataclass(frozen=True)
@@ -26,7 +122,7 @@ class Poll:
     """What all tasks share, beside the public rows."""
 
     estimator: Any
-    n_classes: int
+    form: Any
     representation: Any
     config: dict
     polling_thread: tuple[int, int]
@@ -74,10 +170,10 @@ class Shard:
 
 @dataclass
 class Ballot:
-    """What comes back from a teacher: its votes, what went wrong, what it warned of."""
+    """What comes back from a teacher: what it said, what went wrong, its warnings."""
 
     teacher: int
-    votes: np.ndarray | None = None
+    said: Any = None
     failure: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -192,8 +288,9 @@ def _foregone(poll, X_public, shard):
     if codes.size == 0:
         return Ballot(shard.teacher)
     if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        votes = np.full(X_public.shape[0], codes[0], dtype=_vote_dtype(poll.n_classes))
-        return Ballot(shard.teacher, votes)
+        return Ballot(
+            shard.teacher, poll.form.constant(int(codes[0]), X_public.shape[0])
+        )
     return None
 
 
@@ -201,7 +298,7 @@ def _ballot(shard, train):
     """Train a teacher, unless that was done before, and write its ballot."""
     ballot = Ballot(shard.teacher)
     try:
-        ballot.votes, ballot.warnings = (
+        ballot.said, ballot.warnings = (
             train() if shard.place is None else shard.place(train)
         )
     except BlockError:
@@ -212,7 +309,7 @@ def _ballot(shard, train):
 
 
 def _train(poll, X_public, shard):
-    """Return votes and warnings of a teacher that is fitted and forgotten."""
+    """Return what a teacher says, that is fitted and forgotten, and its warnings."""
     had_torch = "torch" in sys.modules
     with poll.alone(shard.seed) as caught:
         teacher = seeded_clone(poll.estimator, shard.seed)
@@ -221,12 +318,13 @@ def _train(poll, X_public, shard):
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)
-        predicted = fit_class_indices(teacher, own_X, own_codes).predict(own_X_public)
-        votes = _as_votes(predicted, X_public.shape[0], poll.n_classes)
+        said = poll.form.read(
+            fit_class_indices(teacher, own_X, own_codes), own_X_public
+        )
     if "torch" in sys.modules and not had_torch:
         # The teacher imported it, too late to be seeded and limited: once more.
         return _train(poll, X_public, shard)
-    return votes, _texts(caught)
+    return said, _texts(caught)
 
 
 def _train_at_once(poll, X_public, shards, seeds):
@@ -258,7 +356,7 @@ def _train_at_once(poll, X_public, shards, seeds):
         ) from error
     return errors | {
         index: (
-            _as_votes(predicted[index], X_public.shape[0], poll.n_classes),
+            poll.form.of_predictions(predicted[index], X_public.shape[0]),
             texts[index] + _texts(caught),
         )
         for index in texts.keys() - errors.keys()
@@ -275,23 +373,6 @@ def _represented(poll, X_public, shard):
                 "representation made rows of another kind than those of X_public"
             )
     return X, shard.codes.astype(np.int64)
-
-
-def _as_votes(predicted, n_public, n_classes):
-    """Return class indices; anything else is an abstention."""
-    predicted = np.asarray(predicted)
-    if predicted.shape != (n_public,) or predicted.dtype.kind not in "biuf":
-        raise ValueError(
-            f"predict returned shape {predicted.shape} and dtype {predicted.dtype} for "
-            f"{n_public} rows, not a class index each"
-        )
-    with np.errstate(invalid="ignore"):
-        valid = (predicted >= 0) & (predicted < n_classes)
-    return np.where(valid, predicted, ABSTAIN).astype(_vote_dtype(n_classes))
-
-
-def _vote_dtype(n_classes):
-    return np.min_scalar_type(-n_classes)  # signed, and holds -1 .. n_classes - 1
 
 
 def _texts(caught):

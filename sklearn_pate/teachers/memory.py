@@ -33,8 +33,8 @@ class TeacherMemory:
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
-    n_classes : int
-        Number of classes.
+    form : VoteForm or KnowledgeForm
+        What teachers are asked for.
 
     representation : transformer, default=None
         Fitted on public rows; what shards are transformed by.
@@ -45,7 +45,7 @@ class TeacherMemory:
         If the estimator cannot be told from another one.
     """
 
-    def __init__(self, location, estimator, X_public, n_classes, representation=None):
+    def __init__(self, location, estimator, X_public, form, representation=None):
         teacher = seeded_clone(estimator, 0), representation
         try:
             of_teacher = estimator_hash(*teacher)
@@ -57,7 +57,7 @@ class TeacherMemory:
             ) from error
         versions = _versions(*teacher)
         self._location = location
-        self._poll = joblib.hash((of_teacher, X_public, n_classes, versions))
+        self._poll = joblib.hash((of_teacher, X_public, form, versions))
         cached = _cached(location)
         if not any(_private(location).rglob("func_code.py")):
             # Writes down the function's code. Left to the workers, one may read what

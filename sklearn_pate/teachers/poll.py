@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate.teachers.ballots import (
     Poll,
     Shard,
+    VoteForm,
     are_like,
     vote_at_once,
     vote_one_by_one,
@@ -19,7 +20,7 @@ from sklearn_pate.teachers.memory import TeacherMemory
 from sklearn_pate.teachers.threads import one_thread, this_thread
 from sklearn_pate.votes import Votes
 
-__all__ = ["TeacherProblems", "poll_teachers"]
+__all__ = ["TeacherProblems", "collect", "poll_teachers"]
 
 
 @dataclass
@@ -110,12 +111,111 @@ def poll_teachers(
     ValueError
         If no teacher could vote.
     """
+
+    def seal(ballots):
+        return Votes(
+            ballots,
+            n_public=X_public.shape[0],
+            n_classes=n_classes,
+            clusters=None if clusters is None else clusters.of_row,
+        )
+
+    return collect(
+        estimator,
+        X,
+        codes,
+        shards,
+        X_public,
+        form=VoteForm(n_classes),
+        seal=seal,
+        seeds=seeds,
+        representation=representation,
+        memory=memory,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        on_teacher_done=on_teacher_done,
+    )
+
+
+def collect(
+    estimator,
+    X,
+    codes,
+    shards,
+    X_public,
+    *,
+    form,
+    seal,
+    seeds,
+    representation=None,
+    memory=None,
+    n_jobs=None,
+    verbose=0,
+    on_teacher_done=None,
+):
+    """Fit one clone of `estimator` on each shard, and collect what it is asked for.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The teacher; cloned and seeded for every shard.
+
+    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Private rows. Each task is sent its shard only.
+
+    codes : ndarray of int of shape (n_rows,)
+        Class index of each row; -1 drops the row inside its shard.
+
+    shards : list of n_teachers ndarrays of int
+        Row indices for each teacher; may be empty.
+
+    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+        Public rows.
+
+    form : VoteForm or KnowledgeForm
+        What each teacher is asked for.
+
+    seal : callable
+        Takes an iterator over what teachers say, in any order, None for one that failed
+        or has no rows, and returns it sealed, with an attribute `any_cast`.
+
+    seeds : sequence of n_teachers ints
+        One seed a teacher.
+
+    representation : transformer, default=None
+        Fitted on public rows, see :func:`poll_teachers`.
+
+    memory : str, default=None
+        A folder that keeps what finished teachers returned. Sensitive.
+
+    n_jobs : int, default=None
+        Number of tasks at once, as in joblib.
+
+    verbose : int, default=0
+        Verbosity of joblib.
+
+    on_teacher_done : callable, default=None
+        Called without arguments in this process, once for each teacher.
+
+    Returns
+    -------
+    sealed : object
+        What `seal` returned.
+
+    problems : TeacherProblems
+        Errors and warnings of teachers. Sensitive.
+
+    Raises
+    ------
+    ValueError
+        If no teacher said anything.
+    """
     problems = TeacherProblems()
     if memory is not None:
-        memory = TeacherMemory(memory, estimator, X_public, n_classes, representation)
+        memory = TeacherMemory(memory, estimator, X_public, form, representation)
     poll = Poll(
         estimator,
-        n_classes,
+        form,
         representation,
         get_config(),  # now: joblib asks for tasks from threads of its own
         this_thread(),
@@ -143,27 +243,23 @@ def poll_teachers(
             problems.warnings.extend((ballot.teacher, text) for text in ballot.warnings)
             if on_teacher_done is not None:
                 on_teacher_done()
-            yield ballot.votes
+            yield ballot.said
 
     with one_thread():
-        votes = Votes(
-            ballots(),
-            n_public=X_public.shape[0],
-            n_classes=n_classes,
-            clusters=None if clusters is None else clusters.of_row,
-        )
+        sealed = seal(ballots())
     problems.failures.sort()  # teachers finish in any order
     problems.warnings.sort()
-    if not votes.any_cast:
+    if not sealed.any_cast:
         _raise_for_no_votes(len(shards), problems.failures)
-    return votes, problems
+    return sealed, problems
 
 
 def _plan(poll, X, X_public, n_teachers, verbose):
     """Decide which teachers are trained at once, from public facts only."""
     vote, blocks = vote_one_by_one, [[teacher] for teacher in range(n_teachers)]
     skorch = sys.modules.get("skorch")
-    if skorch is None or not isinstance(poll.estimator, skorch.NeuralNet):
+    is_network = skorch is not None and isinstance(poll.estimator, skorch.NeuralNet)
+    if not is_network or not isinstance(poll.form, VoteForm):
         return vote, blocks
     # Not earlier, as it imports torch.
     from sklearn_pate.teachers.blocks import OneByOne, block_teachers
@@ -174,7 +270,10 @@ def _plan(poll, X, X_public, n_teachers, verbose):
         if not are_like(private, X_public):
             raise OneByOne("rows are not in arrays of float32")
         blocks = block_teachers(
-            poll.estimator, X_public, n_teachers=n_teachers, n_classes=poll.n_classes
+            poll.estimator,
+            X_public,
+            n_teachers=n_teachers,
+            n_classes=poll.form.n_classes,
         )
         vote, how = vote_at_once, f"up to {len(blocks[0])} at once"
     except OneByOne as reason:

@@ -16,11 +16,8 @@ from sklearn_pate.accounting.bounds import (
     laplace_2017,
     pure_dp_curve,
 )
-from sklearn_pate.accounting.optimal import (
-    gaussian_optimal_cost,
-    gdp_mu,
-    pure_optimal_cost,
-)
+from sklearn_pate.accounting.gaussian import gdp_mu
+from sklearn_pate.accounting.optimal import gaussian_optimal_cost, pure_optimal_cost
 
 DIRECTIONS = ("forward", "backward", "both")
 orders = st.floats(1.02, 60)

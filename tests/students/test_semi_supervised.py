@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import (
     LabelPropagation,
@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students import accepts_unlabeled
+from sklearn_pate.students import accepts_hints, accepts_unlabeled, train_student
 
 
 class Declares(LogisticRegression):
@@ -39,6 +39,44 @@ class Declares(LogisticRegression):
 )
 def test_who_accepts_unlabeled_rows(student, accepts):
     assert accepts_unlabeled(student) is accepts
+
+
+class Hinted(Declares):
+    accepts_hints = True
+
+    def fit(self, X, y, *, hint=None):
+        self.hint_ = hint
+        return super().fit(X, y)
+
+
+class HintedWithoutOtherRows(LogisticRegression):
+    accepts_hints = True
+
+
+@pytest.mark.parametrize(
+    ("student", "accepts"),
+    [
+        (Hinted(), True),
+        (make_pipeline(StandardScaler(), Hinted()), True),
+        (Declares(), False),
+        (HintedWithoutOtherRows(), False),  # a hint is about all public rows
+        (LabelSpreading(), False),
+    ],
+)
+def test_who_accepts_hints(student, accepts):
+    assert accepts_hints(student) is accepts
+
+
+def test_a_hint_reaches_the_student_as_it_is_and_no_hint_is_not_passed(blobs):
+    X, y, _, _ = blobs
+    queried, hint = np.arange(40), object()
+    parameters = {"n_classes": 3, "seed": 0}
+    for student in (Hinted(), make_pipeline(StandardScaler(), Hinted())):
+        taught = train_student(student, X, queried, y[:40], hint=hint, **parameters)
+        last = taught[-1] if isinstance(taught, Pipeline) else taught
+        assert last.hint_ is hint
+    assert train_student(Hinted(), X, queried, y[:40], **parameters).hint_ is None
+    train_student(Declares(), X, queried, y[:40], **parameters)
 
 
 def fit(student, blobs, **parameters):
