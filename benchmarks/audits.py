@@ -27,6 +27,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 from record import save, summary
 from scipy.optimize import brentq
+from scipy.signal import fftconvolve
 from scipy.stats import multinomial
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.dummy import DummyClassifier
@@ -51,6 +52,7 @@ from sklearn_pate.inspection import (
     audit_membership,
     audit_neighbours,
 )
+from sklearn_pate.knowledge import STEPS
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -58,6 +60,7 @@ from sklearn_pate.mechanisms import (
     InteractiveGNMax,
     LNMax,
     NoisyHistogram,
+    NoisySum,
     Oracle,
     PermuteAndFlip,
 )
@@ -88,7 +91,11 @@ def measured(audits):
 ONCE = {"n_queries": 1, "n_trials": 100_000}
 OFTEN = {"n_queries": 20, "n_trials": 20_000}
 
-# Mechanism, law of its answers, a noisy check before it, counts, neighbour, size.
+# One teacher is sure of one class, or of the other, in each of five parts.
+SURE, CONTRARY = (STEPS, 0) * 5, (0, STEPS) * 5
+
+# Mechanism, law of its answers (of what is released whole: the scale of its noise), a
+# noisy check before it, counts, neighbour, size.
 MECHANISMS = (
     (LNMax(gamma=0.5), LaplacePlurality(0.5), None, (6, 1), (5, 2), ONCE),
     (GumbelMax(c=0.5), GumbelPlurality(0.5), None, (9, 1), (8, 2), ONCE),
@@ -111,7 +118,8 @@ MECHANISMS = (
         MOVED,
         OFTEN,
     ),
-    (NoisyHistogram(sigma=5), None, None, TIE, MOVED, OFTEN),
+    (NoisyHistogram(sigma=5), 5, None, TIE, MOVED, OFTEN),
+    (NoisySum(noise_scale=4, n_parts=5), 4 * STEPS, None, SURE, CONTRARY, ONCE),
 )
 
 
@@ -126,8 +134,8 @@ def mechanisms():
             ]
             found = measured(audits)
             worlds = [
-                law_of_histogram(mechanism.sigma, one, size["n_queries"])
-                if law is None
+                law_of_difference(law, one, size["n_queries"])
+                if isinstance(law, int)
                 else law_of_answers(law, check, one, size["n_queries"])
                 for one in (counts, neighbour)
             ]
@@ -166,15 +174,15 @@ def law_of_answers(law, check, counts, n_queries):
     return multinomial.pmf(numbers, n_queries, per_question / per_question.sum())
 
 
-def law_of_histogram(sigma, counts, n_queries):
-    """Compute the law of the sum of all differences, which is sufficient."""
+def law_of_difference(sigma, counts, n_queries):
+    """Compute the law of the sum of all differences of pairs, which is sufficient."""
     reach = math.ceil(12 * sigma)
     noise = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
     total = np.ones(1)
-    for _ in range(2 * n_queries):
-        total = np.convolve(total, noise / noise.sum())
-    shift = n_queries * (counts[0] - counts[1])
-    room = 2 * n_queries
+    for _ in range(n_queries * len(counts)):
+        total = fftconvolve(total, noise / noise.sum()).clip(min=0)  # round-off
+    shift = n_queries * (sum(counts[::2]) - sum(counts[1::2]))
+    room = n_queries * sum(counts)
     return np.pad(total, (room + shift, room - shift))
 
 

@@ -40,6 +40,20 @@ class Network(nn.Module):
         return self.layers(_moved(images) if self.training else images)
 
 
+class Moved(nn.Module):
+    """Layers that see images turned, stretched, sheared and shifted in training."""
+
+    def __init__(self, layers, side=28):
+        super().__init__()
+        self.layers = layers
+        self.side = side
+
+    def forward(self, X):
+        """Return logits."""
+        images = X.reshape(-1, 1, self.side, self.side)
+        return self.layers(_moved(images) if self.training else images)
+
+
 def _moved(images):
     def uniform(bound):
         return (2 * torch.rand(len(images)) - 1) * bound
@@ -93,7 +107,8 @@ def _on_pixels(images, classifier):
     return make_pipeline(images.pixels(), classifier)
 
 
-def _distortion():
+def distortion():
+    """Return how images are changed while students are trained."""
     return students.ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
 
 
@@ -101,7 +116,7 @@ def _fix_match(images):
     return _on_pixels(
         images,
         students.FixMatchClassifier(
-            image_shape=images.shape, augmentation=_distortion(), max_epochs=20
+            image_shape=images.shape, augmentation=distortion(), max_epochs=20
         ),
     )
 
@@ -110,7 +125,7 @@ def _gan(images):
     return _on_pixels(
         images,
         students.GANClassifier(
-            image_shape=images.shape, augmentation=_distortion(), max_epochs=15
+            image_shape=images.shape, augmentation=distortion(), max_epochs=15
         ),
     )
 

@@ -16,7 +16,6 @@ teachers and students are seeded; the noise is not, and differs in each run.
 """
 
 import argparse
-import json
 import time
 import warnings
 from pathlib import Path
@@ -25,8 +24,8 @@ import joblib
 import numpy as np
 from image_data import DATA
 from image_models import STUDENTS, TEACHERS
-from joblib import Parallel, delayed
 from record import save, summary
+from runs import Runs
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_union
 
@@ -71,36 +70,6 @@ LEVERS = {
 }
 
 
-class Runs:
-    """Finished runs of students, kept in a file as soon as they are there."""
-
-    def __init__(self, path):
-        self.path = path
-        self.kept = {}
-        if path.exists():
-            for line in path.read_text().splitlines():
-                run = json.loads(line)
-                self.kept[run.pop("key")] = run
-
-    def __call__(self, images, settings, seeds=SHUFFLES):
-        """Return a list of runs, one a setting and seed; two new ones at a time."""
-        wanted = [(one, seed) for one in settings for seed in seeds]
-        keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
-        missing = [i for i, key in enumerate(keys) if key not in self.kept]
-        for i in missing:  # the teachers first, in this process
-            votes_and_representation(images, *wanted[i])
-        results = Parallel(n_jobs=2, return_as="generator_unordered")(
-            delayed(run_student)(images.name, *wanted[i], keys[i]) for i in missing
-        )
-        for key, run in results:
-            with self.path.open("a") as file:
-                file.write(json.dumps({"key": key, **run}) + "\n")
-            self.kept[key] = run
-            print(key, run, flush=True)
-        by_setting = iter([self.kept[key] for key in keys])
-        return [[next(by_setting) for _ in seeds] for _ in settings]
-
-
 def votes_and_representation(images, setting, seed):
     """Return votes per class on the public rows of a shuffle, and the representation.
 
@@ -110,7 +79,7 @@ def votes_and_representation(images, setting, seed):
     public, _ = images.shuffled(seed)
     X_test = images.test[0]
     kind = setting["representation"]
-    representation = _representation(images, kind, X_test[public], seed)
+    representation = fitted_representation(images, kind, X_test[public], seed)
     name = f"{images.name}-{setting['teacher']}-{setting['n_teachers']}"
     if setting["teacher"] == "network":
         path = WORK / f"{name}.npy"
@@ -125,9 +94,10 @@ def votes_and_representation(images, setting, seed):
     )
 
 
-def _representation(images, kind, X_public, seed):
+def fitted_representation(images, kind, X_public, seed):
+    """Return a representation that was fitted on the public rows of a shuffle."""
     if kind == "both":
-        parts = [_representation(images, one, X_public, seed) for one in KINDS]
+        parts = [fitted_representation(images, one, X_public, seed) for one in KINDS]
         return make_union(*map(FrozenEstimator, parts)).fit(X_public)
     path = WORK / f"{images.name}-{kind}-{seed}.joblib"
     return _kept(path, lambda: getattr(images, kind)().fit(X_public))
@@ -379,7 +349,7 @@ def main():
     )
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "runs.jsonl")
+    runs = Runs(WORK / "runs.jsonl", run_student, votes_and_representation)
     for table in given.tables or TABLES:
         images = _load(given.data if table == "svhn" else "mnist")
         save("images", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))

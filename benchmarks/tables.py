@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from image_tables import IMAGE_TABLES
+from petdl_tables import PETDL_TABLES
 from record import load
 from reporting import area, markdown, number, percent, source
 from safety_tables import README_TABLES, THREAT_MODEL_TABLES
@@ -364,6 +365,7 @@ TABLES = (
     accounting_worst_case,
     accounting_speed,
     *IMAGE_TABLES,
+    *PETDL_TABLES,
     *README_TABLES,
 )
 

@@ -1,9 +1,16 @@
 """What a network makes of its inputs before its last layer."""
 
+from contextlib import contextmanager
+
 import torch
 from torch import nn
 
-__all__ = ["hidden_layer", "hidden_of_batch", "hidden_representation"]
+__all__ = [
+    "hidden_layer",
+    "hidden_of_batch",
+    "hidden_passes",
+    "hidden_representation",
+]
 
 
 def hidden_layer(module):
@@ -28,10 +35,33 @@ def hidden_layer(module):
     if not linear:
         raise ValueError(
             f"module is a {type(module).__name__} without a torch.nn.Linear, whose "
-            "inputs would be its hidden representation; end it in one, or set "
-            "hint_epochs=0."
+            "inputs would be its hidden representation; end it in one."
         )
     return linear[-1]
+
+
+@contextmanager
+def hidden_passes(module):
+    """Collect hidden representations, pass by pass.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        From a batch of inputs to logits.
+
+    Yields
+    ------
+    passes : list of Tensor
+        Grows as the module is called.
+    """
+    passes = []
+    handle = hidden_layer(module).register_forward_pre_hook(
+        lambda layer, inputs: passes.append(inputs[0])
+    )
+    try:
+        yield passes
+    finally:
+        handle.remove()
 
 
 def hidden_of_batch(module, inputs):
@@ -55,14 +85,8 @@ def hidden_of_batch(module, inputs):
     ValueError
         If the module has no linear layer, or does not use its last one.
     """
-    seen = []
-    handle = hidden_layer(module).register_forward_pre_hook(
-        lambda layer, args: seen.append(args[0])
-    )
-    try:
+    with hidden_passes(module) as seen:
         module(inputs)
-    finally:
-        handle.remove()
     if not seen:
         raise ValueError(
             f"module is a {type(module).__name__} that does not use its last "

@@ -93,11 +93,10 @@ class KnowledgeLayout:
                 "Knowledge must be whole numbers, none of them negative; the price of "
                 "their sum depends on it."
             )
-        values = vectors.astype(np.int64)
-        # Squares of larger ones would not fit.
-        if np.any(values > STEPS * (1 + self.n_hint_parts)):
+        # Larger ones, or their squares, would not fit.
+        if np.any(vectors > STEPS * (1 + self.n_hint_parts)):
             raise ValueError(_TOO_LONG)
-        of_groups, hint = self.split(values**2)
+        of_groups, hint = self.split(vectors.astype(np.int64) ** 2)
         too_long = np.any(of_groups.sum(axis=2) > STEPS**2) or np.any(
             hint.sum(axis=1) > self.n_hint_parts * STEPS**2
         )
@@ -189,7 +188,7 @@ class Knowledge:
             self._n_teachers += 1
             if vectors is not None:
                 layout.check(vectors)
-                self._sums += vectors
+                self._sums += vectors.astype(np.int64)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -105,8 +105,8 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     Examples
     --------
     >>> from sklearn_pate.accounting.gaussian import gdp_epsilon
-    >>> round(gdp_epsilon(2.0, 1e-5), 2)
-    9.99
+    >>> round(gdp_epsilon(2.0, 1e-5), 3)
+    9.997
     """
     log_delta = np.log(check_delta(delta))
     if not np.isfinite(mu):

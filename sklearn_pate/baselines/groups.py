@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn_pate.knowledge import STEPS, Knowledge, KnowledgeLayout
 from sklearn_pate.questions import comparable
 from sklearn_pate.seeding import MAX_SEED
-from sklearn_pate.students import Clusters, find_clusters, train_student
+from sklearn_pate.students import Clusters, find_clusters, soften, train_student
 from sklearn_pate.teachers import KnowledgeForm
 
 __all__ = ["Groups", "plan_groups"]
@@ -140,7 +140,7 @@ class Groups:
             values.argmax(axis=1),
             n_classes=self.layout.n_classes,
             seed=seed,
-            histograms=without_noise(values) ** self.form.temperature,
+            histograms=soften(without_noise(values), 1 / self.form.temperature),
             clusters=self.clusters,
             hint=hint,
         )

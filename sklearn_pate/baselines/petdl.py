@@ -11,6 +11,7 @@ from sklearn_pate.account import analyse_release, state_privacy
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.baselines.groups import plan_groups
 from sklearn_pate.baselines.petdl_checks import (
+    check_default_student,
     check_parties,
     check_petdl_parameters,
     petdl_student,
@@ -356,6 +357,7 @@ class PETDLClassifier(TeacherEnsemble):
         check_petdl_parameters(self)
         seeds = self._draw_seeds()
         private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
+        check_default_student(self, public.X_public)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         seen = represent(self.representation, public.X_public, seeds.questions)
         representation, X_for_teachers = seen
@@ -433,10 +435,13 @@ class PETDLClassifier(TeacherEnsemble):
         check_petdl_parameters(self)
         seeds = self._draw_seeds()
         public = receive_public(self, X_public, method="fit_outputs")
+        check_default_student(self, public.X_public)
         seen = represent(self.representation, public.X_public, seeds.questions)
         said = read_outputs(self, outputs, public)
         if self.mode == "paper":
-            self._follow_noisy_loss(SaidAloud(said), public, seen, seeds)
+            outputs = SaidAloud(said)
+            check_parties(self, len(outputs.by_teacher))
+            self._follow_noisy_loss(outputs, public, seen, seeds)
         else:
             plan = plan_groups(self, public, seen, seeds.questions)
             knowledge = plan.seal(plan.form.of_outputs(*one) for one in said)
@@ -549,7 +554,11 @@ class SaidAloud:
     """
 
     def __init__(self, said):
-        self.by_teacher = [one for one in said if one is not None]
+        # Teachers finish in any order, on which sums of floats depend.
+        self.by_teacher = sorted(
+            (one for one in said if one is not None),
+            key=lambda one: [part.tobytes() for part in one if part is not None],
+        )
 
     @property
     def any_cast(self):

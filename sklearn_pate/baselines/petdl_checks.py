@@ -1,6 +1,7 @@
 """Parameters and parties' outputs of PETDLClassifier, checked before any work."""
 
 import math
+from collections.abc import Iterable
 from numbers import Integral
 
 import numpy as np
@@ -11,7 +12,13 @@ from sklearn_pate.parameters import as_teacher
 from sklearn_pate.students import accepts_hints
 from sklearn_pate.students.checks import check_count, check_number
 
-__all__ = ["check_parties", "check_petdl_parameters", "petdl_student", "read_outputs"]
+__all__ = [
+    "check_default_student",
+    "check_parties",
+    "check_petdl_parameters",
+    "petdl_student",
+    "read_outputs",
+]
 
 BATCHES = ("cluster", "random")
 MODES = ("sound", "paper")
@@ -66,9 +73,13 @@ def check_petdl_parameters(petdl):
     for name in ("temperature", "clipping_bound", "core"):
         value = getattr(petdl, name)
         check_number(name, value, 0, 1 if name == "core" else math.inf)
-        if value == 0:
-            raise ValueError(f"{name}=0 leaves nothing to learn; pass 1.0, say.")
+        if value == 0 or math.isinf(value):
+            raise ValueError(
+                f"{name}={value!r} leaves nothing to learn; pass 1.0, say."
+            )
     check_number("compression", petdl.compression, 1, math.inf)
+    if not isinstance(petdl.weighted, bool | np.bool_):
+        raise ValueError(f"weighted={petdl.weighted!r} must be True or False.")
     for name, known in (("batches", BATCHES), ("mode", MODES)):
         if getattr(petdl, name) not in known:
             raise ValueError(
@@ -106,6 +117,29 @@ def _check_paper(petdl):
         raise ValueError(f"noise_seed={petdl.noise_seed!r} must be None or an integer.")
 
 
+def check_default_student(petdl, X_public):
+    """Raise for what the default student would not take, before it is paid for.
+
+    Parameters
+    ----------
+    petdl : PETDLClassifier
+        Its parameters are read.
+
+    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+        Public rows.
+
+    Raises
+    ------
+    ValueError
+        If `image_shape` is not that of the rows, `augmentation` cannot work, or the
+        rows are no numbers.
+    """
+    if petdl.student is None:
+        student = petdl_student(petdl)
+        student._check_parameters()
+        student._check_rows(X_public, reset=True)
+
+
 def read_outputs(petdl, outputs, public):
     """Check the outputs that `fit_outputs` received, one by one.
 
@@ -122,15 +156,25 @@ def read_outputs(petdl, outputs, public):
 
     Yields
     ------
-    probabilities : ndarray of shape (n_public, n_classes)
+    probabilities : ndarray of float32 of shape (n_public, n_classes)
         Of one party.
 
-    representation : ndarray of shape (n_public, n_hidden)
+    representation : ndarray of float32 of shape (n_public, n_hidden)
         The probabilities where the party sent no other.
     """
+    if not isinstance(outputs, Iterable):
+        raise ValueError(
+            f"outputs={outputs!r} must hold one array of class probabilities a party."
+        )
     for party, output in enumerate(outputs):
         pair = output if isinstance(output, tuple) else (output, output)
-        probabilities, representation = map(np.asarray, pair)
+        try:
+            probabilities, representation = map(_as_float32, pair)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The outputs of party {party} are no array of numbers, nor a pair of "
+                "such arrays; send what predict_proba returns."
+            ) from error
         expected = public.n_public, len(public.classes)
         if probabilities.shape != expected:
             raise ValueError(
@@ -155,6 +199,12 @@ def read_outputs(petdl, outputs, public):
                 "class probabilities alone."
             )
         yield probabilities, representation
+
+
+def _as_float32(values):
+    # As teachers' outputs are; what is too large for it is found to be infinite.
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(np.float32)
 
 
 def check_parties(petdl, n_parties):

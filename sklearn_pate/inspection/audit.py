@@ -1,5 +1,7 @@
 """Does a mechanism leak more than it claims? Monte Carlo on neighbouring votes."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,14 +13,15 @@ from sklearn_pate.inspection.evidence import (
     check_count,
     log_ratio_scores,
 )
-from sklearn_pate.mechanisms import Mechanism, Oracle
+from sklearn_pate.knowledge import Knowledge, KnowledgeLayout
+from sklearn_pate.mechanisms import Mechanism, NoisySum, Oracle
 from sklearn_pate.votes import Votes
 
 __all__ = ["audit_mechanism"]
 
 
 def audit_mechanism(
-    mechanism: Mechanism,
+    mechanism: Mechanism | NoisySum,
     counts: ArrayLike,
     neighbour: ArrayLike,
     *,
@@ -28,11 +31,12 @@ def audit_mechanism(
     delta: float = 1e-5,
     confidence: float = 1 - 1e-4,
 ) -> AuditResult:
-    """Try to contradict the price of a mechanism, at two neighbouring vote counts.
+    """Try to contradict the price of a mechanism, at two neighbouring data sets.
 
-    Votes are sealed, and asked for through the turnstile that a fit uses, with noise
-    from the operating system. That is done at `counts` and at `neighbour`, and an event
-    is looked for that is likelier at one of them than the price allows.
+    Votes, or what is summed by a :class:`~sklearn_pate.mechanisms.NoisySum`, are
+    sealed, and asked for through the turnstile that a fit uses, with noise from the
+    operating system. That is done at `counts` and at `neighbour`, and an event is
+    looked for that is likelier at one of them than the price allows.
 
     A claim that is not contradicted is not proved: these two counts may be harmless
     ones, and an event may be too rare to be seen in `n_trials`. A claim that is
@@ -42,14 +46,19 @@ def audit_mechanism(
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : Mechanism or NoisySum
         With its noise parameters set, without `max_answers` and without `noise_seed`.
 
     counts : array-like of int of shape (n_classes,)
-        Votes per class, the same on every question.
+        Votes per class, the same on every question. For a
+        :class:`~sklearn_pate.mechanisms.NoisySum`, what one teacher says, in 1/1024 of
+        the clipping bound: its parts, of shape (n_parts, width) or one after the other,
+        none longer than the bound. What all others say is the same in both data sets,
+        and left out.
 
-    neighbour : array-like of int of shape (n_classes,)
-        The same but for one vote that is moved, cast or withdrawn.
+    neighbour : array-like of int, of the shape of `counts`
+        The same but for one vote that is moved, cast or withdrawn; or what that teacher
+        says instead.
 
     n_queries : int, default=1
         Questions of one trial. The claim is the price of all of them.
@@ -78,13 +87,14 @@ def audit_mechanism(
     Raises
     ------
     ValueError
-        If the counts are no neighbours, or the mechanism makes no claim for a trial.
+        If the counts are no neighbours, a vector is longer than the mechanism's price
+        allows, or the mechanism makes no claim for a trial.
 
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, where noisy histograms are released, by their projection on ``counts -
-    neighbour``, which is the likelihood ratio of Gaussian noise; see
+    answers, or, where noisy histograms or sums are released, by their projection on
+    ``counts - neighbour``, which is the likelihood ratio of Gaussian noise; see
     :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds` for the rest. An
     :class:`~sklearn_pate.mechanisms.InteractiveGNMax` is asked with a student that
     finds all classes alike. All trials are questions to one oracle: the confidence
@@ -100,18 +110,32 @@ def audit_mechanism(
     >>> 0.4 < result.epsilon_lower < result.epsilon_claimed <= 1
     True
     """
-    worlds = _check_worlds(counts, neighbour)
+    _check_mechanism(mechanism)
+    _check_shapes(counts, neighbour)
     check_confidence(confidence, delta)
     check_count("n_queries", n_queries, 1)
     check_count("n_trials", n_trials, 2)
     check_count("n_repeats", n_repeats, 1)
-    n_teachers = int(worlds.sum(axis=1).max())
-    mechanism = _check_mechanism(mechanism).prepared(
-        n_teachers=n_teachers, n_queries=n_queries, n_classes=worlds.shape[1]
-    )
-    claim = mechanism.account_curve(n_queries, worlds.shape[1]).to_epsilon(delta)
+    if isinstance(mechanism, NoisySum):
+        mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
+        layout, worlds = _check_vectors(counts, neighbour, mechanism.n_parts)
+        seal = partial(_seal_vectors, layout)
+    else:
+        worlds = _check_counts(counts, neighbour)
+        n_teachers = int(worlds.sum(axis=1).max())
+        mechanism = mechanism.prepared(
+            n_teachers=n_teachers, n_queries=n_queries, n_classes=worlds.shape[1]
+        )
+        seal = partial(_seal_votes, n_teachers)
+    claim = mechanism.charged_epsilon(n_queries, worlds.shape[1], delta)
     seen, neighbour_seen = (
-        _ask(mechanism, world, n_teachers, n_trials, n_queries, n_repeats)
+        _ask(
+            mechanism,
+            seal(world, n_trials * n_queries),
+            n_trials=n_trials,
+            n_queries=n_queries,
+            n_repeats=n_repeats,
+        )
         for world in worlds
     )
     if mechanism.releases_histograms:
@@ -127,11 +151,19 @@ def audit_mechanism(
     return AuditResult(epsilon, claim, float(delta), confidence, evidence)
 
 
-def _check_worlds(counts, neighbour):
-    if np.shape(counts) != np.shape(neighbour) or np.ndim(counts) != 1:
+def _check_shapes(counts, neighbour):
+    if np.shape(counts) != np.shape(neighbour):
         raise ValueError(
             f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
-            "pass the votes per class of one question for both."
+            "pass the same question for both."
+        )
+
+
+def _check_counts(counts, neighbour):
+    if np.ndim(counts) != 1:
+        raise ValueError(
+            f"counts and neighbour have shape {np.shape(counts)}; pass the votes per "
+            "class of one question for both."
         )
     worlds = check_counts([counts, neighbour]).astype(np.int64)
     changes = np.sort((worlds[1] - worlds[0])[worlds[0] != worlds[1]]).tolist()
@@ -143,11 +175,31 @@ def _check_worlds(counts, neighbour):
     return worlds
 
 
-def _check_mechanism(mechanism):
-    if not isinstance(mechanism, Mechanism):
+def _check_vectors(counts, neighbour, n_parts):
+    vectors = np.array([counts, neighbour])
+    n_values = vectors[0].size
+    is_flat = vectors.ndim == 2 and n_values and n_values % n_parts == 0
+    if not is_flat and vectors.shape[1:-1] != (n_parts,):
         raise ValueError(
-            f"mechanism={mechanism!r} is not a Mechanism; pass one, such as "
-            "GNMax(sigma=40)."
+            f"counts and neighbour have shape {vectors.shape[1:]}; the mechanism has "
+            f"n_parts={n_parts}: pass that many parts, all of one width."
+        )
+    layout = KnowledgeLayout(n_parts, n_values // n_parts)
+    vectors = vectors.reshape(2, n_values)
+    layout.check(vectors)
+    if np.array_equal(*vectors):
+        raise ValueError(
+            "counts and neighbour are the same; pass two vectors that one teacher may "
+            "send."
+        )
+    return layout, vectors.astype(np.int64)
+
+
+def _check_mechanism(mechanism):
+    if not isinstance(mechanism, Mechanism | NoisySum):
+        raise ValueError(
+            f"mechanism={mechanism!r} is not a Mechanism or NoisySum; pass one, such "
+            "as GNMax(sigma=40)."
         )
     if mechanism.noise_seed is not None:
         raise ValueError(
@@ -159,24 +211,31 @@ def _check_mechanism(mechanism):
             f"max_answers={mechanism.max_answers!r} counts the answers of all trials "
             "together, which then are not independent; leave max_answers=None."
         )
-    return mechanism
 
 
-def _ask(mechanism, counts, n_teachers, n_trials, n_queries, n_repeats):
-    """Return all answers of each trial, or the sum of all its histograms."""
-    n_rows = n_trials * n_queries
+def _seal_votes(n_teachers, counts, n_rows):
     ballots = [None] * (n_teachers - counts.sum())  # abstentions
     for label, n_votes in enumerate(counts.tolist()):
         ballots += n_votes * [np.full(n_rows, label, dtype=np.int32)]
-    votes = Votes(ballots, n_public=n_rows, n_classes=len(counts))
-    oracle = Oracle(votes, mechanism, n_queries=n_rows)
+    return Votes(ballots, n_public=n_rows, n_classes=len(counts))
+
+
+def _seal_vectors(layout, vector, n_rows):
+    return Knowledge([np.tile(vector, (n_rows, 1))], layout=layout, n_questions=n_rows)
+
+
+def _ask(mechanism, sealed, *, n_trials, n_queries, n_repeats):
+    """Return all answers of each trial, or the sum of all its histograms."""
+    rows = np.arange(n_trials * n_queries)
+    oracle = Oracle(sealed, mechanism, n_queries=len(rows))
     asked = {}
     if mechanism.needs_probabilities:
-        asked["probabilities"] = np.full((n_rows, len(counts)), 1 / len(counts))
-    rows = np.arange(n_rows)
+        shape = len(rows), sealed.n_classes
+        asked["probabilities"] = np.full(shape, 1 / sealed.n_classes)
     answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # As many for each row as were released, in the order of the rows.
-        histograms = oracle.transcript().histograms
-        return histograms.reshape(-1, n_trials, n_queries, len(counts)).sum(axis=(0, 2))
+        released = oracle.transcript().histograms
+        by_trial = released.reshape(-1, n_trials, n_queries, sealed.n_classes)
+        return by_trial.sum(axis=(0, 2))
     return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])

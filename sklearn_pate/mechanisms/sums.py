@@ -1,5 +1,6 @@
 """NoisySum: a sum of clipped vectors with Gaussian noise."""
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -209,13 +210,22 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         Returns
         -------
         epsilon : float
-            At most that of `charged_curve`; infinite for seeded noise.
+            At most that of `charged_curve`, unless both are so large that they mean
+            nothing; infinite for seeded noise.
         """
         self._check_noise()
         if self.noise_seed is not None:
             return np.inf
         squared_distance = 2 * self.n_parts * n_queries * STEPS**2
         return gdp_epsilon(gdp_mu(self._sigma, squared_distance), delta)
+
+    def _check_noise(self):
+        super()._check_noise()
+        if not isinstance(self.n_parts, Integral) or self.n_parts < 1:
+            raise ValueError(
+                f"n_parts={self.n_parts!r} of NoisySum must be a whole number of at "
+                "least 1; pass the number of parts that each vector has."
+            )
 
     @property
     def _sigma(self):

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from sklearn_pate.hidden import hidden_layer
 from sklearn_pate.students.augmentation import ImageAugmentation
 from sklearn_pate.students.checks import check_count, check_number
-from sklearn_pate.students.gan_training import GANNet, last_linear
+from sklearn_pate.students.gan_training import GANNet
 from sklearn_pate.students.generative import default_discriminator, default_generator
 from sklearn_pate.students.networks import SemiSupervisedNetwork
 
@@ -228,11 +229,7 @@ class GANClassifier(SemiSupervisedNetwork):
                 self.input_shape_, len(self.classes_), self.noise
             )
         module = super()._make_module()
-        if last_linear(module) is None:
-            raise ValueError(
-                f"module={self.module!r} has no torch.nn.Linear, whose inputs the "
-                "generator could match; end it in one."
-            )
+        hidden_layer(module)  # whose inputs the generator matches, or an error
         return module
 
     def _make_generator(self):

@@ -1,17 +1,15 @@
 """Training of a discriminator and a generator, in turns of one step."""
 
-from contextlib import contextmanager
-
 import torch
 from skorch.utils import to_device
-from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
+from sklearn_pate.hidden import hidden_passes
 from sklearn_pate.students.generative import Discriminator
 from sklearn_pate.students.training import SemiSupervisedNet
 
-__all__ = ["GANNet", "adversarial_loss", "feature_matching_loss", "last_linear"]
+__all__ = ["GANNet", "adversarial_loss", "feature_matching_loss"]
 
 # Two players swing about their optimum; a long mean smooths that out.
 AVERAGING = 0.999
@@ -167,7 +165,7 @@ class GANNet(SemiSupervisedNet):
         # Batch normalisation needs two rows.
         latent = torch.rand(max(len(unlabeled), 2), self.n_latent, device=self.device)
         # Normalised weights are computed once for all passes.
-        with parametrize.cached(), _inputs_of_last_layer(self.module_) as features:
+        with parametrize.cached(), hidden_passes(self.module_) as features:
             logits = self.module_(real)
             of_generated = self.module_(self.generator_(latent))
             of_labeled, of_unlabeled = logits[:n_labeled], logits[n_labeled:]
@@ -263,33 +261,3 @@ def _set_gradients(optimizer, loss, **how):
     optimizer.zero_grad()
     (group,) = optimizer.param_groups
     loss.backward(inputs=group["params"], **how)
-
-
-def last_linear(module):
-    """Find the layer whose inputs are the features that are matched.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        A discriminator.
-
-    Returns
-    -------
-    layer : torch.nn.Linear or None
-        The last one.
-    """
-    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    return linear[-1] if linear else None
-
-
-@contextmanager
-def _inputs_of_last_layer(module):
-    """Collect what goes into the last linear layer, pass by pass."""
-    collected = []
-    handle = last_linear(module).register_forward_pre_hook(
-        lambda layer, inputs: collected.append(inputs[0])
-    )
-    try:
-        yield collected
-    finally:
-        handle.remove()

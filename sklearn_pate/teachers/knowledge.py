@@ -9,6 +9,9 @@ from sklearn_pate.knowledge import STEPS, KnowledgeLayout
 
 __all__ = ["KnowledgeForm", "OutputsForm"]
 
+# A probability, but for round-off in half precision.
+_LARGEST = 1.001
+
 
 @dataclass(frozen=True)
 class OutputsForm:
@@ -223,7 +226,8 @@ class KnowledgeForm:
 
 
 def _are_probabilities(values):
-    return values.dtype.kind == "f" and np.all((values >= 0) & np.isfinite(values))
+    # They need not add up to 1: what is too long is clipped.
+    return values.dtype.kind == "f" and np.all((values >= 0) & (values <= _LARGEST))
 
 
 def soften_probabilities(probabilities, temperature):
@@ -269,7 +273,9 @@ def _representation(teacher, X_public, probabilities):
     """Return what a network makes of rows before its last layer, if it is one."""
     steps = getattr(teacher, "steps", None)
     if steps is not None:  # a Pipeline
-        X_public, teacher = teacher[:-1].transform(X_public), steps[-1][1]
+        if len(steps) > 1:
+            X_public = teacher[:-1].transform(X_public)
+        teacher = steps[-1][1]
     if isinstance(teacher, ContiguousClasses):
         return _representation(teacher.estimator_, X_public, probabilities)
     if not hasattr(teacher, "module_"):

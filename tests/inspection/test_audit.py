@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.inspection.evidence import bound_from_two_worlds, clopper_pearson
+from sklearn_pate.knowledge import STEPS
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -13,12 +14,15 @@ from sklearn_pate.mechanisms import (
     InteractiveGNMax,
     LNMax,
     NoisyHistogram,
+    NoisySum,
     Oracle,
     PermuteAndFlip,
 )
 from sklearn_pate.mechanisms.noise import NoiseSource
 
 TIE, MOVED = [10, 10], [11, 9]
+# A teacher that is sure of one class in each of five parts, and then of another.
+SURE, CONTRARY = STEPS * np.tile(np.eye(3, dtype=int)[:2, np.newaxis], (1, 5, 1))
 TWENTY = {"n_queries": 20, "n_trials": 10_000}
 
 
@@ -118,6 +122,42 @@ def test_the_price_of_pure_noise_is_nearly_reached(mechanism):
     assert result.epsilon_lower > 0.6 * result.epsilon_claimed
 
 
+@pytest.mark.parametrize(
+    ("noise_scale", "n_parts", "counts", "neighbour", "n_queries"),
+    [
+        (2, 5, SURE, CONTRARY, 1),
+        (4, 5, SURE.ravel(), CONTRARY.ravel(), 4),
+        (1, 1, [[0, STEPS]], [[0, 0]], 1),
+        (2, 5, SURE, SURE // 2, 1),
+    ],
+)
+@pytest.mark.parametrize("delta", [1e-5, 1e-2])
+def test_the_price_of_a_sum_is_not_contradicted(
+    noise_scale, n_parts, counts, neighbour, n_queries, delta
+):
+    mechanism = NoisySum(noise_scale, n_parts=n_parts)
+    result = audit_mechanism(
+        mechanism,
+        counts,
+        neighbour,
+        n_queries=n_queries,
+        n_trials=10_000,
+        delta=delta,
+    )
+    assert not result.contradicted
+    size = np.size(counts)
+    assert result.epsilon_claimed == mechanism.charged_epsilon(n_queries, size, delta)
+
+
+def test_the_price_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind():
+    mechanism = NoisySum(noise_scale=2, n_parts=5)
+    result = audit_mechanism(mechanism, SURE, CONTRARY, delta=1e-2)
+    assert result.epsilon_lower > 0.7 * result.epsilon_claimed
+    silent = audit_mechanism(mechanism, SURE, np.zeros_like(SURE), delta=1e-2)
+    assert 0 < silent.epsilon_lower < result.epsilon_lower
+    assert silent.epsilon_claimed == result.epsilon_claimed
+
+
 # Defects
 
 
@@ -132,6 +172,37 @@ def test_gaussian_noise_of_half_the_scale_is_found(monkeypatch):
         assert audit_mechanism(
             mechanism, TIE, MOVED, n_queries=20, n_trials=50_000, delta=1e-2
         ).contradicted
+
+
+class HalfTheNoise(NoisySum):
+    def release(self, sums, noise=None):
+        half = NoisySum(self.noise_scale / 2, n_parts=self.n_parts)
+        return half.release(sums, noise)
+
+
+class OnePartIsFree(NoisySum):
+    def charged_epsilon(self, n_queries, n_classes, delta):
+        fewer = NoisySum(self.noise_scale, n_parts=self.n_parts - 1)
+        return fewer.charged_epsilon(n_queries, n_classes, delta)
+
+
+@pytest.mark.parametrize("n_queries", [1, 4])
+def test_a_sum_with_half_of_its_noise_is_found(n_queries):
+    result = audit_mechanism(
+        HalfTheNoise(noise_scale=4, n_parts=5),
+        SURE,
+        CONTRARY,
+        n_queries=n_queries,
+        n_trials=10_000,
+        delta=1e-2,
+    )
+    assert result.contradicted
+
+
+def test_a_sum_of_more_parts_than_are_paid_for_is_found():
+    one_hots = SURE[:2], CONTRARY[:2]
+    mechanism = OnePartIsFree(noise_scale=4, n_parts=2)
+    assert audit_mechanism(mechanism, *one_hots, delta=1e-2).contradicted
 
 
 @pytest.mark.parametrize(
@@ -167,10 +238,19 @@ def test_coins_of_twice_the_rate_are_found(monkeypatch):
     assert audit_mechanism(PermuteAndFlip(c=0.5), [5, 2], [4, 3]).contradicted
 
 
-@pytest.mark.parametrize("mechanism", [GNMax(sigma=4), NoisyHistogram(sigma=4)])
-def test_an_oracle_that_answers_anew_for_nothing_is_found(monkeypatch, mechanism):
+@pytest.mark.parametrize(
+    ("mechanism", "worlds"),
+    [
+        (GNMax(sigma=4), (TIE, MOVED)),
+        (NoisyHistogram(sigma=4), (TIE, MOVED)),
+        (NoisySum(noise_scale=4, n_parts=5), (SURE, CONTRARY)),
+    ],
+)
+def test_an_oracle_that_answers_anew_for_nothing_is_found(
+    monkeypatch, mechanism, worlds
+):
     def audit():
-        return audit_mechanism(mechanism, TIE, MOVED, n_trials=10_000, n_repeats=40)
+        return audit_mechanism(mechanism, *worlds, n_trials=10_000, n_repeats=40)
 
     assert not audit().contradicted
     ask = Oracle.ask
@@ -216,9 +296,33 @@ def test_counts_that_are_no_neighbours_are_refused(arguments, message):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((SURE, 2 * CONTRARY), "longer than its clipping bound"),
+        ((SURE, np.add(CONTRARY, [0, 0, 1])), "longer than its clipping bound"),
+        ((SURE, -CONTRARY), "none of them negative"),
+        ((SURE, CONTRARY / 2), "whole numbers"),
+        ((SURE, SURE), "the same"),
+        ((SURE, CONTRARY.ravel()), "shape"),
+        ((SURE[:4], CONTRARY[:4]), "n_parts=5"),
+        ((SURE.T, CONTRARY.T), "n_parts=5"),
+        ((SURE.ravel()[:-1], CONTRARY.ravel()[:-1]), "n_parts=5"),
+        (([], []), "n_parts=5"),
+        ((STEPS, 0), "n_parts=5"),
+    ],
+)
+def test_vectors_that_no_teacher_may_send_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        audit_mechanism(NoisySum(noise_scale=1, n_parts=5), *arguments)
+
+
+@pytest.mark.parametrize(
     ("mechanism", "message"),
     [
         (GNMax(sigma=1, noise_seed=0), "noise_seed=0 voids"),
+        (NoisySum(1, noise_seed=0), "noise_seed=0 voids"),
+        (NoisySum(), "noise_scale=None"),
+        (NoisySum(1, n_parts=0), "n_parts=0"),
         (ConfidentGNMax(10, 1, 1, max_answers=3), "max_answers=3"),
         (GNMax(), "sigma=None"),
         ("gnmax", "not a Mechanism"),

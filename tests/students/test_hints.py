@@ -228,7 +228,7 @@ class Unused(nn.Module):
 def test_a_module_without_a_last_linear_layer_is_refused(module, message, public, hint):
     X, answers, _, _ = public
     student = VATClassifier(module, max_epochs=1)
-    with pytest.raises(ValueError, match=f"module is a .*{message}.*hint_epochs=0"):
+    with pytest.raises(ValueError, match=f"module is a .*{message}"):
         student.fit(X, answers, hint=hint)
     with pytest.raises(ValueError, match=message):
         hidden_representation(module, inputs(X))

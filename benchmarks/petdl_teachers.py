@@ -1,0 +1,162 @@
+"""Teachers of the PETDL benchmark: what each says of the test rows, kept on disk."""
+
+from functools import cache
+from pathlib import Path
+
+import joblib
+import numpy as np
+import torch
+from image_data import DATA
+from image_models import Moved, discriminant
+from joblib import Parallel, delayed
+from skorch import NeuralNetClassifier
+from torch import nn
+
+from sklearn_pate.seeding import seeded_globals
+from sklearn_pate.students import conv_middle
+from sklearn_pate.teachers import OutputsForm, shard_rows
+
+WORK = Path(__file__).parent / "work"
+KEPT = joblib.Memory(WORK / "petdl", verbose=0)
+# Share of the rows of a biased shard that have its main label, as in the paper.
+MAIN_SHARE = 0.82
+# Passes over the rows of a shard; large ones take fewer.
+EPOCHS = {4: 6, 10: 8, 50: 20, 100: 8, 250: 60}
+N_CLASSES = 10
+
+
+@cache
+def load_images(name):
+    """Load images by their short name."""
+    return DATA[name](WORK)
+
+
+def ensemble(name, kind, n_teachers, representation=None, public=None):
+    """Return the outputs of all teachers, and the share of test rows that each gets.
+
+    Parameters
+    ----------
+    name : str
+        Of the images.
+
+    kind : {"network", "biased", "discriminant"}
+        Networks on pixels; networks on shards of mostly one label; linear discriminants
+        on a representation.
+
+    n_teachers : int
+        Number of shards.
+
+    representation : transformer, default=None
+        For discriminants.
+
+    public : ndarray of int, default=None
+        Test rows that are asked about; None for all.
+
+    Returns
+    -------
+    outputs : list of (ndarray, ndarray or None)
+        Probabilities, and hidden representation, of each teacher.
+    """
+    if kind == "discriminant":
+        path = WORK / f"petdl-{name}-{kind}-{n_teachers}-{joblib.hash(public)}.npy"
+        if not path.exists():
+            np.save(path, _discriminants(name, n_teachers, representation, public))
+        return [(one, None) for one in np.load(path)]
+    outputs = Parallel(n_jobs=2)(
+        delayed(network_outputs)(name, kind, n_teachers, i) for i in range(n_teachers)
+    )
+    rows = slice(None) if public is None else public
+    return [(p[rows], h[rows]) for p, h in outputs]
+
+
+def shards_of(images, kind, n_teachers):
+    """Return the rows of each teacher."""
+    y = images.private[1]
+    if kind != "biased":
+        return shard_rows(len(y), n_teachers, 0)
+    return biased_shards(y, n_teachers)
+
+
+def biased_shards(y, n_teachers):
+    """Cut rows into shards of which most have one label, and none is in two.
+
+    As the paper's (Section 4.3): 82 % of each have one label, the rest is spread evenly
+    over the others. Each shard has as many rows as fit all of them.
+    """
+    rng = np.random.RandomState(0)
+    waiting = [rng.permutation(np.flatnonzero(y == label)) for label in range(10)]
+    per_label = n_teachers // N_CLASSES
+    of_others = (1 - MAIN_SHARE) / (N_CLASSES - 1)
+    # Of each label, a tenth of the shards take 82 %, the others 2 % of their rows.
+    taken = per_label * (MAIN_SHARE + (N_CLASSES - 1) * of_others)
+    size = int(min(len(rows) for rows in waiting) / taken)
+    shards = []
+    for teacher in range(n_teachers):
+        rows = []
+        for label in range(N_CLASSES):
+            main = label == teacher % N_CLASSES
+            n_rows = int(size * (MAIN_SHARE if main else of_others))
+            rows.append(waiting[label][:n_rows])
+            waiting[label] = waiting[label][n_rows:]
+        shards.append(np.concatenate(rows))
+    return shards
+
+
+@KEPT.cache
+def network_outputs(name, kind, n_teachers, teacher):
+    """Train one network, and return probabilities and hidden layer on all test rows."""
+    images = load_images(name)
+    X, y = images.private
+    rows = shards_of(images, kind, n_teachers)[teacher]
+    if kind == "biased":
+        rows = _oversampled(rows, y, teacher)
+    with seeded_globals(teacher):
+        torch.set_num_threads(1)
+        net = middle_network(images, n_teachers)
+        net.fit(np.array(X[rows, : images.n_pixels]), y[rows])
+    X_test = np.array(images.test[0][:, : images.n_pixels])
+    form = OutputsForm(N_CLASSES, with_representation=True)
+    return tuple(one.astype(np.float16) for one in form.read(net, X_test))
+
+
+def _oversampled(rows, y, seed):
+    """Draw rows until all labels are equally frequent, as the paper's teachers do."""
+    rng = np.random.RandomState(seed)
+    largest = np.bincount(y[rows]).max() // 4
+    return np.concatenate(
+        [rng.choice(rows[y[rows] == label], largest) for label in np.unique(y[rows])]
+    )
+
+
+def middle_network(images, n_teachers):
+    """Return a teacher of the size of the paper's."""
+    height, width = images.shape
+    return NeuralNetClassifier(
+        Moved,
+        module__layers=conv_middle((1, height, width), N_CLASSES),
+        module__side=height,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.SGD,
+        optimizer__momentum=0.9,
+        lr=0.03,
+        batch_size=24 if n_teachers > 50 else 64,
+        max_epochs=EPOCHS[n_teachers],
+        iterator_train__shuffle=True,
+        train_split=None,
+        verbose=0,
+    )
+
+
+def _discriminants(name, n_teachers, representation, public):
+    images = load_images(name)
+    X, y = images.private
+    X_public = representation.transform(images.test[0][public])
+    form = OutputsForm(N_CLASSES, with_representation=False)
+
+    def outputs(rows):
+        teacher = discriminant(images, n_teachers)
+        teacher.fit(representation.transform(np.array(X[rows])), y[rows])
+        return form.read(teacher, X_public)[0].astype(np.float16)
+
+    shards = shards_of(images, "discriminant", n_teachers)
+    return np.array(Parallel(n_jobs=2)(map(delayed(outputs), shards)))

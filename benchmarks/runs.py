@@ -1,0 +1,50 @@
+"""Runs that are kept: after an interruption, the same command goes on."""
+
+import json
+
+from joblib import Parallel, delayed
+
+
+class Runs:
+    """Finished runs, kept in a file as soon as they are there.
+
+    Parameters
+    ----------
+    path : Path
+        A line of JSON a run.
+
+    run : callable
+        Takes the name of the images, a setting, a seed and a key; returns the key and
+        a dict of results.
+
+    prepare : callable
+        Takes images, a setting and a seed; makes what runs share, in this process.
+    """
+
+    def __init__(self, path, run, prepare):
+        self.path = path
+        self.run = run
+        self.prepare = prepare
+        self.kept = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                run = json.loads(line)
+                self.kept[run.pop("key")] = run
+
+    def __call__(self, images, settings, seeds=range(5)):
+        """Return a list of runs, one a setting and seed; two new ones at a time."""
+        wanted = [(one, seed) for one in settings for seed in seeds]
+        keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
+        missing = [i for i, key in enumerate(keys) if key not in self.kept]
+        for i in missing:
+            self.prepare(images, *wanted[i])
+        results = Parallel(n_jobs=2, return_as="generator_unordered")(
+            delayed(self.run)(images.name, *wanted[i], keys[i]) for i in missing
+        )
+        for key, run in results:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"key": key, **run}) + "\n")
+            self.kept[key] = run
+            print(key, run, flush=True)
+        by_setting = iter([self.kept[key] for key in keys])
+        return [[next(by_setting) for _ in seeds] for _ in settings]
