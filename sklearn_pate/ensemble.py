@@ -43,6 +43,8 @@ class TeacherEnsemble(
     """
 
     estimator: Any
+    delta: float
+    privacy_unit: str
     memory: Any
     n_jobs: int | None
     verbose: int

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_pate.classifier import PATEClassifier
+from sklearn_pate.ensemble import TeacherEnsemble
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.inspection.evidence import (
     AuditResult,
@@ -131,7 +132,7 @@ def audit_canaries(
     >>> result.contradicted
     False
     """
-    _check_pate(estimator)
+    _check_ensemble(estimator, PATEClassifier)
     if estimator.privacy_unit != "row":
         raise ValueError(
             f"privacy_unit={estimator.privacy_unit!r} protects more than one row, and "
@@ -201,12 +202,12 @@ def _read(pate, n_canaries, labels):
 
 
 def audit_neighbours(
-    estimator: PATEClassifier,
+    estimator: TeacherEnsemble,
     data: Sequence[Any],
     neighbouring_data: Sequence[Any],
     *,
     X_public: Any,
-    statistic: Callable[[PATEClassifier], float] | None = None,
+    statistic: Callable[[Any], float] | None = None,
     n_runs: int = 200,
     confidence: float = 1 - 1e-4,
     n_jobs: int | None = None,
@@ -228,7 +229,7 @@ def audit_neighbours(
     estimator : PATEClassifier
         Clones of it are fitted. An integer `random_state` makes for the sharpest audit:
         the guarantee holds for any that the attacker may know, and with it only the
-        noise differs between runs.
+        noise differs between runs. With a `statistic`, it may be a PETDLClassifier.
 
     data : tuple (X, y) or (X, y, groups)
         Private rows, as for ``fit``.
@@ -269,7 +270,7 @@ def audit_neighbours(
     -----
     See :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds`.
     """
-    _check_pate(estimator)
+    _check_ensemble(estimator, PATEClassifier if statistic is None else TeacherEnsemble)
     check_confidence(confidence, estimator.delta)
     check_count("n_runs", n_runs, 2)
     worlds = [data, neighbouring_data]
@@ -314,8 +315,8 @@ def _fit(estimator, X, y, **data):
         return clone(estimator).set_params(ledger=None).fit(X, y, **data)
 
 
-def _check_pate(estimator):
-    if not isinstance(estimator, PATEClassifier):
+def _check_ensemble(estimator, kind):
+    if not isinstance(estimator, kind):
         raise ValueError(
             f"estimator={estimator!r} is not a PATEClassifier, and publishes no "
             "answers; pass one."

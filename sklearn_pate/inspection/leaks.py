@@ -19,7 +19,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from sklearn_pate.classifier import PATEClassifier
+from sklearn_pate.ensemble import TeacherEnsemble
 
 __all__ = ["PrivacyLeak", "privacy_leaks"]
 
@@ -73,8 +73,8 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     Parameters
     ----------
     estimator : estimator
-        A PATEClassifier, a Pipeline that ends in one, a search or another
-        meta-estimator around either.
+        A PATEClassifier or PETDLClassifier, a Pipeline that ends in one, a search or
+        another meta-estimator around either.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def looks_at_labels(cv: Any) -> bool:
 
 
 def _leaks_around(estimator, prefix):
-    if isinstance(estimator, (PATEClassifier, FrozenEstimator)):
+    if isinstance(estimator, (TeacherEnsemble, FrozenEstimator)):
         return
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
@@ -192,7 +192,7 @@ def _leaks_of_step(step, name):
 
 
 def _holds_pate(estimator):
-    return isinstance(estimator, PATEClassifier) or any(
+    return isinstance(estimator, TeacherEnsemble) or any(
         _holds_pate(inner)
         for inner in [one for _, one in _children(estimator)] + _searched(estimator)
     )
