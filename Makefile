@@ -60,6 +60,7 @@ benchmarks: $(VENV)/test
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py
+	$(RUN) benchmarks/petdl.py
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
 	$(RUN) benchmarks/accounting.py

@@ -117,7 +117,12 @@ def petdl_main():
         [
             str(n_teachers),
             percent(cells[n_teachers, epsilons[0]]["teachers"]),
-            *(percent(cells[n_teachers, epsilon]["accuracy"]) for epsilon in epsilons),
+            *(
+                percent(cells[n_teachers, epsilon]["accuracy"])
+                if (n_teachers, epsilon) in cells
+                else ""
+                for epsilon in epsilons
+            ),
         ]
         for n_teachers in sorted({n for n, _ in cells})
     ]

@@ -390,8 +390,8 @@ class PETDLClassifier(TeacherEnsemble):
         Each party trained what it liked on data of its own, and sent its class
         probabilities for the public rows: no row and no model ever left it. They are
         clipped, added up and released here; whoever runs this sees them. The statement
-        protects all outputs of one party, whatever `privacy_unit` says. `estimator` and
-        `representation` are not used.
+        protects all outputs of one party, whatever `privacy_unit` says. `estimator` is
+        not used, and `representation` for clusters only.
 
         Parameters
         ----------

