@@ -62,10 +62,8 @@ def petdl_claims():
         pairs = [(one["claimed_accuracy"], one["claimed_epsilon"]) for one in by_data]
         name = f"2019 paper: PETDL{variant}, noise on the loss"
         rows.append(_claim(name, str(by_data[0]["n_teachers"]), *pairs))
-    svhn = load("petdl")["svhn"]["rows"]
-    for row in (*results["rows"], *svhn):
-        if row["epsilon"]["mean"] > _PUBLISHABLE:
-            continue
+    mnist = [row for row in results["rows"] if row["epsilon"]["mean"] < _SMALL]
+    for row in (*mnist, *load("petdl")["svhn"]["rows"]):
         measured = f"{percent(row['accuracy'])} at {number(row['epsilon']['mean'])}"
         is_mnist = row["data"] == "MNIST"
         rows.append(
@@ -93,7 +91,8 @@ _TEACHERS = {
     "discriminant": "linear discriminants on a representation",
     "biased": "networks on biased shards",
 }
-_PUBLISHABLE = 8.5
+# Of the paper's order, on MNIST.
+_SMALL = 2
 
 
 def _claim(name, n_teachers, *pairs):

@@ -77,9 +77,11 @@ class PETDLClassifier(TeacherEnsemble):
         a group. Targets are sharpened back for the student.
 
     clipping_bound : float, default=1.0
-        L2 norm that the values of a group are scaled down to. Probabilities are never
-        longer than 1. The noise is proportional to it: a lower bound makes teachers
-        that are sure count no more than others.
+        L2 norm that the values of a group are scaled down to, at most 1: probabilities
+        are never longer. The noise is proportional to it: a lower bound makes teachers
+        that are sure count no more than others. For ``mode="paper"``, the bound of each
+        teacher's loss; where the loss is larger, at first about ln(n_classes), its
+        gradient is zero.
 
     weighted : bool, default=False
         Whether each row counts by the teacher's confidence in it. The weights are

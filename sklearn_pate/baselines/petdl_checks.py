@@ -99,6 +99,11 @@ def check_petdl_parameters(petdl):
         )
     if petdl.mode == "paper":
         _check_paper(petdl)
+    elif petdl.clipping_bound > 1:
+        raise ValueError(
+            f"clipping_bound={petdl.clipping_bound!r} clips nothing, as probabilities "
+            "are never longer than 1, and only adds noise; pass 1.0 or less."
+        )
 
 
 def _check_paper(petdl):

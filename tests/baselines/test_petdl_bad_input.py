@@ -1,0 +1,240 @@
+"""Wrong calls: one clear sentence each, before any teacher is fitted or noise drawn."""
+
+# ruff: noqa: E501 - two tables, one wrong call a line
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PrivacyLedger, PublicData
+from sklearn_pate.baselines import PETDLClassifier
+from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+Y = np.arange(60) % 2
+X_PUBLIC = np.random.default_rng(1).normal(size=(30, 4))
+TEXT = np.array([["red"], ["blue"]] * 15)
+
+
+class MustNotBeFitted(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        pytest.fail("a teacher was fitted before the input was checked")
+
+    def predict_proba(self, X):
+        pytest.fail("a teacher was asked before the input was checked")
+
+
+@pytest.fixture(autouse=True)
+def no_noise(monkeypatch):
+    def draw(self, shape):
+        pytest.fail("noise was drawn before the input was checked")
+
+    monkeypatch.setattr(NoiseSource, "words", draw)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=3, delta=1e-6)
+
+
+DEFAULTS = {"estimator": MustNotBeFitted(), "student": GaussianNB(), "batch_size": 5}
+DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
+NETWORK = {"student": None}
+GROUPED = {"privacy_unit": "group", "n_teachers": 5}
+PAPER = {"mode": "paper", "student": None, "epsilon": None, "noise_scale": 1.0}
+TWO_A_GROUP = np.arange(60) // 2
+
+
+# Parameters, arguments of fit (changes to the defaults), and what the message says.
+WRONG_FITS = {
+    # the ensemble
+    "estimator is a class": ({"estimator": DecisionTreeClassifier}, {}, r"DecisionTreeClassifier is a class; pass an instance"),
+    "estimator is a regressor": ({"estimator": LinearRegression()}, {}, r"estimator=LinearRegression\(\) is not a classifier"),
+    "estimator without probabilities": ({"estimator": LinearSVC()}, {}, r"estimator=LinearSVC\(\) has no predict_proba, and teachers send class probabilities"),
+    "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
+    "student is a class": ({"student": GaussianNB}, {}, r"student=GaussianNB is a class"),
+    "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be 'auto' or an integer"),
+    "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
+    "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows"),
+    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer"),
+    "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
+    "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
+    "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
+    "classes of another type": ({"classes": ["0", "1"]}, {}, r"No private row of y has a label in classes=\['0', '1'\]"),
+    "n_jobs is zero": ({"n_jobs": 0}, {}, r"n_jobs=0 must be None, a positive integer, or -1"),
+    "memory is a number": ({"memory": 5, "random_state": 0}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
+    "memory without a fixed random_state": ({"memory": "kept"}, {}, r"memory='kept' needs an integer random_state, and has None"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
+    # groups of public rows
+    "batch_size is zero": ({"batch_size": 0}, {}, r"batch_size=0 must be a positive integer"),
+    "batch_size is a float": ({"batch_size": 8.0}, {}, r"batch_size=8.0 must be"),
+    "batch_size is a bool": ({"batch_size": True}, {}, r"batch_size=True must be"),
+    "batch_size leaves one group": ({"batch_size": 16}, {}, r"batch_size=16 makes fewer than two groups of 30 public rows; lower batch_size"),
+    "batch_size above the public rows": ({"batch_size": 31, "batches": "random"}, {}, r"batch_size=31 makes fewer than two groups"),
+    "unknown batches": ({"batches": "epochs"}, {}, r"batches='epochs' is unknown; use one of \['cluster', 'random'\]"),
+    "core is zero": ({"core": 0}, {}, r"core=0 leaves nothing to learn"),
+    "core is above one": ({"core": 1.5}, {}, r"core=1.5 must be a number from 0 to 1"),
+    "core is a word": ({"core": "half"}, {}, r"core='half' must be a number"),
+    # what teachers say
+    "temperature is zero": ({"temperature": 0.0}, {}, r"temperature=0.0 leaves nothing to learn"),
+    "temperature is negative": ({"temperature": -1}, {}, r"temperature=-1 must be a number"),
+    "temperature is infinite": ({"temperature": np.inf}, {}, r"temperature=inf leaves nothing to learn"),
+    "temperature is NaN": ({"temperature": np.nan}, {}, r"temperature=nan must be a number"),
+    "clipping_bound is zero": ({"clipping_bound": 0}, {}, r"clipping_bound=0 leaves nothing to learn"),
+    "clipping_bound is negative": ({"clipping_bound": -0.5}, {}, r"clipping_bound=-0.5 must be a number"),
+    "clipping_bound is infinite": ({"clipping_bound": np.inf}, {}, r"clipping_bound=inf leaves nothing"),
+    "clipping_bound clips nothing": ({"clipping_bound": 1.5}, {}, r"clipping_bound=1.5 clips nothing"),
+    "clipping_bound is a bool": ({"clipping_bound": True}, {}, r"clipping_bound=True must be a number"),
+    "weighted is a word": ({"weighted": "no"}, {}, r"weighted='no' must be True or False"),
+    "hint_epochs is negative": ({"hint_epochs": -1}, {}, r"hint_epochs=-1 must be a positive integer"),
+    "hint_epochs is a float": ({"hint_epochs": 1.5, **NETWORK}, {}, r"hint_epochs=1.5 must be"),
+    "hint_epochs is missing": ({"hint_epochs": None, **NETWORK}, {}, r"hint_epochs=None must be"),
+    "a hint for a student that takes none": ({"hint_epochs": 2, "student": DistillationClassifier()}, {}, r"hint_epochs=2 would pay for a hint that DistillationClassifier\(\) does not learn from; set hint_epochs=0"),
+    "a hint of no share": ({"hint_share": 0}, {}, r"hint_share=0 must lie between 0 and 1; for no hint, set hint_epochs=0"),
+    "a hint of everything": ({"hint_share": 1.0}, {}, r"hint_share=1.0 must lie between"),
+    "a hint of more than that": ({"hint_share": 1.2}, {}, r"hint_share=1.2 must be a number from 0 to 1"),
+    # the default student
+    "distillation_epochs is zero": ({"distillation_epochs": 0}, {}, r"distillation_epochs=0 must be a positive integer"),
+    "compression is below one": ({"compression": 0.5}, {}, r"compression=0.5 must be a number from 1"),
+    "compression is a word": ({"compression": "small"}, {}, r"compression='small' must be a number"),
+    "image_shape of other rows": ({"image_shape": (3, 3), **NETWORK}, {}, r"image_shape=\(3, 3\) must be \(height, width\).*the 4 values of each row"),
+    "augmentation is a word": ({"augmentation": "flip", **NETWORK}, {}, r"augmentation='flip' must have methods weak and strong"),
+    "text for the default student": ({"batches": "random", **NETWORK}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"could not convert string to float|dtype='numeric' is not compatible"),
+    # the noise
+    "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
+    "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),
+    "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be a number strictly between 0 and 1"),
+    "epsilon and noise together": ({"noise_scale": 2.0}, {}, r"epsilon=1.0 and noise_scale=2.0 both fix the noise"),
+    "neither epsilon nor noise": ({"epsilon": None}, {}, r"NoisySum has noise_scale=None; set it"),
+    "noise_scale is negative": ({"epsilon": None, "noise_scale": -1}, {}, r"noise_scale=-1 of NoisySum must be a positive"),
+    "noise_scale is a word": ({"epsilon": None, "noise_scale": "much"}, {}, r"noise_scale='much' of NoisySum must be"),
+    "more noise than can be drawn": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 takes noise of .* clipping bounds"),
+    "noise_seed is a float": ({"noise_seed": 0.5}, {}, r"noise_seed=0.5 must be None or an integer"),
+    # data
+    "no public rows": ({}, {"X_public": None}, r"PETDLClassifier needs public rows"),
+    "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
+    "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X has 2 features, but PETDLClassifier is expecting 4"),
+    "public rows are text to be compared": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"batches='cluster' compares public rows, which are text.*pass representation=.*or use batches='random'"),
+    "public rows are sparse and to be compared": ({"estimator": LogisticRegression(), "student": LogisticRegression()}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"batches='cluster' compares public rows, which are text, sparse"),
+    "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
+    "y is missing": ({}, {"y": None}, r"requires y to be passed"),
+    "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
+    "X holds NaN": ({}, {"X": np.where(X > 1, np.nan, X)}, r"Input X contains NaN"),
+    "the unit without groups": (GROUPED, {}, r"privacy_unit='group' needs groups in fit"),
+    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows"),
+    "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row'"),
+    "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
+    # what the paper does
+    "unknown mode": ({"mode": "fast"}, {}, r"mode='fast' is unknown; use one of \['sound', 'paper'\]"),
+    "paper with a student": ({**PAPER, "student": GaussianNB()}, {}, r"mode='paper' trains a network of its own by the noisy loss; pass student=None"),
+    "paper with an epsilon": ({**PAPER, "epsilon": 1.21}, {}, r"mode='paper' reaches no epsilon, as its noise hides nothing; pass epsilon=None instead of 1.21"),
+    "paper without noise": ({**PAPER, "noise_scale": None}, {}, r"noise_scale=None must be a number"),
+    "paper with negative noise": ({**PAPER, "noise_scale": -1.0}, {}, r"noise_scale=-1.0 must be a number"),
+    "paper with a fractional seed": ({**PAPER, "noise_seed": 0.5}, {}, r"noise_seed=0.5 must be None or an integer"),
+    "paper with an image_shape of other rows": ({**PAPER, "image_shape": (3, 3)}, {}, r"image_shape=\(3, 3\) must be"),
+    "paper with more teachers than rows": ({**PAPER, "n_teachers": 61}, {}, r"n_teachers=61 is more than"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_FITS)
+def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
+    parameters, arguments, message = WRONG_FITS[name]
+    if parameters.get("mode") != "paper":
+        parameters = {"ledger": ledger} | parameters
+    petdl = PETDLClassifier(**(DEFAULTS | parameters))
+    # TypeError is what scikit-learn raises for sparse data.
+    with pytest.raises((ValueError, TypeError), match=message):
+        petdl.fit(**(DEFAULT_ARGUMENTS | arguments))
+    assert not hasattr(petdl, "privacy_spent_")
+    assert ledger.charges() == []
+
+
+def test_the_papers_mode_takes_no_ledger(ledger):
+    petdl = PETDLClassifier(MustNotBeFitted(), **PAPER, ledger=ledger, batch_size=5)
+    with pytest.raises(ValueError, match="mode='paper' has no finite price"):
+        petdl.fit(**DEFAULT_ARGUMENTS)
+    assert ledger.charges() == []
+
+
+SAID = np.full((30, 2), 0.5)
+HINTED = {"hint_epochs": 1, "student": FixMatchClassifier()}
+
+
+# Parameters, what parties sent, and what the message says.
+WRONG_OUTPUTS = {
+    "classes are missing": ({"classes": None}, [SAID, SAID], r"fit_outputs needs the label set: set classes="),
+    "rows are held out": ({"public_size": 0.2}, [SAID], r"public_size=0.2 holds out private rows, and fit_outputs has none"),
+    "another number of teachers": ({"n_teachers": 3}, [SAID, SAID], r"n_teachers=3 but 2 parties sent outputs; leave n_teachers='auto'"),
+    "no party": ({}, [], r"No party's outputs were given; pass one array a party"),
+    "nothing": ({}, None, r"outputs=None must hold one array of class probabilities a party"),
+    "a party with too few rows": ({}, [SAID, SAID[:-1]], r"outputs of party 1 have shape \(29, 2\); every party sends class probabilities of shape \(30, 2\)"),
+    "a party with a column too many": ({}, [np.full((30, 3), 0.3), SAID], r"outputs of party 0 have shape \(30, 3\)"),
+    "one array instead of several": ({}, SAID, r"outputs of party 0 have shape \(2,\)"),
+    "labels": ({}, [SAID, ["a"] * 30], r"outputs of party 1 are no array of numbers"),
+    "rows of several lengths": ({}, [SAID, [[0.5], [0.5, 0.5]]], r"outputs of party 1 are no array of numbers"),
+    "negative ones": ({}, [SAID, -SAID], r"outputs of party 1 are no probabilities; send what predict_proba returns"),
+    "ones with NaN": ({}, [np.where(SAID, np.nan, 0), SAID], r"outputs of party 0 are no probabilities"),
+    "infinite ones": ({}, [SAID, SAID * 1e300], r"outputs of party 1 are no probabilities"),
+    "three arrays": (HINTED, [(SAID, SAID, SAID)], r"outputs of party 0 are no array of numbers, nor a pair"),
+    "a representation of other rows": (HINTED, [SAID, (SAID, SAID[:-1])], r"representation of party 1 has shape \(29, 2\); pass one row for each of the 30 public rows"),
+    "a representation without columns": (HINTED, [(SAID, SAID[:, 0])], r"representation of party 0 has shape \(30,\)"),
+    "a representation with NaN": (HINTED, [(SAID, SAID * np.nan)], r"representation of party 0 holds NaN or infinity"),
+    "image_shape of other rows": ({"student": None, "image_shape": (3, 3)}, [SAID], r"image_shape=\(3, 3\) must be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["sound", "paper"])
+@pytest.mark.parametrize("name", WRONG_OUTPUTS)
+def test_wrong_outputs_are_refused_before_any_noise_or_charge(
+    name, mode, ledger, monkeypatch
+):
+    parameters, outputs, message = WRONG_OUTPUTS[name]
+    parameters = DEFAULTS | {"classes": ["a", "b"], "ledger": ledger} | parameters
+    if mode == "paper":
+        parameters |= PAPER | {"ledger": None}
+    monkeypatch.setattr(torch.Tensor, "backward", no_training)
+    petdl = PETDLClassifier(**parameters)
+    with pytest.raises(ValueError, match=message):
+        petdl.fit_outputs(outputs, PublicData(X_PUBLIC))
+    assert not hasattr(petdl, "privacy_spent_")
+    assert ledger.charges() == []
+
+
+def no_training(self, *args, **kwargs):
+    pytest.fail("a student was trained before the input was checked")
+
+
+def test_outputs_need_the_rows_that_they_are_about():
+    petdl = PETDLClassifier(**DEFAULTS, classes=["a", "b"])
+    with pytest.raises(ValueError, match="fit_outputs needs the public rows"):
+        petdl.fit_outputs([SAID], None)
+    with pytest.raises(ValueError, match="batch_size=5 makes fewer than two groups"):
+        petdl.fit_outputs([SAID[:9]], X_PUBLIC[:9])
+
+
+def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():
+    petdl = PETDLClassifier(LinearSVC(), batch_size="many", mode="fast")
+    assert clone(petdl).batch_size == "many"
+    before = petdl.get_params()
+    with pytest.raises(ValueError, match="batch_size='many' must be"):
+        petdl.fit(X, Y, X_public=PublicData(X_PUBLIC))
+    assert petdl.get_params() == before
+
+
+def test_frames_of_text_are_refused_before_they_are_paid_for(ledger):
+    words = pd.DataFrame({"colour": ["red", "blue"] * 15})
+    petdl = PETDLClassifier(
+        MustNotBeFitted(), batch_size=5, batches="random", ledger=ledger
+    )
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        petdl.fit(words, Y[:30], X_public=PublicData(words))
+    assert ledger.charges() == []
