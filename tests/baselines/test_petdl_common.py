@@ -3,6 +3,7 @@
 Several checks fit twice and compare, so the noise is seeded.
 """
 
+import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
@@ -76,6 +77,13 @@ def test_the_tag_says_whether_small_data_drown_in_noise(blobs, epsilon, poor):
         epsilon=epsilon,
         noise_scale=0.3 if epsilon is None else None,
         random_state=0,
-    ).fit(X[:100], y[:100], X_public=PublicData(X_public))
+    )
     assert get_tags(petdl).classifier_tags.poor_score is poor
-    assert (petdl.score(X_public, y_public) < 0.83) is poor
+    # One draw of the noise may be lucky.
+    scores = [
+        petdl.fit(X[:100], y[:100], X_public=PublicData(X_public)).score(
+            X_public, y_public
+        )
+        for _ in range(20)
+    ]
+    assert bool(np.mean(scores) < 0.83) is poor

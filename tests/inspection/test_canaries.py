@@ -149,7 +149,7 @@ def test_canaries_are_seen_where_there_is_next_to_no_noise():
 @pytest.mark.parametrize("release", ["answers", "histogram"])
 def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, release):
     monkeypatch.setattr(
-        "sklearn_pate.classifier._split",
+        "sklearn_pate.classifier.assign_shards",
         lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers,
     )
     X, y, X_canaries = canaries(400, 100)
@@ -257,7 +257,7 @@ def test_one_changed_label_does_not_contradict_the_package():
 
 
 def test_shards_that_look_at_labels_are_found(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.classifier._split", deal_by_class)
+    monkeypatch.setattr("sklearn_pate.classifier.assign_shards", deal_by_class)
     assert in_two_worlds(100).contradicted
 
 
