@@ -188,12 +188,12 @@ def petdl_hints():
 
 def petdl_sizes():
     """Show students of several sizes."""
-    results, note = load("petdl")["sizes"], ""
+    results = load("petdl")["sizes"]
     rows = [[name, size, "", accuracy] for name, size, accuracy in SIZES]
     for row in results["rows"]:
-        name = row["network"]
-        if name == "student":
-            name += f", compression {row['compression']}"
+        name = "one of 250 teachers"
+        if row["network"] == "student":
+            name = f"student, compression {row['compression']}"
         rows.append(
             [
                 name,
@@ -202,9 +202,8 @@ def petdl_sizes():
                 percent(row["accuracy"]),
             ]
         )
-    note = source(results)
     header = ["", "thousand parameters", "time a row, microseconds", "accuracy, %"]
-    return f"{markdown(header, rows)}\n\n{note}"
+    return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
 PETDL_TABLES = (

@@ -1,4 +1,4 @@
-"""Data sets of the PATE papers: original files, pinned by their hash."""
+"""Data sets of the papers: original files, pinned by their hash."""
 
 from sklearn_pate.datasets.adult import fetch_adult
 from sklearn_pate.datasets.cifar10 import fetch_cifar10
