@@ -63,7 +63,8 @@ def petdl_claims():
         name = f"2019 paper: PETDL{variant}, noise on the loss"
         rows.append(_claim(name, str(by_data[0]["n_teachers"]), *pairs))
     mnist = [row for row in results["rows"] if row["epsilon"]["mean"] < _SMALL]
-    for row in (*mnist, *load("petdl")["svhn"]["rows"]):
+    svhn = load("petdl")["svhn"]["rows"]
+    for row in (*mnist, *svhn):
         measured = f"{percent(row['accuracy'])} at {number(row['epsilon']['mean'])}"
         is_mnist = row["data"] == "MNIST"
         rows.append(
@@ -82,7 +83,8 @@ def petdl_claims():
         "SVHN, % at epsilon (measured: derived grey)",
         "CIFAR-10, % at epsilon",
     ]
-    return f"{markdown(header, rows)}\n\n{note}"
+    n_svhn = len(svhn[0]["accuracy"]["values"])
+    return f"{markdown(header, rows)}\n\n{note[:-1]}; of SVHN: {n_svhn}."
 
 
 _VARIANTS = ("", "", ", biased shards", " weighted, biased shards")
@@ -147,6 +149,8 @@ def petdl_weighted():
             str(row["n_teachers"]),
             number(row["epsilon"]["mean"]),
             percent(row["teachers"]),
+            percent(row["right_without_noise"]),
+            percent(row["lead"]),
             percent(row["labels_right"]),
             percent(row["accuracy"]),
         ]
@@ -157,6 +161,8 @@ def petdl_weighted():
         "teachers",
         "publishable epsilon",
         "a teacher alone, %",
+        "labels right without noise, %",
+        "their lead, % of teachers",
         "labels right, %",
         "accuracy, %",
     ]
