@@ -38,7 +38,7 @@ def ask(n_queries, query_strategy, mechanism=NOISE, split=0):
     X, X_public, y, y_public = train_test_split(X, y, test_size=500, random_state=split)
     pate = PATEClassifier(
         KNeighborsClassifier(1),
-        LogisticRegression(C=10, max_iter=1000),
+        LogisticRegression(C=10, max_iter=3000),
         n_teachers=100,
         mechanism=mechanism,
         n_queries=n_queries,

@@ -40,7 +40,7 @@ def logistic_regression(**parameters):
         ),
         remainder=StandardScaler(),
     )
-    return make_pipeline(encoder, LogisticRegression(C=0.01, **parameters))
+    return make_pipeline(encoder, LogisticRegression(C=0.01, max_iter=1000, **parameters))
 
 
 def label_public_stays(X, y, patient, X_public, n_teachers):
@@ -49,7 +49,7 @@ def label_public_stays(X, y, patient, X_public, n_teachers):
     patients = np.random.default_rng(0).permutation(np.unique(patient))
     for shard in np.array_split(patients, n_teachers):
         rows = np.isin(patient, shard)
-        teacher = logistic_regression(class_weight="balanced", max_iter=300)
+        teacher = logistic_regression(class_weight="balanced")
         ballots.append(teacher.fit(X[rows], y[rows]).predict(X_public))
     return np.array(ballots)
 

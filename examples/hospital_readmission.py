@@ -35,7 +35,7 @@ def logistic_regression(**parameters):
         ),
         remainder=StandardScaler(),
     )
-    return make_pipeline(encoder, LogisticRegression(max_iter=300, **parameters))
+    return make_pipeline(encoder, LogisticRegression(max_iter=1000, **parameters))
 
 
 def split_patients(patient, share):

@@ -86,7 +86,7 @@ def main():
     analysis = pate.privacy_analysis_
     asked, answers = pate.queried_indices_, pate.answers_
     y_asked, y_test = y_rest[asked], y_rest[-1000:]
-    alone = LogisticRegression(max_iter=1000).fit(X_public[asked], answers)
+    alone = LogisticRegression(max_iter=3000).fit(X_public[asked], answers)
     right = {
         "the teachers' plurality": analysis.plurality == y_asked,
         "their noisy answers": answers == y_asked,
