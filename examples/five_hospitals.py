@@ -40,7 +40,9 @@ def logistic_regression(**parameters):
         ),
         remainder=StandardScaler(),
     )
-    return make_pipeline(encoder, LogisticRegression(C=0.01, max_iter=1000, **parameters))
+    return make_pipeline(
+        encoder, LogisticRegression(C=0.01, max_iter=1000, **parameters)
+    )
 
 
 def label_public_stays(X, y, patient, X_public, n_teachers):
