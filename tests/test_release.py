@@ -97,7 +97,9 @@ def test_any_other_student_learns_from_the_answers(blobs):
 
 
 def test_a_distilled_student_end_to_end(blobs):
-    pate = fit(blobs, DistillationClassifier(LogisticRegression(), temperature=2))
+    student = DistillationClassifier(LogisticRegression(), temperature=2)
+    # With few questions, one draw of the noise in twenty is an unlucky one.
+    pate = fit(blobs, student, n_queries=150)
     assert pate.score(*blobs[2:]) > 0.8
     revived = pickle.loads(pickle.dumps(pate))
     np.testing.assert_array_equal(revived.histograms_, pate.histograms_)
