@@ -25,7 +25,7 @@ import numpy as np
 from image_data import DATA
 from image_models import STUDENTS, TEACHERS
 from record import save, summary
-from runs import Runs
+from runs import Runs, summaries
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_union
 
@@ -191,8 +191,8 @@ def pate_g(images, runs):
     }
     settings = [setting | {"n_queries": n} for n in (100, 1000)]
     return [
-        {"n_queries": one["n_queries"], **_summary(results)}
-        for one, results in zip(settings, runs(images, settings), strict=True)
+        {"n_queries": one["n_queries"], **summaries(results)}
+        for one, results in zip(settings, runs(images, settings, SHUFFLES), strict=True)
     ]
 
 
@@ -200,8 +200,8 @@ def ours(images, runs):
     """Return the rows of table (b)."""
     settings = [OURS | {"epsilon": epsilon} for epsilon in (0.25, 0.5)]
     return [
-        {"target": one["epsilon"], "n_queries": one["n_queries"], **_summary(results)}
-        for one, results in zip(settings, runs(images, settings), strict=True)
+        {"target": one["epsilon"], "n_queries": one["n_queries"], **summaries(results)}
+        for one, results in zip(settings, runs(images, settings, SHUFFLES), strict=True)
     ]
 
 
@@ -209,7 +209,7 @@ def levers(images, runs):
     """Return the rows of table (c)."""
     settings = [lever | {"epsilon": 0.5} for lever in LEVERS.values()]
     return [
-        {"lever": name, **_summary(results)}
+        {"lever": name, **summaries(results)}
         for name, results in zip(LEVERS, runs(images, settings, range(2)), strict=True)
     ]
 
@@ -227,7 +227,7 @@ def queries(images, runs):
     ]
     return [
         {key: one[key] for key in ("student", "query_strategy", "n_queries")}
-        | _summary(results)
+        | summaries(results)
         for one, results in zip(settings, runs(images, settings, range(3)), strict=True)
     ]
 
@@ -245,7 +245,7 @@ def distillation(images, runs):
     ]
     return [
         {key: one[key] for key in ("release", "student", "n_queries")}
-        | _summary(results)
+        | summaries(results)
         for one, results in zip(settings, runs(images, settings, range(3)), strict=True)
     ]
 
@@ -301,18 +301,10 @@ def svhn(images, runs):
             "data": images.name,
             "target": one["epsilon"],
             "student": one["student"],
-            **_summary(results),
+            **summaries(results),
         }
         for one, results in zip(settings, runs(images, settings, range(2)), strict=True)
     ]
-
-
-def _summary(results):
-    return {
-        name: summary(one[name] for one in results)
-        for name in results[0]
-        if results[0][name] is not None
-    }
 
 
 TABLES = {

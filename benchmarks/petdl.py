@@ -30,18 +30,18 @@ from petdl_teachers import (
     middle_network,
 )
 from record import save, summary
-from runs import Runs
+from runs import Runs, summaries
 from scipy.integrate import quad
 from scipy.stats import norm
+from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accounting.gaussian import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.baselines import PETDLClassifier
-from sklearn_pate.knowledge import STEPS, KnowledgeLayout
-from sklearn_pate.students import ConvSmall, FixMatchClassifier, find_clusters
-from sklearn_pate.teachers import KnowledgeForm
+from sklearn_pate.knowledge import STEPS
+from sklearn_pate.students import ConvSmall, FixMatchClassifier
 
 SHUFFLES = range(3)
 DELTA = 1e-5
@@ -98,33 +98,17 @@ def run(name, setting, seed, key):
     images = load_images(SHORT_NAMES[name])
     public, held_out, frozen, outputs = prepare(images, setting, seed)
     X, y = images.test
-    common = {
-        "representation": frozen,
-        "student": student(images, setting),
-        "epsilon": setting["epsilon"],
-        "delta": DELTA,
-        "classes": range(N_CLASSES),
-        "random_state": seed,
-    }
     start = time.process_time()
     if setting["method"] == "PETDL":
-        clf = PETDLClassifier(
-            batch_size=setting["batch_size"],
-            weighted=setting["weighted"],
-            hint_epochs=setting["hint_epochs"],
-            **common,
-        )
-        clf.fit_outputs((p if h is None else (p, h) for p, h in outputs), X[public])
-        of_row = clf.group_of_row_
-        labels = clf.released_.argmax(axis=1)
+        clf = fitted(images, setting, seed, student(images, setting))
     else:
         clf = PATEClassifier(
             n_queries=len(public) // setting["batch_size"],
             query_strategy="cluster",
-            **common,
+            student=student(images, setting),
+            **common(setting, seed, frozen),
         )
         clf.fit_votes([p.argmax(axis=1) for p, _ in outputs], X[public])
-        of_row, labels = None, clf.answers_
     result = {
         "accuracy": float(clf.score(X[held_out], y[held_out])),
         "epsilon": clf.privacy_spent_.epsilon,
@@ -133,13 +117,42 @@ def run(name, setting, seed, key):
             np.mean([np.mean(p.argmax(axis=1) == y[public]) for p, _ in outputs])
         ),
     }
-    if of_row is not None:
-        asked = of_row >= 0
-        result["labels_right"] = float(
-            np.mean(labels[of_row[asked]] == y[public][asked])
-        )
+    if setting["method"] == "PETDL":
+        result["labels_right"] = labels_right(clf, clf.released_, y[public])
         result["noise_scale"] = clf.mechanism_.noise_scale
     return key, result
+
+
+def common(setting, seed, frozen):
+    """Return the parameters that PETDL and PATE share."""
+    return {
+        "representation": frozen,
+        "epsilon": setting["epsilon"],
+        "delta": DELTA,
+        "classes": range(N_CLASSES),
+        "random_state": seed,
+    }
+
+
+def fitted(images, setting, seed, taught):
+    """Return PETDL with what `taught` learnt from its release."""
+    public, _, frozen, outputs = prepare(images, setting, seed)
+    clf = PETDLClassifier(
+        student=taught,
+        batch_size=setting["batch_size"],
+        weighted=setting["weighted"],
+        hint_epochs=setting["hint_epochs"],
+        **common(setting, seed, frozen),
+    )
+    said = (p if h is None else (p, h) for p, h in outputs)
+    return clf.fit_outputs(said, images.test[0][public])
+
+
+def labels_right(clf, values, y_public):
+    """Return how many of the rows with a label get the right one from `values`."""
+    asked = clf.group_of_row_ >= 0
+    labels = values.argmax(axis=1)[clf.group_of_row_[asked]]
+    return float(np.mean(labels == y_public[asked]))
 
 
 def student(images, setting):
@@ -267,20 +280,12 @@ def _without_noise(images, setting, seed):
     The lead over the second, as a share of the number of teachers, is what noise has to
     overcome.
     """
-    public, _, frozen, outputs = prepare(images, setting, seed)
-    features = frozen.transform(images.test[0][public]).astype(float)
-    n_groups = len(public) // setting["batch_size"]
-    random_state = np.random.RandomState(seed)
-    clusters = find_clusters(features, n_groups, 0.5, random_state)
-    layout = KnowledgeLayout(len(clusters.medoids), N_CLASSES)
-    form = KnowledgeForm(layout, clusters.of_row, 1.0, 1.0, setting["weighted"])
-    vectors = sum(form.of_outputs(*one).astype(int) for one in outputs)
-    values = layout.split(vectors)[0][0] / STEPS
-    asked = np.flatnonzero(clusters.of_row >= 0)
-    labels = values.argmax(axis=1)[clusters.of_row[asked]]
+    clf = fitted(images, setting, seed, DummyClassifier())
+    values = clf.privacy_analysis_.counts / STEPS
     ranked = np.sort(values, axis=1)
-    lead = np.mean(ranked[:, -1] - ranked[:, -2]) / len(outputs)
-    return np.mean(labels == images.test[1][public][asked]), lead
+    lead = np.mean(ranked[:, -1] - ranked[:, -2]) / setting["n_teachers"]
+    public, _ = images.shuffled(seed)
+    return labels_right(clf, values, images.test[1][public]), lead
 
 
 def sizes(images, runs):
@@ -340,8 +345,7 @@ def svhn(images, runs):
 
 def _rows(images, runs, settings, seeds=SHUFFLES):
     return [
-        {"data": images.name, **setting}
-        | {name: summary(one[name] for one in results) for name in results[0]}
+        {"data": images.name, **setting, **summaries(results)}
         for setting, results in zip(
             settings, runs(images, settings, seeds), strict=True
         )

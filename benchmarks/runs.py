@@ -3,6 +3,7 @@
 import json
 
 from joblib import Parallel, delayed
+from record import summary
 
 
 class Runs:
@@ -31,7 +32,7 @@ class Runs:
                 run = json.loads(line)
                 self.kept[run.pop("key")] = run
 
-    def __call__(self, images, settings, seeds=range(5)):
+    def __call__(self, images, settings, seeds):
         """Return a list of runs, one a setting and seed; two new ones at a time."""
         wanted = [(one, seed) for one in settings for seed in seeds]
         keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
@@ -48,3 +49,12 @@ class Runs:
             print(key, run, flush=True)
         by_setting = iter([self.kept[key] for key in keys])
         return [[next(by_setting) for _ in seeds] for _ in settings]
+
+
+def summaries(results):
+    """Summarise the runs of one setting, over its seeds."""
+    return {
+        name: summary(one[name] for one in results)
+        for name in results[0]
+        if results[0][name] is not None
+    }

@@ -3,7 +3,6 @@
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.utils import get_tags
 
 from sklearn_pate.account import analyse_votes, state_privacy
 from sklearn_pate.accounting.ledger import PrivacyLedger
@@ -13,7 +12,6 @@ from sklearn_pate.inputs import receive, receive_public, seal_votes
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.parameter_checks import check_parameters
 from sklearn_pate.parameters import (
-    as_teacher,
     prepared_mechanism,
     resolve_n_teachers,
     unfitted_student,
@@ -488,14 +486,5 @@ class PATEClassifier(TeacherEnsemble):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # Teachers see what the representation makes of the rows.
-        first = self.representation
-        first = as_teacher(self.estimator) if first is None else first
-        teacher = get_tags(first).input_tags
-        student = get_tags(self._unfitted_student()).input_tags
-        tags.input_tags.sparse = teacher.sparse and student.sparse
-        tags.input_tags.allow_nan = teacher.allow_nan and student.allow_nan
-        # Noise for a target epsilon drowns the votes of a few dozen rows.
-        tags.classifier_tags.poor_score = self.epsilon is not None
         tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
         return tags

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.parameters import as_teacher, memory_location
@@ -43,6 +43,8 @@ class TeacherEnsemble(
     """
 
     estimator: Any
+    representation: Any
+    epsilon: float | None
     delta: float
     privacy_unit: str
     memory: Any
@@ -109,6 +111,19 @@ class TeacherEnsemble(
             if name in state:
                 state[name] = clone(state[name], safe=False)
         return state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Teachers see what the representation makes of the rows.
+        first = self.representation
+        first = as_teacher(self.estimator) if first is None else first
+        teacher = get_tags(first).input_tags
+        student = get_tags(self._unfitted_student()).input_tags
+        tags.input_tags.sparse = teacher.sparse and student.sparse
+        tags.input_tags.allow_nan = teacher.allow_nan and student.allow_nan
+        # Noise for a target epsilon drowns what teachers on a few dozen rows say.
+        tags.classifier_tags.poor_score = self.epsilon is not None
+        return tags
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from sklearn_pate.votes import Votes
 __all__ = [
     "PrivateInputs",
     "PublicInputs",
-    "check_delta_is_small",
     "check_features",
+    "check_parties",
     "receive",
     "receive_public",
     "seal_votes",
@@ -106,7 +106,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         classes = check_classes(pate.classes)
         codes = class_indices(y, classes)
         assumptions = [LABEL_SET]
-    check_delta_is_small(pate.delta, X.shape[0], "rows")
+    _check_delta_is_small(pate.delta, X.shape[0], "rows")
     if X_public is None:
         is_public = _hold_out(pate, ids, group_of_row, X.shape[0], seed)
         public_indices = np.flatnonzero(is_public)
@@ -222,13 +222,42 @@ def seal_votes(pate, votes, public, clusters):
             f"The votes were sealed with the classes {votes.classes.tolist()}, not "
             f"with classes={pate.classes!r}; use the same list for both."
         )
+    check_parties(pate, n_parties, "voted")
+    return votes
+
+
+def check_parties(pate, n_parties, did):
+    """Check how many parties sent something.
+
+    Parameters
+    ----------
+    pate : TeacherEnsemble
+        Its parameters are read.
+
+    n_parties : int
+        How many.
+
+    did : str
+        What they did.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or `n_teachers` says another number.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If `delta` is too large for their number.
+    """
+    if n_parties == 0:
+        raise ValueError("No party's outputs were given; pass one array a party.")
     if pate.n_teachers not in ("auto", n_parties):
         raise ValueError(
-            f"n_teachers={pate.n_teachers!r} but {n_parties} parties voted; leave "
+            f"n_teachers={pate.n_teachers!r} but {n_parties} parties {did}; leave "
             "n_teachers='auto'."
         )
-    check_delta_is_small(pate.delta, n_parties, "parties")
-    return votes
+    _check_delta_is_small(pate.delta, n_parties, "parties")
 
 
 def check_features(pate, X, *, reset):
@@ -283,25 +312,7 @@ def _is_frame(X):
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
-def check_delta_is_small(delta, n_units, units):
-    """Warn of a delta that would allow somebody's data to be published outright.
-
-    Parameters
-    ----------
-    delta : float
-        In (0, 1).
-
-    n_units : int
-        How many are protected.
-
-    units : str
-        What they are.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If delta is one over their number, or more.
-    """
+def _check_delta_is_small(delta, n_units, units):
     if delta >= 1 / n_units:
         warnings.warn(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "

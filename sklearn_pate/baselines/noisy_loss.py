@@ -5,14 +5,13 @@ import warnings
 
 import numpy as np
 import torch
-from torch.nn import functional
 
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.hidden import hidden_of_batch
 from sklearn_pate.students.architectures import ConvSmall
-from sklearn_pate.students.hints import disagreement
+from sklearn_pate.students.hints import alike, disagreement
 from sklearn_pate.students.networks import SemiSupervisedNetwork
 from sklearn_pate.students.training import SemiSupervisedNet
 
@@ -180,9 +179,7 @@ class NoisyLossNet(SemiSupervisedNet):
         counted = ~torch.eye(len(inputs), dtype=torch.bool)
         losses = []
         for outputs in by_teacher:
-            of_teacher = outputs[:, self.settings.n_classes :]
-            directions = functional.normalize(of_teacher - of_teacher.mean(dim=0))
-            wanted = (directions @ directions.T).relu()
+            wanted = alike(outputs[:, self.settings.n_classes :])
             losses.append(disagreement(hidden, wanted, counted))
         return torch.stack(losses)
 

@@ -5,23 +5,21 @@ from functools import partial
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.utils import get_tags
 
 from sklearn_pate.account import analyse_release, state_privacy
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.baselines.groups import plan_groups
 from sklearn_pate.baselines.petdl_checks import (
     check_default_student,
-    check_parties,
     check_petdl_parameters,
     petdl_student,
     read_outputs,
 )
 from sklearn_pate.charging import open_account
 from sklearn_pate.ensemble import TeacherEnsemble, assign_shards
-from sklearn_pate.inputs import receive, receive_public
+from sklearn_pate.inputs import check_parties, receive, receive_public
 from sklearn_pate.mechanisms import NoisySum, Oracle
-from sklearn_pate.parameters import as_teacher, resolve_n_teachers
+from sklearn_pate.parameters import resolve_n_teachers
 from sklearn_pate.progress import with_callbacks
 from sklearn_pate.questions import represent
 from sklearn_pate.teachers import OutputsForm, TeacherProblems, collect
@@ -442,13 +440,13 @@ class PETDLClassifier(TeacherEnsemble):
         said = read_outputs(self, outputs, public)
         if self.mode == "paper":
             outputs = SaidAloud(said)
-            check_parties(self, len(outputs.by_teacher))
+            check_parties(self, len(outputs.by_teacher), "sent outputs")
             self._follow_noisy_loss(outputs, public, seen, seeds)
         else:
             plan = plan_groups(self, public, seen, seeds.questions)
             knowledge = plan.seal(plan.form.of_outputs(*one) for one in said)
             n_parties, _ = knowledge.shape
-            check_parties(self, n_parties)
+            check_parties(self, n_parties, "sent outputs")
             mechanism, account = self._open(knowledge, public, plan, n_parties)
             self._release_and_teach(
                 knowledge, TeacherProblems(), public, plan, mechanism, account, seeds
@@ -534,14 +532,6 @@ class PETDLClassifier(TeacherEnsemble):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = self.representation
-        first = as_teacher(self.estimator) if first is None else first
-        teacher = get_tags(first).input_tags
-        student = get_tags(self._unfitted_student()).input_tags
-        tags.input_tags.sparse = teacher.sparse and student.sparse
-        tags.input_tags.allow_nan = teacher.allow_nan and student.allow_nan
-        # Noise for a target epsilon drowns what a few teachers say.
-        tags.classifier_tags.poor_score = self.epsilon is not None
         tags.non_deterministic = self.noise_seed is None
         return tags
 

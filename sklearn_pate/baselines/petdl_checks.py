@@ -6,7 +6,6 @@ from numbers import Integral
 
 import numpy as np
 
-from sklearn_pate.inputs import check_delta_is_small
 from sklearn_pate.parameter_checks import check_ensemble_parameters
 from sklearn_pate.parameters import as_teacher
 from sklearn_pate.students import accepts_hints
@@ -14,7 +13,6 @@ from sklearn_pate.students.checks import check_count, check_number
 
 __all__ = [
     "check_default_student",
-    "check_parties",
     "check_petdl_parameters",
     "petdl_student",
     "read_outputs",
@@ -210,34 +208,3 @@ def _as_float32(values):
     # As teachers' outputs are; what is too large for it is found to be infinite.
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(np.float32)
-
-
-def check_parties(petdl, n_parties):
-    """Check how many parties sent something.
-
-    Parameters
-    ----------
-    petdl : PETDLClassifier
-        Its parameters are read.
-
-    n_parties : int
-        How many.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or `n_teachers` says another number.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If `delta` is too large for their number.
-    """
-    if n_parties == 0:
-        raise ValueError("No party's outputs were given; pass one array a party.")
-    if petdl.n_teachers not in ("auto", n_parties):
-        raise ValueError(
-            f"n_teachers={petdl.n_teachers!r} but {n_parties} parties sent outputs; "
-            "leave n_teachers='auto'."
-        )
-    check_delta_is_small(petdl.delta, n_parties, "parties")

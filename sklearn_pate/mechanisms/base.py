@@ -22,9 +22,6 @@ NO_ANSWER = -1
 class Mechanism(AnalysedMechanism):
     """A noisy plurality vote.
 
-    Parameters are set and read as in scikit-learn (``get_params``, ``set_params``,
-    ``clone``), so that a search reaches them as ``mechanism__sigma``.
-
     A subclass names its noise parameters in `noise_parameters`, and provides `_answer`,
     `_with_scale`, `_price`, `_plurality` and `_guarantee`.
     """

@@ -174,14 +174,30 @@ class HintNet(SemiSupervisedNet):
         return disagreement(hidden, wanted, targets @ targets.T == 0)
 
 
+def alike(hidden):
+    """Compute how alike the rows of a batch are.
+
+    Parameters
+    ----------
+    hidden : Tensor of shape (n_rows, n_hidden)
+        Hidden representations.
+
+    Returns
+    -------
+    similarities : Tensor of shape (n_rows, n_rows)
+        The cosine between them as seen from their mean, or 0 where that is negative.
+    """
+    directions = functional.normalize(hidden - hidden.mean(dim=0))
+    return (directions @ directions.T).relu()
+
+
 def disagreement(hidden, wanted, counted):
     """Compute 1 - <S, T> / (|S| |T|), S being what is alike in a batch.
 
     Parameters
     ----------
     hidden : Tensor of shape (n_rows, n_hidden)
-        Hidden representations. S is the cosine between them as seen from their mean, or
-        0 where that is negative.
+        Hidden representations; S is how :func:`alike` they are.
 
     wanted : Tensor of shape (n_rows, n_rows)
         T.
@@ -199,8 +215,7 @@ def disagreement(hidden, wanted, counted):
     Cristianini, Shawe-Taylor, Elisseeff, Kandola (2001), "On kernel-target alignment",
     definition 1. The scale of noisy similarities does not matter to it.
     """
-    directions = functional.normalize(hidden - hidden.mean(dim=0))
-    found = (directions @ directions.T).relu() * counted
+    found = alike(hidden) * counted
     wanted = wanted * counted
     scale = found.norm() * wanted.norm()
     return (scale > 0).float() - (found * wanted).sum() / scale.clamp_min(1e-12)

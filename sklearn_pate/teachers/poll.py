@@ -35,20 +35,7 @@ class TeacherProblems:
 
 
 def poll_teachers(
-    estimator,
-    X,
-    codes,
-    shards,
-    X_public,
-    *,
-    n_classes,
-    seeds,
-    representation=None,
-    clusters=None,
-    memory=None,
-    n_jobs=None,
-    verbose=0,
-    on_teacher_done=None,
+    estimator, X, codes, shards, X_public, *, n_classes, clusters=None, **parameters
 ):
     """Fit one clone of `estimator` on each shard and collect its votes on `X_public`.
 
@@ -57,45 +44,17 @@ def poll_teachers(
 
     Parameters
     ----------
-    estimator : classifier
-        The teacher; cloned and seeded for every shard.
-
-    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows. Each task is sent its shard only.
-
-    codes : ndarray of int of shape (n_rows,)
-        Class index of each row; -1 drops the row inside its shard.
-
-    shards : list of n_teachers ndarrays of int
-        Row indices for each teacher; may be empty.
-
-    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-        Public rows.
+    estimator, X, codes, shards, X_public : object
+        As for :func:`collect`.
 
     n_classes : int
         Number of classes.
 
-    seeds : sequence of n_teachers ints
-        One seed a teacher.
-
-    representation : transformer, default=None
-        Fitted on public rows. Each task transforms its own shard; `X_public` is
-        transformed already.
-
     clusters : Clusters, default=None
         Public rows that are voted on together.
 
-    memory : str, default=None
-        A folder that keeps what finished teachers returned. Sensitive.
-
-    n_jobs : int, default=None
-        Number of tasks at once, as in joblib.
-
-    verbose : int, default=0
-        Verbosity of joblib.
-
-    on_teacher_done : callable, default=None
-        Called without arguments in this process, once for each teacher.
+    **parameters : object
+        As for :func:`collect`: seeds, and how it is done.
 
     Returns
     -------
@@ -120,20 +79,9 @@ def poll_teachers(
             clusters=None if clusters is None else clusters.of_row,
         )
 
+    form = VoteForm(n_classes)
     return collect(
-        estimator,
-        X,
-        codes,
-        shards,
-        X_public,
-        form=VoteForm(n_classes),
-        seal=seal,
-        seeds=seeds,
-        representation=representation,
-        memory=memory,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        on_teacher_done=on_teacher_done,
+        estimator, X, codes, shards, X_public, form=form, seal=seal, **parameters
     )
 
 
@@ -183,7 +131,8 @@ def collect(
         One seed a teacher.
 
     representation : transformer, default=None
-        Fitted on public rows, see :func:`poll_teachers`.
+        Fitted on public rows. Each task transforms its own shard; `X_public` is
+        transformed already.
 
     memory : str, default=None
         A folder that keeps what finished teachers returned. Sensitive.
