@@ -6,7 +6,7 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test test-oldest lint format benchmarks clean
+.PHONY: help demo test test-oldest lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        the main job on data inside scikit-learn, under two minutes"
@@ -14,10 +14,13 @@ help:
 	@echo "make test-oldest the tests on the oldest supported scikit-learn"
 	@echo "make lint        style, docstrings, import contract, types"
 	@echo "make format      apply the style"
-	@echo "make benchmarks  measure again every figure in README.md (some hours)"
+	@echo "make docs        the site, in docs/build"
+	@echo "make benchmarks  measure again every figure of the pages (some hours)"
+	@echo "make dist        what a release uploads, built and tried out"
 	@echo "make clean       remove the virtual environment and caches"
 
-$(VENV)/core: pyproject.toml $(CONSTRAINTS)
+# The version that is installed is that of __init__.py.
+$(VENV)/core: pyproject.toml $(CONSTRAINTS) sklearn_pate/__init__.py
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable .
 	touch $@
@@ -36,8 +39,9 @@ $(VENV)/lint: $(VENV)/test
 demo: $(VENV)/core
 	$(RUN) examples/quickstart.py
 
+# Two at a time: each worker, with torch in it, takes about a gigabyte of memory.
 test: $(VENV)/test
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
 # In an environment of its own, before every release.
 test-oldest:
@@ -51,22 +55,54 @@ lint: $(VENV)/lint
 	$(VENV)/bin/mypy
 	$(RUN) benchmarks/tables.py --check
 
+$(VENV)/docs: $(VENV)/test
+	$(INSTALL) --editable '.[docs]'
+	touch $@
+
+# The site, with its gallery; then every link in it, and every example of a docstring.
+docs: $(VENV)/docs
+	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/build
+	$(RUN) docs/check_links.py docs/build
+	$(RUN) -m pytest --numprocesses 2 sklearn_pate
+
 format: $(VENV)/lint
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-benchmarks: $(VENV)/test
+# A peer that needs an older scikit-learn.
+.venv-diffprivlib/installed:
+	$(PYTHON) -m venv .venv-diffprivlib
+	.venv-diffprivlib/bin/python -m pip install --quiet diffprivlib==0.6.6 'scikit-learn<1.8'
+	touch $@
+
+benchmarks: $(VENV)/test .venv-diffprivlib/installed
 	$(INSTALL) --editable '.[bench]'
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py
 	$(RUN) benchmarks/petdl.py
+	$(RUN) benchmarks/dpsgd.py
+	$(RUN) benchmarks/erm.py
+	$(RUN) benchmarks/private_search.py
+	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python $(RUN) benchmarks/private_learners.py
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
 	$(RUN) benchmarks/accounting.py
 	$(RUN) benchmarks/safety.py
 	$(RUN) benchmarks/audits.py
+	$(RUN) benchmarks/learner_audits.py
 	$(RUN) benchmarks/tables.py
 
+$(VENV)/dist: $(VENV)/core
+	$(INSTALL) --editable '.[dist]'
+	touch $@
+
+# The wheel is built from the source distribution, and in an environment of its own.
+dist: $(VENV)/dist
+	rm -rf dist
+	$(RUN) -m build
+	$(RUN) -m twine check --strict dist/*
+	$(RUN) .ci/check_dist.py
+
 clean:
-	rm -rf .venv .venv-oldest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-diffprivlib build dist docs/build docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""The tables of README.md on images, and on networks as teachers."""
+"""The tables on images, and on networks as teachers."""
 
 from record import load
 from reporting import markdown, number, percent, source

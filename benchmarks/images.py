@@ -144,13 +144,10 @@ def ballots(counts):
         yield (last <= teacher).sum(axis=1)
 
 
-def run_student(name, setting, seed, key):
-    """Ask, and train one student; return what came of it."""
-    warnings.simplefilter("ignore")
-    images = DATA_BY_NAME[name]()
+def taught(images, setting, seed):
+    """Return PATE, asked and with its student trained."""
     counts, representation = votes_and_representation(images, setting, seed)
-    public, held_out = images.shuffled(seed)
-    X, y = images.test
+    public, _ = images.shuffled(seed)
     mechanism = setting["mechanism"]
     frozen = FrozenEstimator(representation)
     pate = PATEClassifier(
@@ -165,8 +162,18 @@ def run_student(name, setting, seed, key):
         classes=range(10),
         random_state=seed,
     )
+    return pate.fit_votes(ballots(counts), images.test[0][public])
+
+
+def run_student(name, setting, seed, key):
+    """Ask, and train one student; return what came of it."""
+    warnings.simplefilter("ignore")
+    images = DATA_BY_NAME[name]()
+    votes_and_representation(images, setting, seed)  # not a matter of the student
+    public, held_out = images.shuffled(seed)
+    X, y = images.test
     start = time.process_time()
-    pate.fit_votes(ballots(counts), X[public])
+    pate = taught(images, setting, seed)
     analysis = pate.privacy_analysis_
     answered = pate.answers_ >= 0
     truth = y[public][pate.queried_indices_]
@@ -335,7 +342,7 @@ DATA_BY_NAME = {
 def main():
     """Run the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[[], *TABLES][1:], default=[])
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
     parser.add_argument(
         "--data", choices=["svhn-derived", "svhn-official"], default="svhn-derived"
     )

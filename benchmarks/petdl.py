@@ -365,7 +365,7 @@ TABLES = {
 def main():
     """Run the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[[], *TABLES][1:], default=[])
+    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
     parser.add_argument(
         "--data", choices=["svhn-derived", "cifar10"], default="svhn-derived"
     )

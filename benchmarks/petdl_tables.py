@@ -1,4 +1,4 @@
-"""The tables of README.md on PETDL."""
+"""The tables on PETDL."""
 
 from record import load
 from reporting import markdown, number, percent, source

@@ -1,10 +1,11 @@
-"""Draw the pictures of README.md from the result files."""
+"""Draw the pictures of docs/benchmarks.md from the result files."""
 
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from learner_tables import by_learner, curves
 from record import load
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
@@ -87,11 +88,144 @@ def mnist_queries():
     return figure
 
 
+LEARNERS = {
+    "PATE": ("#0072b2", "-", "o"),
+    "Private-kNN": ("#56b4e9", "-", "s"),
+    "PETDL": ("#009e73", "-", "^"),
+    "output perturbation, logistic": ("#999999", "--", "v"),
+    "objective perturbation, logistic": ("#e69f00", "--", "D"),
+    "Gaussian objective perturbation, Huber SVM": ("#d55e00", "--", "P"),
+    "DP-SGD, logistic": ("#cc79a7", "-.", "X"),
+    "DP-SGD, network": ("#882255", "-.", "*"),
+    "diffprivlib, logistic": ("#000000", ":", "."),
+}
+
+
+def private_learners():
+    """Accuracy against epsilon: all learners on all data."""
+    panels = {
+        "adult": ("Adult", "accuracy, %", (74, 86)),
+        "kddcup99": ("KDDCup99, normal or attack", "accuracy, %", (94, 100)),
+        "diabetes": ("Diabetes, readmitted within 30 days", "AUC, %", (48, 68)),
+        "mnist": ("MNIST", "accuracy, %", (70, 100)),
+    }
+    figure, axes = plt.subplots(2, 2, figsize=(9.5, 8), layout="constrained")
+    for ax, (table, shown) in zip(axes.flat, panels.items(), strict=True):
+        title, ylabel, ylim = shown
+        lines = [*curves(table)]
+        if table == "mnist":
+            rows = load("dpsgd")["mnist"]["rows"]
+            scores = [row["accuracy"] for row in rows]
+            lines.append(
+                (
+                    "DP-SGD, network",
+                    np.array([row["target"] for row in rows]),
+                    np.array([one["mean"] for one in scores]),
+                    np.array([one["std"] for one in scores]),
+                )
+            )
+        for learner, epsilons, means, deviations in lines:
+            color, style, marker = LEARNERS[learner]
+            ax.errorbar(
+                epsilons,
+                100 * means,
+                yerr=100 * deviations,
+                color=color,
+                linestyle=style,
+                marker=marker,
+                markersize=5,
+                capsize=2,
+                label=learner,
+            )
+        ceiling = by_learner(table)["not private, logistic"][None]["score"]["mean"]
+        ax.axhline(100 * ceiling, color="0.5", linewidth=0.8)
+        ax.text(0.1, 100 * ceiling, "not private, logistic", fontsize=7, va="bottom")
+        ax.set(xscale="log", title=title, ylabel=ylabel, ylim=ylim)
+        ax.set_xticks([0.1, 0.5, 1, 2, 8], ["0.1", "0.5", "1", "2", "8"])
+        ax.minorticks_off()
+    for ax in axes[1]:
+        ax.set_xlabel("publishable epsilon, of each learner's own neighbours")
+    handles = {}
+    for ax in axes.flat:
+        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
+    return figure
+
+
+METHODS = {None: "not private", "output": "output", "objective": "objective"}
+METHODS["gaussian"] = "Gaussian objective (add/remove, delta 1e-5)"
+
+
+def _errors(ax, rows, against):
+    for place, (method, name) in enumerate(METHODS.items()):
+        chosen = [row for row in rows if row["method"] == method]
+        errors = [100 * row["error"]["mean"] for row in chosen]
+        if against == "epsilon" and method is None:
+            ax.axhline(errors[0], color="0.5", label=name)
+            continue
+        ax.errorbar(
+            [row[against] for row in chosen],
+            errors,
+            yerr=[100 * row["error"]["std"] for row in chosen],
+            color=["0.5", *COLORS][place],
+            marker="xos^"[place],
+            markersize=4,
+            capsize=2,
+            label=name,
+        )
+    ax.set(xscale="log", yscale="log")
+    low, high = ax.get_ylim()
+    low = max(low, min(row["error"]["mean"] for row in rows) * 70)
+    ticks = (15, 20, 30, 40) if high < 10 * low else (0.2, 0.5, 1, 2, 5, 10, 20, 50)
+    ticks = [tick for tick in ticks if low < tick < high]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_ylim(low, high)
+    values = sorted({row[against] for row in rows if row[against]})
+    labels = [f"{one:g}" if one < 1000 else f"{one // 1000}k" for one in values]
+    ax.set_xticks(values, labels, fontsize=8)
+    ax.minorticks_off()
+
+
+def erm_errors():
+    """Figures 2 to 5 of Chaudhuri, Monteleoni and Sarwate (2011), logistic loss."""
+    results = load("erm")
+    panels = [
+        (
+            "Adult",
+            [row for row in results["epsilon"]["rows"] if row["data"] == "Adult"],
+        ),
+        (
+            "KDDCup99",
+            [row for row in results["epsilon"]["rows"] if row["data"] == "KDDCup99"],
+        ),
+        (
+            "KDDCup99 at 0.05",
+            [row for row in results["size"]["rows"] if row["epsilon"] in (None, 0.05)],
+        ),
+    ]
+    figure, axes = plt.subplots(2, 3, figsize=(10, 6.4), layout="constrained")
+    for line, loss in zip(axes, ("logistic", "Huber SVM"), strict=True):
+        for ax, (title, rows) in zip(line, panels, strict=True):
+            against = "epsilon" if ax is not line[-1] else "n_rows"
+            _errors(ax, [row for row in rows if row["loss"] == loss], against)
+            ax.set(title=f"{title}, {loss}", xlabel=against.replace("n_", ""))
+        line[0].set_ylabel("test error, %")
+    handles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
 def main():
     """Draw them all."""
     mpl.use("Agg")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for draw in (mnist_noise, mnist_queries):
+    for draw in (mnist_noise, mnist_queries, private_learners, erm_errors):
         path = PICTURES / f"{draw.__name__}.png"
         draw().savefig(path, dpi=150)
         print(f"wrote {path}")

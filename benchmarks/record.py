@@ -13,13 +13,15 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
 
 
-def environment():
+def environment(packages=()):
     """Describe this machine and what is installed."""
     return {
         "date": datetime.date.today().isoformat(),
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "versions": {
+            name: importlib.metadata.version(name) for name in (*PACKAGES, *packages)
+        },
     }
 
 
@@ -33,7 +35,7 @@ def summary(values):
     }
 
 
-def save(name, tables, **facts):
+def save(name, tables, *, packages=(), **facts):
     """Write tables to results/<name>.json; tables not measured now stay as they are.
 
     Parameters
@@ -44,13 +46,16 @@ def save(name, tables, **facts):
     tables : dict of str to list of dict
         Rows of each table measured now.
 
+    packages : sequence of str
+        Whose versions count beside the usual ones.
+
     **facts
         Whatever else belongs to these tables, such as seeds.
     """
     path = RESULTS / f"{name}.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     for table, rows in tables.items():
-        kept[table] = {**environment(), **facts, "rows": rows}
+        kept[table] = {**environment(packages), **facts, "rows": rows}
     path.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"wrote {', '.join(tables)} to {path}")
 

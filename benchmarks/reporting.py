@@ -1,4 +1,4 @@
-"""How figures are written in the tables of README.md."""
+"""How figures are written in the tables."""
 
 
 def percent(measured):

@@ -1,4 +1,4 @@
-"""The tables of README.md on the ledger, the noise and the audits."""
+"""The tables on the ledger, the noise and the audits."""
 
 from record import load
 from reporting import markdown, number, source
@@ -113,6 +113,33 @@ def audits_defects():
     return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
+def audits_learners():
+    """Show what audits say of the other private learners, sound and not."""
+    results = load("audits")["learners"]
+    rows = [
+        [
+            row["learner"],
+            row["defect"] or "",
+            str(row["n_runs"]),
+            f"{row['delta']:g}",
+            number(row["epsilon_lower"]["mean"]),
+            number(row["epsilon_claimed"]),
+            f"{row['n_contradicted']} of {row['n_audits']}",
+        ]
+        for row in results["rows"]
+    ]
+    header = [
+        "learner",
+        "planted defect",
+        "fits on each data set",
+        "delta",
+        "epsilon shown",
+        "claimed",
+        "audits that contradict",
+    ]
+    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
 def audits_membership():
     """Show how well membership in the training data is guessed."""
     results = load("audits")["membership"]
@@ -136,5 +163,11 @@ def audits_membership():
     return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
-README_TABLES = (safety_kills, safety_noise, audits_membership)
-THREAT_MODEL_TABLES = (audits_mechanisms, audits_defects)
+SAFETY_TABLES = (
+    safety_kills,
+    safety_noise,
+    audits_membership,
+    audits_mechanisms,
+    audits_defects,
+    audits_learners,
+)

@@ -1,11 +1,15 @@
-"""One patient, one teacher: predicting who is back in hospital within 30 days.
+"""Readmission within 30 days
+==========================
 
-A patient may have several stays. With ``privacy_unit="group"`` all stays of a patient
-go to the same teacher, and the statement protects the patient, not the stay.
+One patient, one teacher, on the hospital stays of patients with diabetes. A patient may
+have several stays. With ``privacy_unit="group"`` all stays of a patient go to the same
+teacher, and the statement protects the patient, not the stay.
 
 The columns hold categories and counts. Encoding and scaling learn from data, so they
 are part of the teacher, and of the student: nothing is fitted in front of
 PATEClassifier.
+
+Run it by::
 
     python examples/hospital_readmission.py              # downloads 3 MB
     python examples/hospital_readmission.py --picture readmission.png

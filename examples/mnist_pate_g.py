@@ -1,7 +1,8 @@
-"""PATE-G on MNIST: 100 answers, and a student that learns from images without one.
+"""PATE-G on MNIST
+===============
 
 The student of the 2017 paper is a generative adversarial network. It learns the classes
-of the images that were asked about; from all public images it learns to tell images
+of the 100 images that were asked about; from all public images it learns to tell images
 from generated ones, and so what digits look like. That is why few answers are enough,
 and few answers cost little.
 
@@ -10,6 +11,8 @@ looks in a representation that was fitted on public images, which costs nothing.
 
 With networks as teachers, the paper has an accuracy of 0.980 at epsilon 2.04, which is
 its bound at the votes that were cast.
+
+Run it by::
 
     python examples/mnist_pate_g.py                     # downloads 12 MB
     python examples/mnist_pate_g.py --picture asked.png

@@ -1,9 +1,10 @@
-"""Noise that hides nothing: the loss of "Private deep learning with teacher ensembles".
+"""Noise that hides nothing
+========================
 
-That paper (Sun et al. 2019) adds noise to the loss of the student. A number that is
-added to a loss is gone from its gradient, so that the student does not depend on the
-noise at all: whoever can guess the data can check the guess. Here its training is
-attacked, and then noise on what the teachers say, as PETDLClassifier adds it.
+"Private deep learning with teacher ensembles" (Sun et al. 2019) adds noise to the loss
+of the student. A number that is added to a loss is gone from its gradient: the student
+does not depend on it, and whoever can guess the data can check the guess. First that is
+attacked, then noise on what teachers say, as PETDLClassifier adds it::
 
     python examples/petdl_noisy_loss.py
     python examples/petdl_noisy_loss.py --picture attack.png

@@ -1,13 +1,13 @@
-"""PATE in one minute: a student that may be published, and the statement it comes with.
+"""PATE in one minute
+==================
+
+A student that may be published, and its statement. Teachers learn from private rows, a
+student from their noisy answers about public rows, whose labels are not used::
 
     python examples/quickstart.py
     python examples/quickstart.py --dataset adult        # downloads 6 MB
     python examples/quickstart.py --dataset diabetes130  # downloads 3 MB
     python examples/quickstart.py --picture accuracy.png
-
-A data set is split in three: private rows with labels, public rows whose labels are not
-used, and test rows. Teachers learn from the private rows, a student from their noisy
-answers about the public rows.
 """
 
 import argparse

@@ -4,7 +4,16 @@ from numbers import Integral
 
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
 
-__all__ = ["analyse_release", "analyse_votes", "state_privacy"]
+__all__ = [
+    "CHOSEN_BLINDLY",
+    "SEEDED",
+    "analyse_release",
+    "analyse_votes",
+    "state_privacy",
+]
+
+CHOSEN_BLINDLY = "all parameters were chosen without a look at private data"
+SEEDED = "the noise was seeded, which voids privacy"
 
 
 def state_privacy(
@@ -14,7 +23,7 @@ def state_privacy(
 
     Parameters
     ----------
-    pate : TeacherEnsemble
+    pate : TaughtClassifier
         Its `delta` is read, and what it assumes about a ledger.
 
     mechanism : PricedMechanism
@@ -42,7 +51,7 @@ def state_privacy(
     """
     assumptions = (
         *public.assumptions,
-        "all parameters were chosen without a look at private data",
+        CHOSEN_BLINDLY,
     )
     if representation is not None:
         assumptions = (
@@ -56,7 +65,7 @@ def state_privacy(
             "random_state",
         )
     if mechanism.noise_seed is not None:
-        assumptions = (*assumptions, "the noise was seeded, which voids privacy")
+        assumptions = (*assumptions, SEEDED)
     return PrivacySpent(
         epsilon=mechanism.charged_epsilon(n_queries, n_values, pate.delta),
         delta=float(pate.delta),

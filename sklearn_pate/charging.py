@@ -13,7 +13,7 @@ from sklearn_pate.accounting.entries import Price
 from sklearn_pate.accounting.fit_account import FitAccount
 from sklearn_pate.fingerprint import estimator_hash, fingerprint
 
-__all__ = ["open_account"]
+__all__ = ["charge_release", "open_account"]
 
 # They change how a fit is run, and nothing of what it releases.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
@@ -37,7 +37,7 @@ def open_account(
 
     Parameters
     ----------
-    pate : TeacherEnsemble
+    pate : TaughtClassifier
         Its parameters are read.
 
     mechanism : PricedMechanism
@@ -100,13 +100,43 @@ def open_account(
     return account
 
 
+def charge_release(ledger, spent, content):
+    """Charge a release that is drawn at once, before any noise is.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger or None
+        None charges nothing.
+
+    spent : PrivacySpent
+        Its price. Every release is a new one, the same fit run again included.
+
+    content : object
+        The private data, to name them by a keyed fingerprint.
+
+    Raises
+    ------
+    BudgetExceededError
+        If it does not fit the budget; nothing was charged.
+    """
+    if ledger is not None:
+        ledger.charge(
+            spent.curve,
+            delta=spent.delta or ledger.delta,
+            unit=spent.unit,
+            description=spent.mechanism,
+            dataset=fingerprint(ledger.key, "data", joblib.hash(content)),
+            fit=secrets.token_hex(32),
+        )
+
+
 def _name_of_fit(key, pate, data, public, clusters, paid):
     """Name everything that decides the answers, for nobody else to understand."""
     # None or a RandomState would draw other shards and teachers the next time.
     if isinstance(pate.random_state, Integral):
         parameters = clone(pate).get_params(deep=False)
         for name in WITHOUT_CONSEQUENCE:
-            parameters.pop(name)
+            parameters.pop(name, None)
         parameters["random_state"] = int(pate.random_state)
         try:
             of_parameters = estimator_hash(type(pate), parameters)

@@ -1,15 +1,15 @@
 """PATEClassifier: split, poll, ask, teach, account."""
 
+from functools import partial
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 
-from sklearn_pate.account import analyse_votes, state_privacy
+from sklearn_pate.account import analyse_votes
 from sklearn_pate.accounting.ledger import PrivacyLedger
-from sklearn_pate.charging import open_account
-from sklearn_pate.ensemble import TeacherEnsemble, assign_shards
+from sklearn_pate.ensemble import AskingMixin, FitPlan, TeacherEnsemble, assign_shards
 from sklearn_pate.inputs import receive, receive_public, seal_votes
-from sklearn_pate.mechanisms import Mechanism, Oracle
+from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.parameter_checks import check_parameters
 from sklearn_pate.parameters import (
     prepared_mechanism,
@@ -18,13 +18,12 @@ from sklearn_pate.parameters import (
 )
 from sklearn_pate.progress import with_callbacks
 from sklearn_pate.questions import plan_questions
-from sklearn_pate.students import Inquiry, train_student
 from sklearn_pate.teachers import TeacherProblems, poll_teachers
 
 __all__ = ["PATEClassifier"]
 
 
-class PATEClassifier(TeacherEnsemble):
+class PATEClassifier(AskingMixin, TeacherEnsemble):
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
@@ -191,7 +190,7 @@ class PATEClassifier(TeacherEnsemble):
     n_features_in_ : int
         Number of features.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
 
     Notes
@@ -312,27 +311,22 @@ class PATEClassifier(TeacherEnsemble):
         StudentWarning
             If the answers hold fewer than two classes.
         """
-        check_parameters(self)
-        seeds = self._draw_seeds()
-        private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
-        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        questions = plan_questions(self, public, seeds.questions)
-        mechanism = self._prepare(self.epsilon, n_teachers, public, questions)
-        account = self._open_account(mechanism, private, public, questions, n_teachers)
+        plan = self._plan_fit(X, y, X_public, groups)
+        account = self._open_account(plan)
 
-        shards = assign_shards(private, n_teachers, seeds.shards)
+        private, questions, seeds = plan.private, plan.questions, plan.seeds
         votes, problems = self._ask_teachers(
             poll_teachers,
-            shards,
+            assign_shards(private, plan.n_teachers, seeds.shards),
             private,
             questions.X_for_teachers,
             questions.representation,
             seeds.teachers,
-            n_classes=len(public.classes),
+            n_classes=len(plan.public.classes),
             clusters=questions.clusters,
         )
         self._ask_teach_account(
-            votes, problems, public, questions, mechanism, account, seeds
+            votes, plan, account, self._analyse(votes, plan, problems)
         )
         self.public_indices_ = private.public_indices
         return self
@@ -394,97 +388,42 @@ class PATEClassifier(TeacherEnsemble):
         public = receive_public(self, X_public, method="fit_votes")
         questions = plan_questions(self, public, seeds.questions)
         votes = seal_votes(self, votes, public, questions.clusters)
-        n_parties = votes.shape[0]
-        mechanism = self._prepare(self.epsilon, n_parties, public, questions)
-        account = self._open_account(mechanism, votes, public, questions, n_parties)
+        plan = self._plan(votes, public, votes.shape[0], questions, seeds)
+        account = self._open_account(plan)
         self._ask_teach_account(
-            votes, TeacherProblems(), public, questions, mechanism, account, seeds
+            votes, plan, account, self._analyse(votes, plan, TeacherProblems())
         )
         self.public_indices_ = None
         return self
 
-    def _prepare(self, epsilon, n_teachers, public, questions):
-        """Return the mechanism with all its numbers."""
-        return prepared_mechanism(
+    def _plan_fit(self, X, y, X_public, groups):
+        """Settle everything about a fit that comes before the first teacher."""
+        check_parameters(self)
+        seeds = self._draw_seeds()
+        private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
+        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        questions = plan_questions(self, public, seeds.questions)
+        return self._plan(private, public, n_teachers, questions, seeds)
+
+    def _plan(self, private, public, n_teachers, questions, seeds):
+        """Settle the mechanism, with all its numbers."""
+        prepare = partial(
+            prepared_mechanism,
             self,
-            epsilon,
             n_teachers=n_teachers,
             n_queries=questions.n_queries,
             n_classes=len(public.classes),
         )
-
-    def _open_account(self, mechanism, private, public, questions, n_teachers):
-        return open_account(
-            self,
-            mechanism,
-            private,
-            public,
-            n_queries=questions.n_queries,
-            n_values=len(public.classes),
-            clusters=questions.clusters,
-            n_teachers=n_teachers,
-            prepare=lambda epsilon: self._prepare(
-                epsilon, n_teachers, public, questions
-            ),
+        mechanism = prepare(self.epsilon)
+        return FitPlan(
+            private, public, n_teachers, questions, seeds, mechanism, prepare
         )
 
-    def _ask_teach_account(
-        self, votes, problems, public, questions, mechanism, account, seeds
-    ):
-        """Do what follows a vote, wherever it was held."""
-        oracle = Oracle(
-            votes, mechanism, n_queries=questions.n_queries, account=account
+    def _analyse(self, votes, plan, problems):
+        """Return what makes the analysis of a fit, once all is asked."""
+        return lambda transcript: analyse_votes(
+            self, transcript, plan.mechanism, votes, problems, plan.questions
         )
-        inquiry = Inquiry(
-            questions.door(oracle.ask),
-            public.X_public,
-            self._unfitted_student(),
-            n_classes=len(public.classes),
-            n_queries=questions.n_queries,
-            seed=seeds.queries,
-            features=questions.features,
-            clusters=questions.clusters,
-        )
-        questions.strategy.query(inquiry)
-        transcript = oracle.transcript()
-        student = train_student(
-            self._unfitted_student(),
-            public.X_public,
-            inquiry.queried,
-            inquiry.answers,
-            n_classes=len(public.classes),
-            seed=seeds.student,
-            histograms=transcript.histograms,
-            clusters=questions.clusters,
-        )
-        spent = state_privacy(
-            self,
-            mechanism,
-            public,
-            n_teachers=votes.shape[0],
-            n_queries=questions.n_queries,
-            n_values=len(public.classes),
-            representation=questions.representation,
-        )
-        analysis = analyse_votes(
-            self, transcript, mechanism, votes, problems, questions
-        )
-
-        self.student_ = student
-        self.classes_ = public.classes
-        self.mechanism_ = mechanism
-        self.query_strategy_ = questions.strategy
-        self.representation_ = questions.representation
-        self.queried_indices_ = inquiry.queried
-        self.answers_ = inquiry.answers
-        self.histograms_ = transcript.histograms
-        self.privacy_spent_ = spent
-        self.privacy_analysis_ = analysis
 
     def _unfitted_student(self):
         return unfitted_student(self)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
-        return tags

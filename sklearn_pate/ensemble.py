@@ -1,22 +1,35 @@
-"""What all classifiers have that are taught by an ensemble of teachers on shards."""
+"""What all classifiers have whose student learns through a mechanism."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
+from sklearn_pate.account import state_privacy
+from sklearn_pate.accounting.statement import PrivacySpent
+from sklearn_pate.charging import open_account
 from sklearn_pate.exceptions import TeacherWarning
+from sklearn_pate.mechanisms import Oracle
+from sklearn_pate.notebook import ReportLinkMixin
 from sklearn_pate.parameters import as_teacher, memory_location
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.progress import CallbackSupportMixin, each_teacher
 from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.seeding import MAX_SEED
+from sklearn_pate.students import Inquiry, train_student
 from sklearn_pate.teachers import shard_groups, shard_rows
 
-__all__ = ["TeacherEnsemble", "assign_shards"]
+__all__ = [
+    "AskingMixin",
+    "FitPlan",
+    "TaughtClassifier",
+    "TeacherEnsemble",
+    "assign_shards",
+]
 
 # What holds estimators that a fit only clones.
 UNFITTED_WHEN_PICKLED = (
@@ -28,28 +41,27 @@ UNFITTED_WHEN_PICKLED = (
 )
 
 
-class TeacherEnsemble(
-    CallbackSupportMixin,
+class TaughtClassifier(
+    ReportLinkMixin,
     MetaEstimatorMixin,
     StudentPredictionMixin,
     ClassifierMixin,
     BaseEstimator,
 ):
-    """Base of classifiers whose student learns from teachers through a mechanism.
+    """Base of classifiers whose student learns through a mechanism.
 
     Its `fit` sets what is published (``student_``, ``classes_``, ``privacy_spent_``,
     ``mechanism_``), and what never leaves the house (``privacy_analysis_``,
-    ``public_indices_``).
+    ``public_indices_``). A subclass provides `_unfitted_student` and `_input_tags`.
     """
 
-    estimator: Any
+    #: Number of shards; None where rows are not cut into any.
+    n_teachers: Any = None
+
     representation: Any
     epsilon: float | None
     delta: float
     privacy_unit: str
-    memory: Any
-    n_jobs: int | None
-    verbose: int
     random_state: Any
 
     def publish(self) -> PublishedClassifier:
@@ -78,6 +90,40 @@ class TeacherEnsemble(
         drawn = check_random_state(self.random_state).randint(MAX_SEED, size=5)
         return Seeds(*drawn.tolist())
 
+    def _input_tags(self):
+        """Return the input tags of what sees private rows first."""
+        return get_tags(self.representation).input_tags
+
+    def __getstate__(self):
+        state = super().__getstate__().copy()
+        # For the data holder only: the gaps between public rows count private ones.
+        for name in ("privacy_analysis_", "public_indices_"):
+            state.pop(name, None)
+        # Somebody may have fitted them, on private rows, since they were passed.
+        for name in UNFITTED_WHEN_PICKLED:
+            if name in state:
+                state[name] = clone(state[name], safe=False)
+        return state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        first = self._input_tags()
+        student = get_tags(self._unfitted_student()).input_tags
+        tags.input_tags.sparse = first.sparse and student.sparse
+        tags.input_tags.allow_nan = first.allow_nan and student.allow_nan
+        # Noise for a target epsilon drowns what teachers on a few dozen rows say.
+        tags.classifier_tags.poor_score = self.epsilon is not None
+        return tags
+
+
+class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
+    """Base of those whose teachers are trained on disjoint shards of the rows."""
+
+    estimator: Any
+    memory: Any
+    n_jobs: int | None
+    verbose: int
+
     def _ask_teachers(
         self, ask, shards, private, X_public, representation, seed, **asked
     ):
@@ -101,29 +147,125 @@ class TeacherEnsemble(
         _warn_of(problems)
         return said, problems
 
-    def __getstate__(self):
-        state = super().__getstate__().copy()
-        # For the data holder only: the gaps between public rows count private ones.
-        for name in ("privacy_analysis_", "public_indices_"):
-            state.pop(name, None)
-        # Somebody may have fitted them, on private rows, since they were passed.
-        for name in UNFITTED_WHEN_PICKLED:
-            if name in state:
-                state[name] = clone(state[name], safe=False)
-        return state
+    def _input_tags(self):
+        # Teachers see what the representation makes of the rows.
+        if self.representation is None:
+            return get_tags(as_teacher(self.estimator)).input_tags
+        return super()._input_tags()
+
+
+class AskingMixin:
+    """Ask about public rows, one by one, and teach the answers.
+
+    A subclass provides `_plan_fit`.
+    """
+
+    mechanism: Any
+
+    def plan_privacy(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> PrivacySpent:
+        """State what a fit would cost, without fitting. Asks and charges nothing.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : array-like
+            As in `fit`. Numbers of rows and classes count, no private value does.
+
+        Returns
+        -------
+        spent : PrivacySpent
+            What ``privacy_spent_`` will be.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work.
+        """
+        plan = clone(self)._plan_fit(X, y, X_public, groups)
+        return self._state(plan)
+
+    def _state(self, plan):
+        return state_privacy(
+            self,
+            plan.mechanism,
+            plan.public,
+            n_teachers=plan.n_teachers,
+            n_queries=plan.questions.n_queries,
+            n_values=len(plan.public.classes),
+            representation=plan.questions.representation,
+        )
+
+    def _open_account(self, plan):
+        return open_account(
+            self,
+            plan.mechanism,
+            plan.private,
+            plan.public,
+            n_queries=plan.questions.n_queries,
+            n_values=len(plan.public.classes),
+            clusters=plan.questions.clusters,
+            n_teachers=plan.n_teachers,
+            prepare=plan.prepare,
+        )
+
+    def _ask_teach_account(self, votes, plan, account, analyse):
+        """Do what follows a vote, wherever it was held."""
+        public, questions, seeds = plan.public, plan.questions, plan.seeds
+        n_queries, n_classes = questions.n_queries, len(public.classes)
+        oracle = Oracle(votes, plan.mechanism, n_queries=n_queries, account=account)
+        inquiry = Inquiry(
+            questions.door(oracle.ask),
+            public.X_public,
+            self._unfitted_student(),
+            n_classes=n_classes,
+            n_queries=n_queries,
+            seed=seeds.queries,
+            features=questions.features,
+            clusters=questions.clusters,
+        )
+        questions.strategy.query(inquiry)
+        transcript = oracle.transcript()
+        student = train_student(
+            self._unfitted_student(),
+            public.X_public,
+            inquiry.queried,
+            inquiry.answers,
+            n_classes=n_classes,
+            seed=seeds.student,
+            histograms=transcript.histograms,
+            clusters=questions.clusters,
+        )
+        spent, analysis = self._state(plan), analyse(transcript)
+
+        self.student_ = student
+        self.classes_ = public.classes
+        self.mechanism_ = plan.mechanism
+        self.query_strategy_ = questions.strategy
+        self.representation_ = questions.representation
+        self.queried_indices_ = inquiry.queried
+        self.answers_ = inquiry.answers
+        self.histograms_ = transcript.histograms
+        self.privacy_spent_ = spent
+        self.privacy_analysis_ = analysis
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # Teachers see what the representation makes of the rows.
-        first = self.representation
-        first = as_teacher(self.estimator) if first is None else first
-        teacher = get_tags(first).input_tags
-        student = get_tags(self._unfitted_student()).input_tags
-        tags.input_tags.sparse = teacher.sparse and student.sparse
-        tags.input_tags.allow_nan = teacher.allow_nan and student.allow_nan
-        # Noise for a target epsilon drowns what teachers on a few dozen rows say.
-        tags.classifier_tags.poor_score = self.epsilon is not None
+        tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
         return tags
+
+
+class FitPlan(NamedTuple):
+    """What is settled about a fit before the first teacher says anything."""
+
+    private: Any
+    public: Any
+    n_teachers: int
+    questions: Any
+    seeds: "Seeds"
+    mechanism: Any
+    #: Makes the mechanism that another epsilon would take.
+    prepare: Callable[[float | None], Any]
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,24 @@ from sklearn_pate.teachers import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate.votes import Votes
 
 __all__ = [
+    "COLUMNS",
+    "LABEL_SET",
+    "LABEL_SET_READ",
     "PrivateInputs",
     "PublicInputs",
+    "check_delta_is_small",
     "check_features",
     "check_parties",
+    "check_target",
     "receive",
+    "receive_labels",
     "receive_public",
     "seal_votes",
 ]
 
 LABEL_SET = "the label set is public"
+LABEL_SET_READ = "the label set (read from y) is public"
+COLUMNS = "the columns of X, their types and their categories are public"
 PUBLIC_ROWS = "X_public is public"
 
 
@@ -92,21 +100,13 @@ def receive(pate, X, y, X_public, groups, *, seed):
     public : PublicInputs
         With what was assumed.
     """
-    if y is None:
-        raise ValueError(
-            f"{type(pate).__name__} requires y to be passed, but the target y is None."
-        )
+    check_target(pate, y)
     X = check_features(pate, X, reset=True)
     check_consistent_length(X, y)
     ids, group_of_row = _check_groups(pate, groups, X)
-    if pate.classes is None:
-        classes, codes = read_classes(y)
-        assumptions = ["the label set (read from y) is public"]
-    else:
-        classes = check_classes(pate.classes)
-        codes = class_indices(y, classes)
-        assumptions = [LABEL_SET]
-    _check_delta_is_small(pate.delta, X.shape[0], "rows")
+    classes, codes, label_set = receive_labels(pate, y)
+    assumptions = [label_set]
+    check_delta_is_small(pate.delta, X.shape[0], "rows")
     if X_public is None:
         is_public = _hold_out(pate, ids, group_of_row, X.shape[0], seed)
         public_indices = np.flatnonzero(is_public)
@@ -126,11 +126,57 @@ def receive(pate, X, y, X_public, groups, *, seed):
             f"No private row of y has a label in classes={pate.classes!r}; compare "
             "their spelling and type."
         )
-    assumptions.append("the columns of X, their types and their categories are public")
+    assumptions.append(COLUMNS)
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices),
         PublicInputs(classes, X_public, pate.privacy_unit, tuple(assumptions)),
     )
+
+
+def check_target(estimator, y):
+    """Raise unless there are labels.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Who needs them.
+
+    y : array-like or None
+        As received by its `fit`.
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is "
+            "None."
+        )
+
+
+def receive_labels(estimator, y):
+    """Turn private labels into class indices.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameter `classes` is read.
+
+    y : array-like of shape (n_rows,)
+        Private labels.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+
+    codes : ndarray of int of shape (n_rows,)
+        Class indices, -1 for a label that is not in `classes`.
+
+    assumption : str
+        What is stated about the label set.
+    """
+    if estimator.classes is None:
+        return *read_classes(y), LABEL_SET_READ
+    classes = check_classes(estimator.classes)
+    return classes, class_indices(y, classes), LABEL_SET
 
 
 def receive_public(pate, X_public, *, method):
@@ -257,7 +303,7 @@ def check_parties(pate, n_parties, did):
             f"n_teachers={pate.n_teachers!r} but {n_parties} parties {did}; leave "
             "n_teachers='auto'."
         )
-    _check_delta_is_small(pate.delta, n_parties, "parties")
+    check_delta_is_small(pate.delta, n_parties, "parties")
 
 
 def check_features(pate, X, *, reset):
@@ -312,7 +358,25 @@ def _is_frame(X):
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
-def _check_delta_is_small(delta, n_units, units):
+def check_delta_is_small(delta, n_units, units):
+    """Warn of a delta that would allow somebody's data to be published.
+
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+
+    n_units : int
+        How many there are whose data could be.
+
+    units : str
+        What they are.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If `delta` is 1 / `n_units` or more.
+    """
     if delta >= 1 / n_units:
         warnings.warn(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "

@@ -35,12 +35,12 @@ class KnowledgeLayout:
 
     Notes
     -----
-    **Sensitivity.** A vector v has whole, non-negative numbers, |v|^2 <= P^2 in all
-    with P^2 = (n_groups + n_hint_parts) STEPS^2, which :class:`Knowledge` checks in
+    **Sensitivity.** A vector v has whole, non-negative numbers, v.v <= P^2 in all
+    with P^2 = (n_groups + n_hint_parts) STEPS^2, which `Knowledge` checks in
     exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
-    |v - v'|^2 = |v|^2 + |v'|^2 - 2 <v, v'> <= 2 P^2, as no product of two coordinates
-    is negative. That is reached, by vectors that share no class, so there is nothing to
-    gain. A teacher that says nothing sends zeros: it is P away at most.
+    v' - v, of squared length v.v + v'.v' - 2 v.v' <= 2 P^2, as no product of two
+    coordinates is negative. That is reached, by vectors that share no class, so there
+    is nothing to gain. A teacher that says nothing sends zeros: it is P away at most.
     """
 
     n_groups: int

@@ -12,10 +12,16 @@ from sklearn_pate.parameters import (
     as_mechanism,
     as_query_strategy,
     memory_location,
-    unfitted_student,
 )
 
-__all__ = ["check_ensemble_parameters", "check_parameters"]
+__all__ = [
+    "check_count_or_auto",
+    "check_ensemble_parameters",
+    "check_ledger",
+    "check_parameters",
+    "check_questions",
+    "check_taught_parameters",
+]
 
 PRIVACY_UNITS = ("row", "group")
 
@@ -29,7 +35,18 @@ def check_parameters(pate):
         Its parameters are read, not changed.
     """
     check_ensemble_parameters(pate)
-    _check_count("n_queries", pate.n_queries)
+    check_questions(pate)
+
+
+def check_questions(pate):
+    """Raise ValueError for the first parameter about questions that cannot work.
+
+    Parameters
+    ----------
+    pate : PATEClassifier or PrivateKNNClassifier
+        Its parameters are read, not changed.
+    """
+    check_count_or_auto("n_queries", pate.n_queries)
     mechanism = as_mechanism(pate.mechanism, pate.release)
     strategy = as_query_strategy(pate.query_strategy, mechanism)
     if strategy is not None:
@@ -45,8 +62,29 @@ def check_ensemble_parameters(pate):
         Its parameters are read, not changed.
     """
     _check_classifier("estimator", pate.estimator)
+    check_count_or_auto("n_teachers", pate.n_teachers)
+    check_taught_parameters(pate)
+    _check_memory(pate.memory, pate.random_state)
+    if pate.n_jobs is not None and (
+        isinstance(pate.n_jobs, bool)
+        or not isinstance(pate.n_jobs, Integral)
+        or pate.n_jobs == 0
+    ):
+        raise ValueError(
+            f"n_jobs={pate.n_jobs!r} must be None, a positive integer, or -1 for all "
+            "cores."
+        )
+
+
+def check_taught_parameters(pate):
+    """Raise ValueError for the first parameter that no student can be taught with.
+
+    Parameters
+    ----------
+    pate : TaughtClassifier
+        Its parameters are read, not changed.
+    """
     _check_classifier("student", pate.student)
-    _check_count("n_teachers", pate.n_teachers)
     _check_transformer(pate.representation)
     if pate.epsilon is not None:
         check_epsilon(pate.epsilon)
@@ -66,17 +104,7 @@ def check_ensemble_parameters(pate):
         )
     if pate.classes is not None:
         check_classes(pate.classes)
-    _check_ledger(pate.ledger)
-    _check_memory(pate.memory, pate.random_state)
-    if pate.n_jobs is not None and (
-        isinstance(pate.n_jobs, bool)
-        or not isinstance(pate.n_jobs, Integral)
-        or pate.n_jobs == 0
-    ):
-        raise ValueError(
-            f"n_jobs={pate.n_jobs!r} must be None, a positive integer, or -1 for all "
-            "cores."
-        )
+    check_ledger(pate.ledger)
 
 
 def _check_classifier(name, estimator):
@@ -121,7 +149,7 @@ def _check_strategy(strategy, mechanism, pate):
                 "mechanism='interactive'."
             )
         )
-    for classifier in strategy.classifiers(unfitted_student(pate)):
+    for classifier in strategy.classifiers(pate._unfitted_student()):
         if not hasattr(classifier, "predict_proba"):
             raise ValueError(
                 f"query_strategy={pate.query_strategy!r} needs predict_proba, which "
@@ -130,7 +158,14 @@ def _check_strategy(strategy, mechanism, pate):
             )
 
 
-def _check_ledger(ledger):
+def check_ledger(ledger):
+    """Raise unless a parameter is a ledger, or None.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger or None
+        The parameter.
+    """
     if ledger is not None and not isinstance(ledger, PrivacyLedger):
         raise ValueError(
             f"ledger={ledger!r} is no account; pass PrivacyLedger(path, epsilon=3, "
@@ -149,7 +184,17 @@ def _check_memory(memory, random_state):
         )
 
 
-def _check_count(name, value):
+def check_count_or_auto(name, value):
+    """Raise unless a parameter is a positive whole number, or "auto".
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    value : int or "auto"
+        Its value.
+    """
     if isinstance(value, str) and value == "auto":
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:

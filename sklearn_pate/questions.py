@@ -12,7 +12,6 @@ from sklearn_pate.parameters import (
     as_query_strategy,
     prefers_representative,
     resolve_n_queries,
-    unfitted_student,
 )
 from sklearn_pate.seeding import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate.students import (
@@ -85,7 +84,7 @@ def plan_questions(pate, public, seed):
 
     Parameters
     ----------
-    pate : PATEClassifier
+    pate : PATEClassifier or PrivateKNNClassifier
         Its parameters are read.
 
     public : PublicInputs
@@ -106,7 +105,7 @@ def plan_questions(pate, public, seed):
         the public rows.
     """
     X_public, n_public = public.X_public, public.n_public
-    n_queries = resolve_n_queries(pate.n_queries, n_public, unfitted_student(pate))
+    n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
     representation, X_for_teachers = represent(pate.representation, X_public, seed)
 
     def features():

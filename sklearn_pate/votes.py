@@ -22,7 +22,8 @@ class Votes:
 
     Ballots are added up one by one, so that memory does not grow with the number of
     teachers. The counts are handed out to a mechanism only, are not shown by `repr`,
-    and cannot be pickled or copied.
+    and cannot be pickled or copied. What a :class:`~sklearn_pate.mechanisms.Oracle`
+    answers from them may be published, at its price.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ class Votes:
 
     clusters : ndarray of int of shape (n_public,), default=None
         The cluster of each public row, -1 for none. A ballot then is what it says most
-        often in each cluster, and clusters take the place of public rows.
+        often in each cluster, and clusters take the place of public rows. They must be
+        made of public rows alone.
 
     Attributes
     ----------
@@ -49,6 +51,27 @@ class Votes:
     ------
     ValueError
         If a ballot has another shape, or holds anything but class indices and -1.
+
+    Notes
+    -----
+    All data of one unit of privacy must be behind one ballot: then a neighbour changes
+    one ballot, and one vote on each question (or cluster) at most, which is all that
+    prices rest on. Where a ballot says two things equally often in a cluster, the first
+    class gets its vote, whatever others say. See :doc:`What an answer costs
+    </accounting>`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate import Votes
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> ballots = 100 * [np.array([0, 1, 1])] + 20 * [np.array([1, -1, 0])]
+    >>> votes = Votes(ballots, n_public=3, n_classes=2)
+    >>> votes
+    Votes(<sealed>, n_teachers=120, n_public=3)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=2)
+    >>> oracle.ask([0, 1])
+    array([0, 1])
     """
 
     __slots__ = ("_clusters", "_counts", "_n_public", "_n_teachers", "classes")
@@ -97,7 +120,8 @@ class Votes:
             that is not a class.
 
         classes : array-like of shape (n_classes,)
-            All labels that count, chosen without a look at the votes.
+            All labels that count, chosen without a look at the votes. They are
+            published with the student.
 
         clusters : ndarray of int of shape (n_public,), default=None
             The cluster of each public row, for one vote a cluster.
@@ -110,7 +134,9 @@ class Votes:
         Raises
         ------
         ValueError
-            If a party did not label every public row, or no label at all is a class.
+            If a party did not label every public row, no label at all is a class, or
+            `classes` are not at least two distinct labels. The message may quote the
+            number of a party: it is for the data holder.
 
         Warns
         -----
@@ -187,15 +213,22 @@ class Votes:
     def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
         """Count the votes on some public rows.
 
+        Sensitive: what it returns is for a mechanism, and for nobody else.
+
         Parameters
         ----------
         indices : array-like of int of shape (n_queries,)
-            Public rows.
+            Public rows, or clusters.
 
         Returns
         -------
         counts : ndarray of shape (n_queries, n_classes), dtype int64
             Votes per class. A row sums to the number of teachers that did not abstain.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
         """
         return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
 

@@ -242,14 +242,14 @@ WRONG_CALLS = {
     "a ballot for no class": (lambda: Votes([np.array([2])], n_public=1, n_classes=2), r"between -1 and n_classes - 1 = 1"),
     "votes for one class": (lambda: Votes.from_labels(VOTES, ["a"]), r"classes=\['a'\] must list at least two"),
     "publishing before a fit": (lambda: PATEClassifier().publish(), r"not fitted yet"),
-    "a charge for an unknown unit": (lambda: charge(unit="person"), r"unit='person' is unknown; use one of \['row', 'group', 'party'\]"),
+    "a charge for an unknown unit": (lambda: charge(unit="person"), r"unit='person' is unknown; use one of \['row', 'group', 'party', 'row-add"),
     "a charge at no delta": (lambda: charge(delta=0), r"delta=0 must be a number strictly between 0 and 1"),
     "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
     "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),
     "trusting a type without a list": (lambda: PublishedClassifier.load("model.skops", trusted="Tree"), r"trusted='Tree' must be a list of types"),
     "the price of no search": (lambda: search_price(PATEClassifier(), X, Y), r"is no GridSearchCV or RandomizedSearchCV"),
     "the price of a search without a ledger": (lambda: search_price(GridSearchCV(PATEClassifier(), {}), X, Y), r"charges to no ledger; set ledger="),
-    "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no PATEClassifier; pass the pipeline"),
+    "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no private classifier"),
     "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
 }  # fmt: skip
 

@@ -45,6 +45,11 @@ def check_positive(name, value):
 
     value : float
         Its value.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
     """
     if not is_positive(value):
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")
@@ -82,6 +87,11 @@ def check_epsilon(epsilon: float) -> float:
     -------
     epsilon : float
         The same value.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
     """
     if not is_positive(epsilon):
         raise ValueError(
@@ -100,17 +110,23 @@ def calibrate_noise(
 ) -> float:
     """Find the smallest noise scale whose guarantee is within (epsilon, delta).
 
+    :class:`~sklearn_pate.PATEClassifier` does this by itself. The scale may be
+    published if the curves are worst cases.
+
     Parameters
     ----------
     curve_at_scale : callable
-        ``curve_at_scale(scale, orders)`` returns the :class:`RdpCurve` of everything
-        that will be released with that noise scale, in votes.
+        ``curve_at_scale(scale, orders)`` returns the
+        :class:`~sklearn_pate.accounting.RdpCurve` of everything that will be released
+        with that noise scale, in votes: a worst case. From a curve that depends on
+        votes comes a scale that depends on them, which voids the guarantee.
 
     epsilon : float
         The target, positive.
 
     delta : float
-        In (0, 1).
+        The probability mass that epsilon need not cover, in (0, 1), well below one over
+        the number of rows.
 
     rough_curve_at_scale : callable, default=None
         The same, faster, and nearly right: where to look first.
@@ -125,7 +141,28 @@ def calibrate_noise(
     Raises
     ------
     ValueError
-        If no scale up to 2^20 votes is enough.
+        If `epsilon` or `delta` is out of range, or no scale up to 2^20 votes is enough.
+
+    Notes
+    -----
+    Epsilon is that of the curve by Canonne, Kamath, Steinke (2020), Proposition 12, at
+    a few default orders about the best one: fewer orders never promise more. The root
+    is bracketed, found by Brent's method, and rounded up.
+
+    Examples
+    --------
+    A hundred noisy histograms of votes on ten classes:
+
+    >>> from sklearn_pate.accounting import calibrate_noise
+    >>> from sklearn_pate.mechanisms import NoisyHistogram
+    >>> def hundred(sigma, orders):
+    ...     return NoisyHistogram(sigma).account_curve(100, n_classes=10, orders=orders)
+    >>> sigma = calibrate_noise(hundred, epsilon=1.0, delta=1e-5)
+    >>> round(sigma, 1)
+    57.2
+    >>> spent = NoisyHistogram(sigma).account_curve(100, n_classes=10)
+    >>> 0.999 < spent.to_epsilon(1e-5) <= 1
+    True
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     rough = rough_curve_at_scale or curve_at_scale
@@ -180,24 +217,48 @@ def calibrate_n_queries(
 ) -> int:
     """Find the largest number of questions whose guarantee is within (epsilon, delta).
 
+    The number may be published if the curves are worst cases.
+
     Parameters
     ----------
     curve_at_n_queries : callable
-        ``curve_at_n_queries(n_queries)`` returns the :class:`RdpCurve` of that many
-        questions, for instance
+        ``curve_at_n_queries(n_queries)`` returns the
+        :class:`~sklearn_pate.accounting.RdpCurve` of that many questions, for instance
         ``lambda n: mechanism.account_curve(n, n_classes)``. More questions must not
-        cost less.
+        cost less. With a curve that depends on votes, the number does too: as a rule
+        when to stop, it voids the guarantee.
 
     epsilon : float
         The budget, positive.
 
     delta : float
-        In (0, 1).
+        The probability mass that epsilon need not cover, in (0, 1), well below one over
+        the number of rows.
 
     Returns
     -------
     n_queries : int
-        0 if not even one question fits.
+        0 if not even one question fits. The search ends above 2^40 questions, and
+        returns what is known to fit.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` or `delta` is out of range.
+
+    Notes
+    -----
+    Epsilon is that of the curve by Canonne, Kamath, Steinke (2020), Proposition 12.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting import calibrate_n_queries
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> mechanism = GNMax(sigma=40)
+    >>> calibrate_n_queries(
+    ...     lambda n: mechanism.account_curve(n, n_classes=2), epsilon=1.0, delta=1e-5
+    ... )
+    76
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
 

@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
-# Geometric in (order - 1): dense near 1, where large budgets are decided, and up
-# to 2^18, where very small ones are.
+#: The Renyi orders at which prices are computed where no others are asked for: 385 of
+#: them, from 1.016 to 2^18 + 1, geometric in (order - 1). They are dense near 1, where
+#: large budgets are decided, and reach as far as very small ones need. Public, and
+#: read-only.
 DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-96, 289) / 16)
 DEFAULT_ORDERS.flags.writeable = False
 
@@ -30,6 +32,11 @@ def check_delta(delta: float) -> float:
     -------
     delta : float
         The same value.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
     """
     if not isinstance(delta, Real) or not 0 < delta < 1:
         raise ValueError(
@@ -44,24 +51,52 @@ class RdpCurve:
     """A Renyi differential privacy guarantee at several orders.
 
     Curves of independent releases about the same data add up (`+`), and `k`
-    releases with the same curve cost ``curve * k``.
+    releases with the same curve cost ``curve * k``. Only prices for one kind of
+    neighbours add up. It may be published if it is a worst case; a curve that was
+    computed from votes is as sensitive as they are, and it does not know which it is.
 
     Parameters
     ----------
     orders : array-like of shape (n_orders,)
-        Renyi orders, each greater than 1, in increasing order.
+        Renyi orders, each greater than 1, in increasing order. Any of them give a
+        guarantee; more of them give a smaller epsilon.
 
     values : array-like of shape (n_orders,)
         The Renyi divergence bound at each order, in nats; not negative, `inf` where
         no bound is known.
 
+    Raises
+    ------
+    ValueError
+        If `orders` or `values` are something else; if curves with different orders are
+        added, or one is multiplied by a negative or infinite number.
+
     Notes
     -----
     A mechanism M satisfies (a, r)-RDP when D_a(M(d) || M(d')) <= r for all
-    neighbours d, d' (Mironov 2017, "Renyi differential privacy"). Whether the
-    guarantee holds for all data sets, or for the one at hand only, is a matter of
-    where the curve comes from: see the mechanisms' ``worst_case_curve`` and
+    neighbours d, d', and such guarantees add up, also where a release is chosen in view
+    of earlier ones, as long as each price is a worst case and was fixed beforehand
+    (Mironov 2017, "Renyi differential privacy", Definition 4 and Proposition 1).
+    Whether the guarantee holds for all data sets, or for the one at hand only, is a
+    matter of where the curve comes from: see the mechanisms' ``worst_case_curve`` and
     ``local_curve``.
+
+    Examples
+    --------
+    Gaussian noise of ten votes on a count that one person changes by one:
+
+    >>> from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+    >>> count = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS / (2 * 10**2))
+    >>> round(count.to_epsilon(1e-5), 2)
+    0.38
+    >>> round((100 * count).to_epsilon(1e-5), 2)  # of a hundred such counts
+    4.73
+
+    And one answer of another kind about the same people, at the same orders:
+
+    >>> from sklearn_pate.accounting.bounds import gumbel_worst_case
+    >>> round((count + gumbel_worst_case(c=0.2)).to_epsilon(1e-5), 2)
+    0.68
     """
 
     orders: NDArray[np.float64]
@@ -148,7 +183,13 @@ class RdpCurve:
         Returns
         -------
         epsilon : float
-            The smallest epsilon over the orders, not negative.
+            The smallest epsilon over the orders, not negative, in nats. It may be
+            published if the curve may.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range, or `conversion` unknown.
 
         Warns
         -----
@@ -193,6 +234,11 @@ class RdpCurve:
         -------
         epsilon : float
             The same as that of `to_epsilon`, without its warning.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range, or `conversion` unknown.
         """
         epsilons, _ = self._epsilons(delta, conversion)
         return max(float(epsilons.min()), 0.0)
@@ -208,9 +254,25 @@ class RdpCurve:
         Returns
         -------
         epsilons : ndarray of shape (n_orders,)
-            Perhaps negative, as the conversion of an order may promise too little.
+            By Proposition 12 of Canonne, Kamath, Steinke (2020). Perhaps negative: the
+            guarantee is then that of 0.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range.
         """
         return self._epsilons(delta, "cks")[0]
+
+    def unbounded(self) -> "RdpCurve":
+        """Take the promise back, as seeded noise does.
+
+        Returns
+        -------
+        curve : RdpCurve
+            At the same orders, infinite everywhere.
+        """
+        return RdpCurve(self.orders, np.full_like(self.values, np.inf))
 
     def best_order(self, delta: float) -> float:
         """Find the order that gives the smallest epsilon.
@@ -224,6 +286,11 @@ class RdpCurve:
         -------
         order : float
             One of the orders.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range.
         """
         return float(self.orders[np.argmin(self.epsilons(delta))])
 

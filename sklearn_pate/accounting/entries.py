@@ -26,8 +26,8 @@ class Price:
     delta : float
         At which its epsilon is shown.
 
-    unit : {"row", "group", "party"}
-        Whom it protects.
+    unit : {"row", "group", "party", "row-add-remove", "group-add-remove"}
+        Whom it protects, and against which change.
 
     description : str
         What is released.

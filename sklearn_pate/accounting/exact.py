@@ -76,21 +76,24 @@ def local_cost(
     Parameters
     ----------
     plurality : Plurality
-        The law of an answer.
+        The law of an answer: one of those in ``sklearn_pate.accounting.outcomes``. A
+        mechanism's `local_curve` fills it in.
 
     counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each question. The list of questions must have been fixed
-        without looking at answers.
+        Votes per class for each question, whole numbers. The list of questions must
+        have been fixed without looking at answers.
 
     orders : array-like of shape (n_orders,)
-        Renyi orders.
+        Renyi orders, increasing, above 1. By default every fourth of
+        :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
         A worst case of one question at the same orders, not to be exceeded. It also
         stands in for what float64 cannot hold: noise far below a vote.
 
     check : NoisyCheck, default=None
-        The check before each answer, for mechanisms that may not answer.
+        The check before each answer, for mechanisms that may not answer. Every question
+        is then priced as if it could still be answered, whatever the cap on answers.
 
     expected : array-like of shape (n_queries, n_classes), default=None
         Votes to subtract from each count before the check takes the largest
@@ -108,7 +111,14 @@ def local_cost(
     Returns
     -------
     curve : RdpCurve
-        Summed over the questions.
+        Summed over the questions. Sensitive. It cannot be sanitized, as nothing is
+        known about how much it differs between neighbours.
+
+    Raises
+    ------
+    ValueError
+        If `counts` are not vote counts, `orders` do not increase from above 1, or
+        `direction` is unknown.
 
     Notes
     -----
@@ -120,8 +130,29 @@ def local_cost(
 
     Only classes with different counts differ, questions with equal sorted counts share
     one computation, and the divergence is the cancellation-free one of
-    :func:`~sklearn_pate.accounting.divergence.log_moment`.
+    :func:`~sklearn_pate.accounting.divergence.log_moment`. :doc:`What an answer costs
+    </accounting>` has the definitions, and what such a figure is no proof of.
+
+    Examples
+    --------
+    A question on which teachers agree costs less than one that divides them, and no
+    more than the worst case over all votes:
+
+    >>> from sklearn_pate.accounting import local_cost, tight_gaussian_worst_case
+    >>> from sklearn_pate.accounting.outcomes import GaussianPlurality
+    >>> law = GaussianPlurality(sigma=10)
+    >>> for votes in ([80, 20], [55, 45]):
+    ...     print(votes, local_cost(law, [votes], orders=[8]).values.round(5))
+    [80, 20] [0.00021]
+    [55, 45] [0.05194]
+    >>> tight_gaussian_worst_case(sigma=10, n_classes=2, orders=[8]).values.round(5)
+    array([0.05199])
     """
+    if direction not in ("both", "forward"):
+        raise ValueError(
+            f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
+            "papers' one."
+        )
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
     if expected is not None:

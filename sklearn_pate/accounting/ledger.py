@@ -93,10 +93,19 @@ class PrivacyLedger:
 
     Notes
     -----
-    The account is a Renyi filter, see
-    :class:`~sklearn_pate.accounting.filter.RenyiFilter`. It has one unit of privacy and
-    one neighbour relation, those of its first charge. It takes the parameters of the
-    fits as chosen without a look at private data, or in view of earlier releases.
+    The account is a Renyi filter (Feldman and Zrnic 2021, "Individual privacy
+    accounting via a Renyi filter", Theorem 4.3), see
+    :class:`~sklearn_pate.accounting.filter.RenyiFilter`: at orders that are fixed
+    beforehand, Renyi costs add up to the divergence that Proposition 12 of Canonne,
+    Kamath, Steinke (2020) turns into the budget, however later fits were chosen. It has
+    one unit of privacy and one neighbour relation, those of its first charge. It takes
+    the parameters of the fits as chosen without a look at private data, or in view of
+    earlier releases.
+
+    The file and what is read from it (`charges`, `report`, `spent`) are for the data
+    holder and auditors, not for publication: prices depend on no private value, but
+    they say who fitted when, and whether two fits saw the same data. :doc:`The threat
+    model </threat-model>` has more.
 
     Examples
     --------
@@ -104,13 +113,28 @@ class PrivacyLedger:
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(600, centers=2, random_state=0)
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
-    >>> clf = PATEClassifier(LogisticRegression(), n_queries=50, ledger=ledger)
-    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> clf = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     n_teachers=40,
+    ...     mechanism=GNMax(sigma=10),
+    ...     n_queries=10,
+    ...     epsilon=None,
+    ...     ledger=ledger,
+    ...     random_state=0,
+    ... )
+    >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
     >>> print(f"{ledger.spent:.0%} of the budget is spent")
-    16% of the budget is spent
+    35% of the budget is spent
+
+    The same fit again has the same answers, at no further charge:
+
+    >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
+    >>> print(f"{ledger.spent:.0%} in {len(ledger.charges())} charge")
+    35% in 1 charge
     >>> folder.cleanup()
     """
 
@@ -224,6 +248,11 @@ class PrivacyLedger:
         -------
         key : bytes
             Read from its file, which is made if it does not exist.
+
+        Raises
+        ------
+        LedgerError
+            If its file cannot be read or made, or holds no key.
         """
         return make_key(self._key_file)
 
@@ -234,7 +263,12 @@ class PrivacyLedger:
         Returns
         -------
         spent : float
-            Between 0 and 1.
+            Between 0 and 1: a share of Renyi cost, at the order that has most left.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read, or is another ledger by now.
         """
         with self.reading() as file:
             return max(1 - self._left(file), 0.0)
@@ -255,6 +289,11 @@ class PrivacyLedger:
         -------
         fits : bool
             Another process may spend what is left before this one does.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read, or is another ledger by now.
         """
         with self.reading() as file:
             return self.filter.admits(self.filter.cost(curve), costs(file))
@@ -274,6 +313,11 @@ class PrivacyLedger:
 
         left : float
             At the same order: ``left / share`` times this charge would fit.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read, or is another ledger by now.
         """
         with self.reading() as file:
             return self.filter.shares(self.filter.cost(curve), costs(file))
@@ -301,11 +345,11 @@ class PrivacyLedger:
         delta : float
             At which the charge's own epsilon is shown. The budget has its own.
 
-        unit : {"row", "group", "party"}
-            Whom the price protects.
+        unit : {"row", "group", "party", "row-add-remove", "group-add-remove"}
+            Whom the price protects, and against which change.
 
         description : str
-            What is released.
+            What is released, for auditors: no private value belongs in it.
 
         dataset : str, default=""
             Which data, by a name that says nothing about them.
@@ -324,7 +368,7 @@ class PrivacyLedger:
             If it does not fit; nothing was charged.
 
         ValueError
-            If the ledger has another unit.
+            If the ledger has another unit, or a parameter is of another kind.
 
         LedgerError
             If the file cannot be written; nothing was charged.
@@ -340,6 +384,11 @@ class PrivacyLedger:
         -------
         charges : list of Charge
             In order; ``pandas.DataFrame(ledger.charges())`` is a table.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read, or is another ledger by now.
         """
         with self.reading() as file:
             return read_charges(file, self.filter)
@@ -350,7 +399,12 @@ class PrivacyLedger:
         Returns
         -------
         report : str
-            Several lines.
+            Several lines: the promise, what is spent of it, and a line a charge.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read, or is another ledger by now.
         """
         with self.reading() as file:
             return write_report(self, file)

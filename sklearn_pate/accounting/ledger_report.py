@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.entries import costs
+from sklearn_pate.accounting.statement import write_epsilon
 
 __all__ = ["Charge", "read_charges", "write_report"]
 
@@ -15,7 +16,8 @@ class Charge:
     """One line of a ledger, for auditors.
 
     Prices depend on no private value. Fingerprints tell whether two fits saw the same
-    data, and nothing else without the key.
+    data, and nothing else without the key. Not for publication: that two fits saw the
+    same data, and who fitted when, is covered by no epsilon.
 
     Parameters
     ----------
@@ -46,6 +48,28 @@ class Charge:
     share : float
         Part of the budget that it took, at the order where that is least. With one
         order, the default, shares add up.
+
+    Notes
+    -----
+    What all charges promise together is the budget, and no sum over `epsilon`: they
+    compose in a Renyi filter (Feldman and Zrnic 2021), see
+    :class:`~sklearn_pate.PrivacyLedger`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn_pate import PrivacyLedger
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
+    >>> curve = GNMax(sigma=40).account_curve(n_queries=50, n_classes=2)
+    >>> for what in ("50 answers on lungs", "50 answers on hearts"):
+    ...     number = ledger.charge(curve, delta=1e-6, unit="row", description=what)
+    >>> for one in ledger.charges():
+    ...     print(one.number, f"{one.share:.1%}", f"{one.epsilon:.2f}", one.description)
+    1 10.8% 0.90 50 answers on lungs
+    2 10.8% 0.90 50 answers on hearts
+    >>> folder.cleanup()
     """
 
     number: int
@@ -159,7 +183,7 @@ def _cells(charge):
         str(charge.number),
         charge.time,
         f"{charge.share:.2%}",
-        f"{np.ceil(charge.epsilon * 1000) / 1000:.3f}",
+        write_epsilon(charge.epsilon),
         f"{charge.delta:g}",
         charge.dataset[:12],
         charge.fit[:12],

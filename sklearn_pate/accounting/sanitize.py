@@ -105,7 +105,7 @@ def published_smooth_sensitivity_cost(
         Renyi order a, greater than 1.
 
     smoothness : float
-        The b of :func:`smooth_sensitivity_cost`, which is right.
+        The b of `smooth_sensitivity_cost`, which is right.
 
     noise_scale : float
         Standard deviation s of the noise, in units of the smooth sensitivity.
@@ -243,7 +243,7 @@ def sanitize(
     -----
     f + s S (k + N(0, 1)) is released, f the cost, S its smooth sensitivity and k the
     normal quantile of `confidence`. S is private as well: the margin k s S moves with
-    it, by up to k s (e^b - 1) S, which :func:`smooth_sensitivity_cost` charges for. All
+    it, by up to k s (e^b - 1) S, which `smooth_sensitivity_cost` charges for. All
     else is computed from that one number and public ones: it is cut to between 0 and
     the worst case, and rounded up to 0.001, as epsilon is (Canonne, Kamath, Steinke
     2020, Proposition 12, at the one order). Rounding hides the low bits of the sum, by

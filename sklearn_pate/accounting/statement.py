@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.sanitize import SanitizedCost
 
-__all__ = ["NEIGHBOURS", "PrivacyAnalysis", "PrivacySpent"]
+__all__ = ["NEIGHBOURS", "PrivacyAnalysis", "PrivacySpent", "write_epsilon"]
 
 #: The neighbour relation that each privacy unit stands for.
 NEIGHBOURS = {
@@ -20,6 +20,8 @@ NEIGHBOURS = {
         "(a change of id is two such steps)"
     ),
     "party": "change all votes of one party; the number of parties is public",
+    "row-add-remove": "add or remove one row",
+    "group-add-remove": "add or remove one group with all its rows",
 }
 
 
@@ -28,17 +30,20 @@ class PrivacySpent:
     """The privacy statement of one fit. May be published.
 
     It depends on no private value, and unpacks as ``epsilon, delta = privacy_spent``.
+    Printed, it is the sentence to put one's name to.
 
     Parameters
     ----------
     epsilon : float
-        Worst case over all votes. Infinite if the noise was seeded.
+        Worst case over all private data, in nats. Infinite if the noise was seeded: the
+        fit then has no guarantee, and nothing of it may be published.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        The probability mass that epsilon does not cover; 0 where there is none.
 
-    unit : {"row", "group", "party"}
-        Whose presence is protected.
+    unit : {"row", "group", "party", "row-add-remove", "group-add-remove"}
+        Whose presence is protected, and against which change: prices of two units
+        neither add up nor compare.
 
     neighbours : str
         The exact change of the private data that is hidden.
@@ -46,18 +51,56 @@ class PrivacySpent:
     mechanism : str
         The mechanism with its parameters.
 
-    n_teachers : int
-        Number of teachers.
+    n_teachers : int or None
+        Number of teachers; None for a learner without any.
 
-    n_queries : int
-        Number of questions paid for.
+    n_queries : int or None
+        Number of questions paid for; None for a learner that asks none.
 
     assumptions : tuple of str
-        What was taken to be public, for the data holder to confirm.
+        What was taken to be public, for the data holder to confirm. The guarantee
+        fails with any of them.
 
     curve : RdpCurve
         The Renyi curve behind epsilon. Curves of several fits on the same data add up;
         their sum's ``to_epsilon(delta)`` is the price of all of them together.
+
+    Notes
+    -----
+    Whatever an outsider looks for (an event S in what is published, M), and for any two
+    data sets d and d' that are neighbours in the sense of `neighbours`,
+    Pr[M(d) in S] <= e^epsilon Pr[M(d') in S] + delta (Dwork, Kenthapadi, McSherry,
+    Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
+    generation"). For a :class:`~sklearn_pate.PATEClassifier` epsilon is
+    ``curve.to_epsilon(delta)``; other learners may state a smaller one, that of a pure
+    guarantee or of an exact composition. The proofs are in :doc:`What an answer costs
+    </accounting>`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(1200, centers=2, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     n_teachers=100,
+    ...     mechanism=GNMax(sigma=40),
+    ...     n_queries=50,
+    ...     epsilon=None,
+    ... )
+    >>> spent = pate.plan_privacy(X[:1000], y[:1000], X_public=PublicData(X[1000:]))
+    >>> epsilon, delta = spent
+    >>> round(epsilon, 2), delta
+    (0.8, 1e-05)
+    >>> spent.neighbours
+    'replace one row by any other; the number of rows is public'
+    >>> spent.assumptions[1]
+    'X_public is public'
+    >>> two_fits = spent.curve + spent.curve
+    >>> round(two_fits.to_epsilon(1e-5), 2)
+    1.16
     """
 
     epsilon: float
@@ -65,8 +108,8 @@ class PrivacySpent:
     unit: str
     neighbours: str
     mechanism: str
-    n_teachers: int
-    n_queries: int
+    n_teachers: int | None
+    n_queries: int | None
     assumptions: tuple[str, ...]
     curve: RdpCurve
 
@@ -75,21 +118,29 @@ class PrivacySpent:
         yield self.delta
 
     def __repr__(self):
-        return f"PrivacySpent(epsilon={_round_up(self.epsilon)}, delta={self.delta})"
+        return (
+            f"PrivacySpent(epsilon={write_epsilon(self.epsilon)}, delta={self.delta})"
+        )
 
     def __str__(self):
         if np.isinf(self.epsilon):
             guarantee = "This fit gives no privacy guarantee (epsilon=inf)"
         else:
             guarantee = (
-                f"This fit is (epsilon={_round_up(self.epsilon)}, "
+                f"This fit is (epsilon={write_epsilon(self.epsilon)}, "
                 f"delta={self.delta})-differentially private"
             )
+        if self.n_queries is None:
+            release = f"one model was released by {self.mechanism}"
+        else:
+            release = (
+                f"{self.n_queries} questions to {self.n_teachers} teachers were "
+                f"answered by {self.mechanism}"
+            )
         return (
-            f"{guarantee}, where neighbouring data sets {self.neighbours}: "
-            f"{self.n_queries} questions to {self.n_teachers} teachers were answered "
-            f"by {self.mechanism}; the statement covers this fit alone, no search or "
-            f"other fit around it, and assumes {_enumerate(self.assumptions)}."
+            f"{guarantee}, where neighbouring data sets {self.neighbours}: {release}; "
+            "the statement covers this fit alone, no search or other fit around it, "
+            f"and assumes {_enumerate(self.assumptions)}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +149,8 @@ class PrivacySpent:
         Returns
         -------
         statement : dict
-            Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks.
+            Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks. It
+            has every field but `curve`, and may be published.
         """
         return {
             field.name: getattr(self, field.name)
@@ -107,8 +159,19 @@ class PrivacySpent:
         } | {"assumptions": list(self.assumptions)}
 
 
-def _round_up(epsilon):
-    """Write epsilon with three decimals, never below its value."""
+def write_epsilon(epsilon: float) -> str:
+    """Write epsilon with three decimals, never below its value.
+
+    Parameters
+    ----------
+    epsilon : float
+        Perhaps infinite.
+
+    Returns
+    -------
+    text : str
+        As statements have it.
+    """
     if np.isinf(epsilon):
         return "inf"
     # Adding 0 makes a negative zero positive.
@@ -171,6 +234,40 @@ class PrivacyAnalysis:
 
     teacher_warnings : list of (int, str)
         Index of the teacher and text of every warning.
+
+    Notes
+    -----
+    `epsilon` is by :func:`~sklearn_pate.accounting.local_cost`, `optimal_epsilon` by
+    the tightest bound that is a function of the probability that a plurality loses, as
+    Theorem 6 of Papernot et al. 2018 is, and `paper_epsilon` by
+    :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+    :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+    :func:`~sklearn_pate.accounting.bounds.confident_2018`; the first two are converted
+    by Canonne, Kamath, Steinke (2020), Proposition 12, the last as the papers did. See
+    :doc:`What an answer costs </accounting>`.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=40),
+    ...     epsilon=None,
+    ...     classes=[0, 1],
+    ... )
+    >>> votes = 200 * [[0, 1, 1]]  # made up: 200 parties that agree on three rows
+    >>> pate = pate.fit_votes(votes, [[0.0], [1.0], [2.0]])
+    >>> pate.privacy_analysis_
+    PrivacyAnalysis(<sensitive: depends on private data, do not publish>)
+    >>> bool(pate.privacy_analysis_.epsilon < pate.privacy_spent_.epsilon)
+    True
+    >>> pate.privacy_analysis_.counts.max(axis=1)
+    array([200, 200, 200])
+    >>> hasattr(pickle.loads(pickle.dumps(pate)), "privacy_analysis_")
+    False
     """
 
     epsilon: float
@@ -193,7 +290,7 @@ class PrivacyAnalysis:
         Returns
         -------
         plurality : ndarray of int of shape (n_queries,)
-            Sensitive.
+            Class indices, the first of equals. Sensitive: no noise hides them.
         """
         return np.argmax(self.counts, axis=1)
 
@@ -207,11 +304,12 @@ class PrivacyAnalysis:
         Parameters
         ----------
         confidence : float, default=0.975
-            Probability that the released cost is at least the true one.
+            Probability that the released cost is at least the true one, at least 0.5.
 
         **release : float
-            `order`, `smoothness` and `noise_scale`, all or none; by default they are
-            chosen from public numbers. Trying several voids the guarantee.
+            `order`, `smoothness` and `noise_scale` of
+            :func:`~sklearn_pate.accounting.sanitize.sanitize`, all or none; by default
+            they are chosen from public numbers. Trying several voids the guarantee.
 
         Returns
         -------
@@ -224,6 +322,15 @@ class PrivacyAnalysis:
             If the noise of the answers was seeded, the questions depended on earlier
             answers, or the fit was charged to a ledger, whose budget would not cover
             this release.
+
+        TypeError
+            If noisy histograms were released: what they cost depends on no votes.
+
+        Notes
+        -----
+        Papernot et al. 2018, Appendix B, with a smooth sensitivity (Nissim,
+        Raskhodnikova, Smith 2007) and a price of its own, as the published one is no
+        upper bound: :doc:`What an answer costs </accounting>`.
         """
         if self.in_ledger:
             raise ValueError(

@@ -5,9 +5,11 @@ from functools import partial
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from sklearn_pate.account import analyse_release, state_privacy
 from sklearn_pate.accounting.ledger import PrivacyLedger
+from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.baselines.groups import plan_groups
 from sklearn_pate.baselines.petdl_checks import (
     check_default_student,
@@ -200,7 +202,7 @@ class PETDLClassifier(TeacherEnsemble):
     n_features_in_ : int
         Number of features.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
 
     Notes
@@ -454,6 +456,53 @@ class PETDLClassifier(TeacherEnsemble):
         self.public_indices_ = None
         return self
 
+    def plan_privacy(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> PrivacySpent:
+        """State what a fit would cost, without fitting. Asks and charges nothing.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : array-like
+            As in `fit`. Numbers of rows and classes count, no private value does.
+
+        Returns
+        -------
+        spent : PrivacySpent
+            What ``privacy_spent_`` will be.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work, and for ``mode="paper"``, which has
+            no price.
+        """
+        if self.mode == "paper":
+            raise ValueError(
+                "mode='paper' gives no privacy, and has no price; use mode='sound'."
+            )
+        petdl = clone(self)
+        check_petdl_parameters(petdl)
+        seeds = petdl._draw_seeds()
+        private, public = receive(petdl, X, y, X_public, groups, seed=seeds.shards)
+        seen = represent(petdl.representation, public.X_public, seeds.questions)
+        plan = plan_groups(petdl, public, seen, seeds.questions)
+        n_teachers = resolve_n_teachers(petdl.n_teachers, private.n_rows)
+        mechanism = petdl._prepare(petdl.epsilon, plan)
+        return petdl._state(mechanism, public, plan, n_teachers)
+
+    def _state(self, mechanism, public, plan, n_teachers):
+        spent = state_privacy(
+            self,
+            mechanism,
+            public,
+            n_teachers=n_teachers,
+            n_queries=1,
+            n_values=plan.layout.size,
+            representation=plan.representation,
+        )
+        return replace(spent, n_queries=plan.layout.n_parts)
+
     def _prepare(self, epsilon, plan):
         """Return the mechanism with all its numbers."""
         mechanism = NoisySum(self.noise_scale, noise_seed=self.noise_seed)
@@ -492,16 +541,7 @@ class PETDLClassifier(TeacherEnsemble):
             seed=seeds.student,
             hint_epochs=self.hint_epochs,
         )
-        spent = state_privacy(
-            self,
-            mechanism,
-            public,
-            n_teachers=knowledge.shape[0],
-            n_queries=1,
-            n_values=plan.layout.size,
-            representation=plan.representation,
-        )
-        spent = replace(spent, n_queries=plan.layout.n_parts)
+        spent = self._state(mechanism, public, plan, knowledge.shape[0])
         sums = plan.values(knowledge.counts([0]))
 
         self.student_ = student

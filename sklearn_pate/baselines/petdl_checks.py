@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from numbers import Integral
 
 import numpy as np
 
+from sklearn_pate.mechanisms.noise import check_noise_seed
 from sklearn_pate.parameter_checks import check_ensemble_parameters
 from sklearn_pate.parameters import as_teacher
 from sklearn_pate.students import accepts_hints
@@ -116,8 +116,7 @@ def _check_paper(petdl):
                 f"{getattr(petdl, name)!r}."
             )
     check_number("noise_scale", petdl.noise_scale, 0, math.inf)
-    if petdl.noise_seed is not None and not isinstance(petdl.noise_seed, Integral):
-        raise ValueError(f"noise_seed={petdl.noise_seed!r} must be None or an integer.")
+    check_noise_seed(petdl.noise_seed)
 
 
 def check_default_student(petdl, X_public):

@@ -79,6 +79,10 @@ def fetch_adult(
 ) -> Any:
     """Load UCI Adult, downloading it if necessary.
 
+    Who earns more than 50,000 dollars a year: people in a census of the USA in 1994,
+    one row a person, without names. The rows are public. A fit that treats them as
+    private shows what a statement would cost, and protects nobody anew.
+
     Parameters
     ----------
     data_home : str or path-like, default=None
@@ -103,10 +107,11 @@ def fetch_adult(
     Returns
     -------
     adult : Bunch
-        ``data`` of shape (n_rows, 14), ``target`` of shape (n_rows,) with labels
-        "<=50K" and ">50K", ``feature_names``, ``categories`` (a dict of the
-        categories of each categorical feature, in the order of their integers),
-        ``target_names``, ``DESCR``.
+        ``data`` of shape (n_rows, 14), dtype float64 (or a frame of int64 and
+        categorical columns), ``target`` of shape (n_rows,) with labels "<=50K" and
+        ">50K", ``feature_names``, ``categories`` (a dict of the categories of each
+        categorical feature, in the order of their integers), ``target_names``,
+        ``DESCR``.
 
     Raises
     ------
@@ -115,6 +120,23 @@ def fetch_adult(
 
     ValueError
         If `subset` is unknown.
+
+    Notes
+    -----
+    Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree
+    hybrid". One of the data sets of Papernot et al. (2017, Appendix C; 2018).
+
+    Examples
+    --------
+    >>> from sklearn_pate.datasets import fetch_adult
+    >>> adult = fetch_adult(subset="train")  # doctest: +SKIP
+    >>> adult.data.shape  # doctest: +SKIP
+    (32561, 14)
+    >>> adult.target[:3]  # doctest: +SKIP
+    array(['<=50K', '<=50K', '<=50K'], dtype='<U5')
+    >>> X, y = fetch_adult(return_X_y=True, as_frame=True)  # doctest: +SKIP
+    >>> X.loc[0, "workclass"]  # doctest: +SKIP
+    'State-gov'
     """
     if subset not in ("all", "train", "test"):
         raise ValueError(f"subset={subset!r} is unknown; use 'all', 'train' or 'test'.")

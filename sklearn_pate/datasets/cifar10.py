@@ -50,6 +50,9 @@ def fetch_cifar10(
 ) -> Any:
     """Load CIFAR-10, downloading it if necessary.
 
+    Small colour images of animals and vehicles. The rows are public. A fit that treats
+    them as private shows what a statement would cost, and protects nobody anew.
+
     Parameters
     ----------
     data_home : str or path-like, default=None
@@ -80,6 +83,21 @@ def fetch_cifar10(
 
     ValueError
         If `subset` is unknown.
+
+    Notes
+    -----
+    Krizhevsky (2009), "Learning multiple layers of features from tiny images". One of
+    the data sets of Sun et al. (2019).
+
+    Examples
+    --------
+    >>> from sklearn_pate.datasets import fetch_cifar10
+    >>> cifar10 = fetch_cifar10(subset="test")  # doctest: +SKIP
+    >>> cifar10.data.shape, cifar10.data.dtype  # doctest: +SKIP
+    ((10000, 3072), dtype('uint8'))
+    >>> images = cifar10.data.reshape(-1, 32, 32, 3)  # doctest: +SKIP
+    >>> images.transpose(0, 3, 1, 2).shape  # doctest: +SKIP
+    (10000, 3, 32, 32)
     """
     if subset not in _BATCHES:
         raise ValueError(f"subset={subset!r} is unknown; use 'train' or 'test'.")

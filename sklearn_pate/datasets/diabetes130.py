@@ -58,6 +58,12 @@ def fetch_diabetes130(
 ) -> Any:
     """Load UCI Diabetes 130-US hospitals, downloading it if necessary.
 
+    Which patient is back within 30 days: stays of patients with diabetes in hospitals
+    of the USA from 1999 to 2008, one row a stay, without names. Many patients have
+    several: the unit of privacy is the patient, ``privacy_unit="group"``, as a
+    statement about rows protects less whoever has many. The rows are public. A fit that
+    treats them as private shows what a statement would cost, and protects nobody anew.
+
     Parameters
     ----------
     data_home : str or path-like, default=None
@@ -78,8 +84,9 @@ def fetch_diabetes130(
     Returns
     -------
     diabetes : Bunch
-        ``data`` of shape (101766, 47), ``target`` of shape (101766,) with labels "NO",
-        ">30" and "<30", ``groups`` of shape (101766,), the patient of each row,
+        ``data`` of shape (101766, 47), dtype float64 (or a frame of int64 and
+        categorical columns), ``target`` of shape (101766,) with labels "NO", ">30" and
+        "<30", ``groups`` of shape (101766,), dtype int64, the patient of each row,
         ``feature_names``, ``categories`` (a dict of the categories of each
         categorical feature, in the order of their integers), ``target_names``,
         ``DESCR``.
@@ -88,6 +95,24 @@ def fetch_diabetes130(
     ------
     OSError
         If the file is missing and cannot be downloaded, or has a wrong hash.
+
+    Notes
+    -----
+    Strack, DeShazo, Gennings, Olmo, Ventura, Cios, Clore (2014), "Impact of HbA1c
+    measurement on hospital readmission rates". Papernot et al. (2017, Appendix C) use a
+    part of it, balanced between two classes.
+
+    Examples
+    --------
+    >>> from sklearn_pate.datasets import fetch_diabetes130
+    >>> diabetes = fetch_diabetes130()  # doctest: +SKIP
+    >>> diabetes.data.shape  # doctest: +SKIP
+    (101766, 47)
+    >>> len(set(diabetes.groups.tolist()))  # doctest: +SKIP
+    71518
+    >>> back_soon = diabetes.target == "<30"  # doctest: +SKIP
+    >>> round(float(back_soon.mean()), 3)  # doctest: +SKIP
+    0.112
     """
     content = read_data_file(
         _FILE, data_home=data_home, download_if_missing=download_if_missing

@@ -67,6 +67,10 @@ def fetch_mnist(
 ) -> Any:
     """Load MNIST, downloading it if necessary.
 
+    Handwritten digits. Each writer wrote many, and the files do not say who: a
+    statement about rows is none about writers. The rows are public. A fit that treats
+    them as private shows what a statement would cost, and protects nobody anew.
+
     Parameters
     ----------
     data_home : str or path-like, default=None
@@ -97,6 +101,23 @@ def fetch_mnist(
 
     ValueError
         If `subset` is unknown.
+
+    Notes
+    -----
+    LeCun, Bottou, Bengio, Haffner (1998), "Gradient-based learning applied to document
+    recognition". One of the data sets of Papernot et al. (2017, 2018) and of Sun et al.
+    (2019).
+
+    Examples
+    --------
+    >>> from sklearn_pate.datasets import fetch_mnist
+    >>> mnist = fetch_mnist(subset="test")  # doctest: +SKIP
+    >>> mnist.data.shape, mnist.data.dtype  # doctest: +SKIP
+    ((10000, 784), dtype('uint8'))
+    >>> mnist.target[:5]  # doctest: +SKIP
+    array([7, 2, 1, 0, 4])
+    >>> mnist.data.reshape(-1, 1, 28, 28).shape  # doctest: +SKIP
+    (10000, 1, 28, 28)
     """
     if subset not in ("all", *_PARTS):
         raise ValueError(f"subset={subset!r} is unknown; use 'all', 'train' or 'test'.")

@@ -49,6 +49,10 @@ def fetch_svhn(
 ) -> Any:
     """Load the cropped digits of SVHN, downloading them if necessary.
 
+    Digits of house numbers in street views, for non-commercial use; a house has several
+    rows, and the files do not say which. The rows are public. A fit that treats them as
+    private shows what a statement would cost, and protects nobody anew.
+
     Parameters
     ----------
     data_home : str or path-like, default=None
@@ -80,6 +84,22 @@ def fetch_svhn(
 
     ValueError
         If `subset` is unknown.
+
+    Notes
+    -----
+    Netzer, Wang, Coates, Bissacco, Wu, Ng (2011), "Reading digits in natural images
+    with unsupervised feature learning". One of the data sets of Papernot et al. (2017,
+    2018) and of Sun et al. (2019).
+
+    Examples
+    --------
+    >>> from sklearn_pate.datasets import fetch_svhn
+    >>> svhn = fetch_svhn(subset="test")  # doctest: +SKIP
+    >>> svhn.data.shape, svhn.data.dtype  # doctest: +SKIP
+    ((26032, 3072), dtype('uint8'))
+    >>> images = svhn.data.reshape(-1, 32, 32, 3)  # doctest: +SKIP
+    >>> images.transpose(0, 3, 1, 2).shape  # doctest: +SKIP
+    (26032, 3, 32, 32)
     """
     if subset not in _FILES:
         raise ValueError(

@@ -48,6 +48,7 @@ def audit_mechanism(
     ----------
     mechanism : Mechanism or NoisySum
         With its noise parameters set, without `max_answers` and without `noise_seed`.
+        Every trial draws fresh noise: nothing is charged to any account.
 
     counts : array-like of int of shape (n_classes,)
         Votes per class, the same on every question. For a
@@ -82,20 +83,24 @@ def audit_mechanism(
     Returns
     -------
     result : AuditResult
-        A lower bound of epsilon beside the claim.
+        A lower bound of epsilon beside the claim. It may be published if the counts are
+        made up.
 
     Raises
     ------
     ValueError
         If the counts are no neighbours, a vector is longer than the mechanism's price
-        allows, or the mechanism makes no claim for a trial.
+        allows, the mechanism makes no claim for a trial, or another parameter is out of
+        range; nothing was drawn.
 
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
     answers, or, where noisy histograms or sums are released, by their projection on
     ``counts - neighbour``, which is the likelihood ratio of Gaussian noise; see
-    :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds` for the rest. An
+    :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds` for the rest, after
+    Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
+    how private is private SGD?", with bounds of Clopper and Pearson (1934). An
     :class:`~sklearn_pate.mechanisms.InteractiveGNMax` is asked with a student that
     finds all classes alike. All trials are questions to one oracle: the confidence
     holds if these are answered independently.

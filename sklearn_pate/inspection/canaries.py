@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_pate.accounting.statement import NEIGHBOURS
 from sklearn_pate.classifier import PATEClassifier
-from sklearn_pate.ensemble import TeacherEnsemble
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.inspection.evidence import (
     AuditResult,
@@ -23,6 +24,7 @@ from sklearn_pate.inspection.evidence import (
     check_count,
     log_ratio_scores,
 )
+from sklearn_pate.planning import plans_privacy
 from sklearn_pate.public_data import PublicData
 
 __all__ = ["audit_canaries", "audit_neighbours"]
@@ -60,9 +62,9 @@ def audit_canaries(
     Parameters
     ----------
     estimator : PATEClassifier
-        Its clone is fitted, with ``privacy_unit="row"``. The teacher should memorise
-        its rows, as ``KNeighborsClassifier(1)`` does, and all public rows should be
-        asked about.
+        Its clone is fitted, with ``privacy_unit="row"``, and charges no ledger. The
+        teacher should memorise its rows, as ``KNeighborsClassifier(1)`` does, and all
+        public rows should be asked about.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Other private rows.
@@ -95,7 +97,8 @@ def audit_canaries(
     Returns
     -------
     result : AuditResult
-        A lower bound of epsilon beside ``privacy_spent_.epsilon`` of the fit.
+        A lower bound of epsilon beside ``privacy_spent_.epsilon`` of the fit. As
+        sensitive as X.
 
     Raises
     ------
@@ -124,7 +127,13 @@ def audit_canaries(
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.inspection import audit_canaries
-    >>> pate = PATEClassifier(KNeighborsClassifier(1), n_teachers=10, epsilon=1.0)
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> pate = PATEClassifier(
+    ...     KNeighborsClassifier(1),
+    ...     n_teachers=10,
+    ...     mechanism=GNMax(sigma=10),
+    ...     epsilon=None,
+    ... )
     >>> X = np.random.default_rng(0).normal(size=(120, 2))
     >>> result = audit_canaries(
     ...     pate, X[:100], X[:100, 0] > 0, X_canaries=X[100:], labels=(False, True)
@@ -132,7 +141,7 @@ def audit_canaries(
     >>> result.contradicted
     False
     """
-    _check_ensemble(estimator, PATEClassifier)
+    _check_pate(estimator)
     if estimator.privacy_unit != "row":
         raise ValueError(
             f"privacy_unit={estimator.privacy_unit!r} protects more than one row, and "
@@ -202,11 +211,11 @@ def _read(pate, n_canaries, labels):
 
 
 def audit_neighbours(
-    estimator: TeacherEnsemble,
+    estimator: Any,
     data: Sequence[Any],
     neighbouring_data: Sequence[Any],
     *,
-    X_public: Any,
+    X_public: Any = None,
     statistic: Callable[[Any], float] | None = None,
     n_runs: int = 200,
     confidence: float = 1 - 1e-4,
@@ -214,8 +223,8 @@ def audit_neighbours(
 ) -> AuditResult:
     """Try to tell two neighbouring data sets apart by fitting each many times.
 
-    The estimator is a black box, from rows to answers. An event is looked for that is
-    likelier on one of the two data sets than the claim allows. Unlike
+    The estimator is a black box, from rows to what it publishes. An event is looked for
+    that is likelier on one of the two data sets than the claim allows. Unlike
     :func:`audit_canaries` this also sees what one row does to other rows, such as
     moving them to other teachers.
 
@@ -226,21 +235,24 @@ def audit_neighbours(
 
     Parameters
     ----------
-    estimator : PATEClassifier
-        Clones of it are fitted. An integer `random_state` makes for the sharpest audit:
-        the guarantee holds for any that the attacker may know, and with it only the
-        noise differs between runs. With a `statistic`, it may be a PETDLClassifier.
+    estimator : classifier
+        Clones of it are fitted, and charge no ledger. An integer `random_state` makes
+        for the sharpest audit: the guarantee holds for any that the attacker may know,
+        and with it only the noise differs between runs. A PATEClassifier; with a
+        `statistic`, any classifier that can state its price, such as those of
+        ``sklearn_pate.baselines``.
 
     data : tuple (X, y) or (X, y, groups)
         Private rows, as for ``fit``.
 
     neighbouring_data : tuple (X, y) or (X, y, groups)
-        The same with one row replaced; or, for ``privacy_unit="group"``, with one group
-        added, removed or changed.
+        The same but for one unit, as the estimator's statement has it: with one row
+        replaced, or one added or removed; with one group added, removed or, where the
+        statement covers that, changed.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
-            (n_public, n_features)
-        Public rows.
+            (n_public, n_features), default=None
+        Public rows, for estimators that take any.
 
     statistic : callable, default=None
         Makes a number of a fitted estimator, out of what is published. None means all
@@ -258,7 +270,8 @@ def audit_neighbours(
     Returns
     -------
     result : AuditResult
-        A lower bound of epsilon beside ``privacy_spent_.epsilon`` of the fits.
+        A lower bound of epsilon beside ``privacy_spent_.epsilon`` of the fits. As
+        sensitive as the data.
 
     Raises
     ------
@@ -268,17 +281,48 @@ def audit_neighbours(
 
     Notes
     -----
-    See :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds`.
+    An event that has probability P in one world and Q in the other shows that epsilon
+    is at least ln((P - delta) / Q) (Jagielski, Ullman, Oprea 2020, "Auditing
+    differentially private machine learning: how private is private SGD?"). See
+    :func:`~sklearn_pate.inspection.evidence.bound_from_two_worlds`.
+
+    Examples
+    --------
+    One label of a dozen is changed. (Use hundreds of runs, or more.)
+
+    >>> import numpy as np
+    >>> from sklearn_pate.baselines import DPLogisticRegression
+    >>> from sklearn_pate.inspection import audit_neighbours
+    >>> X = np.arange(12.0).reshape(-1, 1)
+    >>> y, changed = np.repeat([0, 1], 6), np.repeat([0, 1], [5, 7])
+    >>> result = audit_neighbours(
+    ...     DPLogisticRegression(epsilon=1.0, feature_bounds=([0.0], [11.0])),
+    ...     (X, y),
+    ...     (X, changed),
+    ...     statistic=lambda fitted: fitted.coef_[0, 0],
+    ...     n_runs=20,
+    ... )
+    >>> result.contradicted
+    False
+    >>> result.epsilon_lower < result.epsilon_claimed <= 1
+    True
     """
-    _check_ensemble(estimator, PATEClassifier if statistic is None else TeacherEnsemble)
+    if statistic is None:
+        _check_pate(estimator)
+    elif not plans_privacy(estimator):
+        raise ValueError(
+            f"estimator={estimator!r} cannot state its price beforehand; pass one with "
+            "plan_privacy, such as a PATEClassifier."
+        )
     check_confidence(confidence, estimator.delta)
     check_count("n_runs", n_runs, 2)
-    worlds = [data, neighbouring_data]
-    _check_neighbours(estimator.privacy_unit, worlds)
-    public = PublicData(X_public)
-    n_public = len(_bare(public.X))
+    worlds = [_arguments(world, X_public) for world in (data, neighbouring_data)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # every fit repeats them
+        spent = estimator.plan_privacy(**worlds[0])
+    _check_neighbours(spent.unit, [data, neighbouring_data])
     runs = Parallel(n_jobs=n_jobs)(
-        delayed(_run)(estimator, world, public, n_public, statistic)
+        delayed(_run)(estimator, world, statistic)
         for world in worlds
         for _ in range(n_runs)
     )
@@ -289,21 +333,28 @@ def audit_neighbours(
             seen, neighbour_seen, n_runs // 2, pooled=False
         )
     epsilon, evidence = bound_from_two_worlds(
-        seen, neighbour_seen, delta=estimator.delta, confidence=confidence
+        seen, neighbour_seen, delta=spent.delta, confidence=confidence
     )
     claim = max(claimed for _, claimed in runs)
-    return AuditResult(epsilon, claim, float(estimator.delta), confidence, evidence)
+    return AuditResult(epsilon, claim, spent.delta, confidence, evidence)
 
 
-def _run(estimator, world, public, n_public, statistic):
+def _arguments(world, X_public):
+    """Return the arguments of a fit on one world."""
+    arguments = dict(zip(("X", "y", "groups"), world, strict=False))
+    if X_public is not None:
+        arguments["X_public"] = PublicData(X_public)
+    return arguments
+
+
+def _run(estimator, world, statistic):
     """Fit once; return what is looked at, and the claim."""
-    groups = world[2] if len(world) == 3 else None
-    pate = _fit(estimator, *world[:2], X_public=public, groups=groups)
+    fitted = _fit(estimator, **world)
     if statistic is not None:
-        return float(statistic(pate)), pate.privacy_spent_.epsilon
-    answers = np.full(n_public, _NOT_ASKED)
-    answers[pate.queried_indices_] = pate.answers_
-    return answers, pate.privacy_spent_.epsilon
+        return float(statistic(fitted)), fitted.privacy_spent_.epsilon
+    answers = np.full(len(_bare(world["X_public"].X)), _NOT_ASKED)
+    answers[fitted.queried_indices_] = fitted.answers_
+    return answers, fitted.privacy_spent_.epsilon
 
 
 def _fit(estimator, X, y, **data):
@@ -315,8 +366,8 @@ def _fit(estimator, X, y, **data):
         return clone(estimator).set_params(ledger=None).fit(X, y, **data)
 
 
-def _check_ensemble(estimator, kind):
-    if not isinstance(estimator, kind):
+def _check_pate(estimator):
+    if not isinstance(estimator, PATEClassifier):
         raise ValueError(
             f"estimator={estimator!r} is not a PATEClassifier, and publishes no "
             "answers; pass one."
@@ -325,24 +376,27 @@ def _check_ensemble(estimator, kind):
 
 def _check_neighbours(unit, worlds):
     """Raise unless exactly one unit differs."""
-    n_given = 3 if unit == "group" else 2
+    kind = unit.partition("-")[0]
+    n_given = 3 if kind == "group" else 2
     if any(len(world) != n_given for world in worlds):
         raise ValueError(
             f"data and neighbouring_data must be {n_given} arrays each, (X, y"
-            f"{', groups' if n_given == 3 else ''}), for privacy_unit={unit!r}."
+            f"{', groups' if n_given == 3 else ''}), for privacy_unit={kind!r}."
         )
-    units = [_by_unit(*world) for world in worlds]
-    ids = set(units[0]) | set(units[1])
-    n_changed = sum(units[0].get(one) != units[1].get(one) for one in ids)
-    same_size = unit == "group" or len(units[0]) == len(units[1])
-    if n_changed != 1 or not same_size:
+    units = _by_row if unit == "row-add-remove" else _by_unit
+    one, other = (units(*world) for world in worlds)
+    changed = [name for name in one.keys() | other.keys() if one[name] != other[name]]
+    stays = any(one[name] and other[name] for name in changed)
+    is_allowed = {
+        "row": stays,
+        "group": True,
+        "row-add-remove": abs(len(worlds[0][1]) - len(worlds[1][1])) == 1,
+        "group-add-remove": not stays,
+    }
+    if len(changed) != 1 or not is_allowed[unit]:
         raise ValueError(
-            f"data and neighbouring_data differ in {n_changed} {unit}s; neighbours "
-            + (
-                "differ in one row, and have as many rows."
-                if unit == "row"
-                else "differ in one group."
-            )
+            f"data and neighbouring_data differ in {len(changed)} {kind}s; neighbours "
+            f"{NEIGHBOURS[unit]}."
         )
 
 
@@ -350,10 +404,18 @@ def _by_unit(X, y, groups=None):
     """Return the rows of each unit, in their order, such that NaN equals NaN."""
     X = _bare(X)
     ids = range(len(X)) if groups is None else np.asarray(groups).tolist()
-    units = {}
+    units = defaultdict(list)
     for one, row, label in zip(ids, X.tolist(), np.asarray(y).tolist(), strict=True):
-        units.setdefault(one, []).append(repr((row, label)))
+        units[one].append(repr((row, label)))
     return units
+
+
+def _by_row(X, y):
+    """Count equal rows: an added row may stand anywhere among the others."""
+    return Counter(
+        repr((row, label))
+        for row, label in zip(_bare(X).tolist(), np.asarray(y).tolist(), strict=True)
+    )
 
 
 def _bare(X):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from numbers import Integral
 
 import numpy as np
@@ -50,6 +51,26 @@ class AuditResult:
 
     evidence : str
         What was seen, in numbers.
+
+    Notes
+    -----
+    `epsilon_lower` has exact binomial bounds behind it (Clopper and Pearson 1934), or
+    Theorem 5.2 of Steinke, Nasr, Jagielski (2023): see
+    :func:`~sklearn_pate.inspection.audit_mechanism`,
+    :func:`~sklearn_pate.inspection.audit_neighbours` and
+    :func:`~sklearn_pate.inspection.audit_canaries`, which return it.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import audit_mechanism
+    >>> from sklearn_pate.mechanisms import GumbelMax
+    >>> result = audit_mechanism(GumbelMax(c=0.5), [5, 1], [4, 2], n_trials=2_000)
+    >>> result.contradicted
+    False
+    >>> result.epsilon_lower < result.epsilon_claimed
+    True
+    >>> print(result)
+    The audit does not contradict the claim of epsilon=0.995 at delta=1e-05: with...
     """
 
     epsilon_lower: float
@@ -171,8 +192,9 @@ def bound_from_two_worlds(
     n_measuring = len(scores) - n_choosing
     alpha = 1 - confidence
     candidates = []
-    for sign in (1, -1):
-        p, q = (sign * world for world in (scores, neighbour_scores)[::sign])
+    # A score may rise or fall from one world to the other, and either tail tell more.
+    for sign, order in product((1, -1), (1, -1)):
+        p, q = (sign * world for world in (scores, neighbour_scores)[::order])
         thresholds = np.unique(np.concatenate([p[:n_choosing], q[:n_choosing]]))
         if len(thresholds) > _MOST_THRESHOLDS:
             kept = np.linspace(0, len(thresholds) - 1, _MOST_THRESHOLDS).astype(int)
@@ -367,7 +389,8 @@ def check_count(name: str, value: int, smallest: int) -> None:
     smallest : int
         What is needed at least.
     """
-    if not isinstance(value, Integral) or value < smallest:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < smallest:
         raise ValueError(
             f"{name}={value!r} must be a whole number of at least {smallest}."
         )

@@ -1,4 +1,4 @@
-"""What a pipeline or a search learns from private rows, around PATEClassifier."""
+"""What a pipeline or a search learns from private rows, around a private one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +8,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import (
+    AdditiveChi2Sampler,
+    PolynomialCountSketch,
+    RBFSampler,
+    SkewedChi2Sampler,
+)
 from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     StratifiedGroupKFold,
@@ -16,17 +22,21 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
-from sklearn_pate.ensemble import TeacherEnsemble
+from sklearn_pate.planning import plans_privacy
 
-__all__ = ["PrivacyLeak", "privacy_leaks"]
+__all__ = ["PrivacyLeak", "leaks_of_step", "looks_at_labels", "privacy_leaks"]
 
 
 @dataclass(frozen=True)
 class PrivacyLeak:
-    """Something outside PATEClassifier that is fitted on private rows.
+    """Something outside a private classifier that is fitted on private rows.
+
+    No privacy statement covers it. It was found by a look at classes and parameters,
+    and at no data. Printed, it says all of this in words.
 
     Parameters
     ----------
@@ -41,6 +51,17 @@ class PrivacyLeak:
 
     remedy : str
         What to do instead.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn_pate import PATEClassifier, privacy_leaks
+    >>> [leak] = privacy_leaks(make_pipeline(StandardScaler(), PATEClassifier()))
+    >>> leak.name, leak.estimator
+    ('standardscaler', 'StandardScaler')
+    >>> print(leak.remedy)
+    Move it into estimator= and student=, as make_pipeline(step, classifier). Or fit...
     """
 
     name: str
@@ -59,35 +80,56 @@ STRATIFIED = (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
+# They are fitted, and look at no value: at the number of columns alone.
+DATA_FREE = (
+    AdditiveChi2Sampler,
+    GaussianRandomProjection,
+    PolynomialCountSketch,
+    PolynomialFeatures,
+    RBFSampler,
+    SkewedChi2Sampler,
+    SparseRandomProjection,
+)
+# These settings of theirs do look at values, or at the number of rows.
+SETTINGS_THAT_LOOK = {("gamma", "scale"), ("n_components", "auto")}
 INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
 FROZEN = "Or fit it on public rows: FrozenEstimator(step.fit(X_public))."
 
 
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
-    """List what is fitted on private rows around a PATEClassifier.
+    """List what is fitted on private rows around a PATEClassifier, or another learner.
 
-    The privacy statement covers PATEClassifier alone. A step in front of it, or a
+    A privacy statement covers the private classifier alone. A step in front of it, or a
     search around it, looks at private rows for free. Nothing is fitted here, and no
-    data is needed: the classes and tags of the estimators tell.
+    data is needed: the classes and tags of the estimators tell, and what it returns
+    depends on nothing else.
 
     Parameters
     ----------
     estimator : estimator
-        A PATEClassifier or PETDLClassifier, a Pipeline that ends in one, a search or
-        another meta-estimator around either.
+        A PATEClassifier or another private classifier (one with ``plan_privacy``), a
+        Pipeline that ends in one, a search or another meta-estimator around either.
 
     Returns
     -------
     leaks : list of PrivacyLeak
         Empty if none was found. Some may be harmless, as nobody can tell without
-        reading their code: a step that needs `fit` without learning from rows (a random
-        projection), a function that treats each row by itself. What is in a
+        reading their code: a step of your own that needs `fit` without learning from
+        rows, a function that treats each row by itself. What is in a
         FrozenEstimator is taken to have been fitted on public rows.
 
     Raises
     ------
     ValueError
-        If there is no PATEClassifier in it.
+        If there is no private classifier in it.
+
+    Notes
+    -----
+    It reads types, not code, and proves nothing: an empty list is no guarantee. That a
+    choice between candidates by their scores can tell about a single row, even where
+    each candidate is private, is shown by Papernot and Steinke (2022), "Hyperparameter
+    tuning with Renyi differential privacy";
+    :class:`~sklearn_pate.model_selection.PrivateSearchCV` has a price for it.
 
     Examples
     --------
@@ -98,10 +140,10 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     >>> [leak.name for leak in privacy_leaks(pipeline)]
     ['standardscaler']
     """
-    if not _holds_pate(estimator):
+    if not _holds_private(estimator):
         raise ValueError(
-            f"estimator={estimator!r} holds no PATEClassifier; pass the pipeline or "
-            "search around one."
+            f"estimator={estimator!r} holds no private classifier, such as "
+            "PATEClassifier; pass the pipeline or search around one."
         )
     return list(dict.fromkeys(_leaks_around(estimator, "")))
 
@@ -123,17 +165,17 @@ def looks_at_labels(cv: Any) -> bool:
 
 
 def _leaks_around(estimator, prefix):
-    if isinstance(estimator, (TeacherEnsemble, FrozenEstimator)):
+    if isinstance(estimator, FrozenEstimator) or plans_privacy(estimator):
         return
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            yield from _leaks_of_step(step, prefix + name)
+            yield from leaks_of_step(step, prefix + name)
         name, last = estimator.steps[-1]
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
     reason = (
-        "is fitted on private rows and labels around PATEClassifier: what it learns "
-        "there (a choice between candidates, a threshold, a calibration) has no "
+        "is fitted on private rows and labels around a private classifier: what it "
+        "learns there (a choice between candidates, a threshold, a calibration) has no "
         "guarantee, and each fit inside it is a release with its own price."
     )
     if hasattr(estimator, "cv") and looks_at_labels(
@@ -148,35 +190,51 @@ def _leaks_around(estimator, prefix):
         type(estimator).__name__,
         reason,
         "Put it inside, as student= (it then learns from answers) or as estimator= (it "
-        "then learns inside each teacher), or fit it on labelled rows that are public.",
+        "then learns inside each teacher), fit it on labelled rows that are public, or "
+        "search with PrivateSearchCV.",
     )
     for name, inner in _children(estimator):
-        if _holds_pate(inner):
+        if _holds_private(inner):
             yield from _leaks_around(inner, f"{prefix}{name}__")
         elif not isinstance(inner, FrozenEstimator) and _grids(estimator) is None:
             yield PrivacyLeak(
                 prefix + name,
                 type(inner).__name__,
-                "is fitted on private rows beside PATEClassifier: it is published with "
-                "it, without any guarantee.",
+                "is fitted on private rows beside a private classifier: it is "
+                "published with it, without any guarantee.",
                 "Leave it out, or train it as the student.",
             )
     for candidate in _searched(estimator):
         yield from _leaks_around(candidate, f"{prefix}estimator__")
 
 
-def _leaks_of_step(step, name):
+def leaks_of_step(step, name):
+    """List what a step in front of a private classifier learns.
+
+    Parameters
+    ----------
+    step : transformer, None or str
+        A step of a Pipeline.
+
+    name : str
+        Its name.
+
+    Yields
+    ------
+    leak : PrivacyLeak
+        Of the step, or of one inside it.
+    """
     if isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
         for inner_name, inner in _children(step):
-            yield from _leaks_of_step(inner, f"{name}__{inner_name}")
-    elif isinstance(step, FrozenEstimator) or step in (None, "passthrough", "drop"):
+            yield from leaks_of_step(inner, f"{name}__{inner_name}")
+    elif step in (None, "passthrough", "drop") or _is_fitted_on_nothing_private(step):
         return
     elif _requires_fit(step):
         yield PrivacyLeak(
             name,
             type(step).__name__,
-            "is fitted on private rows in front of PATEClassifier: what it learns is "
-            "part of the published pipeline, without a guarantee.",
+            "is fitted on private rows in front of a private classifier: what it "
+            "learns is part of the published pipeline, without a guarantee.",
             INSIDE + FROZEN,
         )
     elif isinstance(step, FunctionTransformer) and not (
@@ -185,15 +243,15 @@ def _leaks_of_step(step, name):
         yield PrivacyLeak(
             name,
             type(step).__name__,
-            "may look across private rows in front of PATEClassifier, and one person "
-            "then reaches every teacher.",
+            "may look across private rows in front of a private classifier, and one "
+            "person then reaches all rows it sees.",
             INSIDE + "If its function treats each row by itself, all is well.",
         )
 
 
-def _holds_pate(estimator):
-    return isinstance(estimator, TeacherEnsemble) or any(
-        _holds_pate(inner)
+def _holds_private(estimator):
+    return plans_privacy(estimator) or any(
+        _holds_private(inner)
         for inner in [one for _, one in _children(estimator)] + _searched(estimator)
     )
 
@@ -232,6 +290,14 @@ def _searched(search):
         for value in values
         if _is_estimator(value)
     ]
+
+
+def _is_fitted_on_nothing_private(step):
+    if isinstance(step, DATA_FREE):
+        named = step.get_params(deep=False).items()
+        settings = {(name, value) for name, value in named if isinstance(value, str)}
+        return not settings & SETTINGS_THAT_LOOK
+    return isinstance(step, FrozenEstimator)
 
 
 def _requires_fit(step):

@@ -14,7 +14,6 @@ from sklearn.model_selection import (
     RandomizedSearchCV,
     check_cv,
 )
-from sklearn.pipeline import Pipeline
 
 from sklearn_pate.accounting.entries import costs as spent
 from sklearn_pate.classifier import PATEClassifier
@@ -27,6 +26,7 @@ from sklearn_pate.parameters import (
     resolve_n_teachers,
     unfitted_student,
 )
+from sklearn_pate.pipelines import last_step
 from sklearn_pate.public_data import PublicData
 
 __all__ = ["SearchPrice", "search_price"]
@@ -61,7 +61,43 @@ class SearchPrice:
         Its file.
 
     stratified : bool
-        Whether the splits look at labels.
+        Whether the splits look at labels, which no charge covers.
+
+    Notes
+    -----
+    Renyi costs of all fits add up at the orders of the ledger (Feldman and Zrnic 2021),
+    see :class:`~sklearn_pate.PrivacyLedger`. The choice of the winner by scores on
+    private labels is not in the price, see :func:`~sklearn_pate.privacy_leaks`.
+
+    Examples
+    --------
+    A search that this ledger would stop half-way:
+
+    >>> import tempfile
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV, KFold
+    >>> from sklearn_pate import PATEClassifier, PrivacyLedger
+    >>> from sklearn_pate.inspection import search_price
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(3000, centers=2, random_state=0)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=1, delta=1e-6)
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=40),
+    ...     n_queries=50,
+    ...     epsilon=None,
+    ...     ledger=ledger,
+    ... )
+    >>> grid = {"estimator__C": [0.1, 1.0]}
+    >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
+    >>> price = search_price(search, X[:2500], y[:2500], X_public=X[2500:])
+    >>> price.n_fits, price.fits
+    (7, False)
+    >>> print(f"{price.share:.1f} times the budget")
+    5.8 times the budget
+    >>> folder.cleanup()
     """
 
     n_candidates: int
@@ -132,7 +168,9 @@ def search_price(
     """Tell what a search around a PATEClassifier will charge to its ledger.
 
     Nothing is fitted and nothing charged. ``print(search_price(search, X, y,
-    X_public=X_public))`` before ``search.fit`` says it in words.
+    X_public=X_public))`` before ``search.fit`` says it in words. It is for the data
+    holder: it counts rows of splits, and reads the label set where `classes` are not
+    given.
 
     Parameters
     ----------
@@ -160,7 +198,18 @@ def search_price(
     Raises
     ------
     ValueError
-        If `search` is no such search, or has no ledger.
+        If `search` is no such search, has no ledger, or cannot be priced beforehand; if
+        `X_public` is missing.
+
+    LedgerError
+        If the ledger cannot be read.
+
+    Notes
+    -----
+    Each fit is charged the worst case of all its questions, and Renyi costs add up at
+    the orders of the ledger (Feldman and Zrnic 2021), see
+    :class:`~sklearn_pate.PrivacyLedger`. A search whose choice is paid for, too, is
+    :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
     Examples
     --------
@@ -170,14 +219,24 @@ def search_price(
     >>> from sklearn.model_selection import GridSearchCV, KFold
     >>> from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
     >>> from sklearn_pate.inspection import search_price
+    >>> from sklearn_pate.mechanisms import GNMax
     >>> X, y = make_blobs(3000, centers=2, random_state=0)
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
-    >>> pate = PATEClassifier(LogisticRegression(), epsilon=0.5, ledger=ledger)
-    >>> search = GridSearchCV(pate, {"n_queries": [50, 100]}, cv=KFold(3, shuffle=True))
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=40),
+    ...     n_queries=50,
+    ...     epsilon=None,
+    ...     ledger=ledger,
+    ... )
+    >>> grid = {"estimator__C": [0.1, 1.0]}
+    >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
     >>> price = search_price(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
     >>> price.n_fits, price.fits
     (7, True)
+    >>> print(f"{price.share:.0%} of the budget")
+    75% of the budget
     >>> folder.cleanup()
     """
     if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
@@ -226,9 +285,8 @@ def search_price(
 
 def _pate_in(estimator):
     """Return the PATEClassifier at the end of pipelines, None if there is none."""
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    return estimator if isinstance(estimator, PATEClassifier) else None
+    learner = last_step(estimator)
+    return learner if isinstance(learner, PATEClassifier) else None
 
 
 def _candidates(search):

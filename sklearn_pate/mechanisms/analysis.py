@@ -56,7 +56,9 @@ class AnalysedMechanism(PricedMechanism):
         ballots: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Compute what questions cost at the votes that were cast, exactly.
+        """Compute what questions cost at the votes that were cast, exactly. Sensitive.
+
+        It must not be published, and must not decide when to stop asking.
 
         Parameters
         ----------
@@ -75,7 +77,13 @@ class AnalysedMechanism(PricedMechanism):
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.local_cost`. It cannot be sanitized.
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the questions.
+            It cannot be sanitized.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
         """
         self._check_ready()
         return local_cost(
@@ -97,8 +105,9 @@ class AnalysedMechanism(PricedMechanism):
     ) -> RdpCurve:
         """Bound what questions cost by q alone, as closely as that allows.
 
-        q is the probability that the plurality does not win. The bounds of the PATE
-        papers are functions of it too, and never smaller.
+        Sensitive. q is the probability that the plurality does not win. The bounds of
+        the PATE papers (2017, Theorem 3; 2018, Theorem 6) are functions of it too, and
+        never smaller.
 
         Parameters
         ----------
@@ -115,6 +124,11 @@ class AnalysedMechanism(PricedMechanism):
         -------
         curve : RdpCurve
             Summed over the questions; `sanitized_cost` releases it.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
         """
         self._check_ready()
         counts = check_counts(counts)
@@ -143,7 +157,7 @@ class AnalysedMechanism(PricedMechanism):
         return RdpCurve(orders, np.fmin(costs, ceiling).sum(axis=1))
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Compute epsilon as the mechanism's paper did, or None.
+        """Compute epsilon as the mechanism's paper did, or None. Sensitive.
 
         By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
         :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
@@ -162,6 +176,12 @@ class AnalysedMechanism(PricedMechanism):
         -------
         epsilon : float or None
             None where this package does not reproduce a paper's figure.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter or `delta` is not set or out
+            of range.
         """
         self._check_ready()
         curve = self._paper_curve(counts)
@@ -209,6 +229,18 @@ class AnalysedMechanism(PricedMechanism):
         -------
         sanitized : SanitizedCost
             With its own price included.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, a parameter is not set or out of range, or
+            `release` gives no guarantee.
+
+        Notes
+        -----
+        Papernot et al. 2018, Appendix B, with the price that
+        :doc:`What an answer costs </accounting>` derives, as the published one is no
+        upper bound.
         """
         self._check_ready()
         counts = check_counts(counts)

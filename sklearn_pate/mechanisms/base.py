@@ -20,10 +20,40 @@ NO_ANSWER = -1
 
 
 class Mechanism(AnalysedMechanism):
-    """A noisy plurality vote.
+    """A noisy plurality vote: the base of all mechanisms that answer with a class.
+
+    What `answer` returns may be published, at the price of `account_curve`, which
+    depends on no vote. What `local_curve`, `optimal_curve` and `paper_epsilon` return
+    depends on the votes, and is as sensitive as they are; `sanitized_cost` releases a
+    figure of that kind, at a price of its own.
 
     A subclass names its noise parameters in `noise_parameters`, and provides `_answer`,
-    `_with_scale`, `_price`, `_plurality` and `_guarantee`.
+    `_with_scale`, `_price`, `_plurality`, `_guarantee` and `_ceiling`. The promise
+    rests on `_price`: it must bound the Renyi divergence of all answers between any two
+    neighbours, whatever the votes.
+
+    Notes
+    -----
+    Neighbours differ in the votes of one teacher: on each question one vote moves to
+    another class, or is cast or withdrawn. Prices of questions add up, also where the
+    next question depends on earlier answers (Mironov 2017, "Renyi differential
+    privacy", Proposition 1). :doc:`What an answer costs </accounting>` has the
+    definitions and the proofs.
+
+    Examples
+    --------
+    GNMax, charged as the 2018 paper would charge it whatever the votes:
+
+    >>> from sklearn_pate.accounting.bounds import gaussian_worst_case
+    >>> from sklearn_pate.mechanisms import GNMax, Mechanism
+    >>> class ClassicalGNMax(GNMax):
+    ...     def _price(self, n_queries, n_answers, n_classes, orders):
+    ...         return gaussian_worst_case(self.sigma, orders) * n_answers
+    >>> for mechanism in (GNMax(sigma=40), ClassicalGNMax(sigma=40)):
+    ...     curve = mechanism.account_curve(n_queries=100, n_classes=2)
+    ...     print(isinstance(mechanism, Mechanism), round(curve.to_epsilon(1e-5), 2))
+    True 1.16
+    True 1.48
     """
 
     def answer(
@@ -40,11 +70,12 @@ class Mechanism(AnalysedMechanism):
         Parameters
         ----------
         counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers.
+            Votes per class, whole numbers. Sensitive.
 
         max_answers : int, default=None
             Stop after this many answers; the questions that remain get no answer. None
-            means no further limit than the mechanism's own.
+            means no further limit than the mechanism's own. It must be fixed without a
+            look at votes, and lowers no price.
 
         noise : NoiseSource, default=None
             Where the noise comes from; None makes one from `noise_seed`.
@@ -52,12 +83,18 @@ class Mechanism(AnalysedMechanism):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer.
+            Class indices, -1 for no answer. To be published at the price of
+            `account_curve`.
 
         Raises
         ------
         ValueError
-            If `counts` are not vote counts, or the noise parameters are not set.
+            If `counts` are not vote counts, or a parameter is not set or out of range.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the answers then protect nobody.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
@@ -68,7 +105,7 @@ class Mechanism(AnalysedMechanism):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+        """Answer one batch of questions of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -88,6 +125,11 @@ class Mechanism(AnalysedMechanism):
         -------
         response : Response
             All of it is paid for.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
         """
         answers = self.answer(counts, max_answers=max_answers, noise=noise, **asked)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
@@ -122,19 +164,19 @@ class Mechanism(AnalysedMechanism):
         Parameters
         ----------
         n_teachers : int
-            Number of teachers.
+            Number of teachers. Public, and so chosen without a look at private data.
 
         n_queries : int
-            Number of questions to be asked in all.
+            Number of questions to be asked in all. Public.
 
         n_classes : int
-            Number of classes.
+            Number of classes. Public.
 
         epsilon : float, default=None
             Target for the price of the whole fit. None keeps the noise as it is.
 
         delta : float, default=1e-5
-            Goes with `epsilon`.
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------
@@ -144,18 +186,14 @@ class Mechanism(AnalysedMechanism):
         Raises
         ------
         ValueError
-            If `epsilon` and noise parameters are both given, or neither.
+            If `epsilon` and noise parameters are both given, or neither; if a parameter
+            is out of range, or no noise that can be drawn reaches `epsilon`.
         """
         ready = self._for_teachers(n_teachers)
-        given = self._given_noise()
         if epsilon is None:
             ready._check_ready()
             return ready
-        if given:
-            raise ValueError(
-                f"epsilon={epsilon!r} and {type(self).__name__}({given}) both fix the "
-                "noise; leave the noise at None to calibrate it, or pass epsilon=None."
-            )
+        self._check_open(epsilon)
         n_answers = ready.answer_cap(n_queries)
 
         def curve(scale, orders, n_classes=n_classes):

@@ -30,6 +30,9 @@ _THRESHOLD_NOISE_RATIO = 3.75
 class ConfidentGNMax(Mechanism):
     """GNMax that answers only where a noisy check says that the teachers agree.
 
+    Its answers may be published, "no answer" included, at the price of `account_curve`.
+    The price does not depend on how many are given.
+
     Parameters
     ----------
     threshold : int or float, default=0.8
@@ -46,7 +49,7 @@ class ConfidentGNMax(Mechanism):
         :class:`~sklearn_pate.PATEClassifier` calibrate it.
 
     max_answers : int, default=None
-        Asking stops once so many answers were given. It is fixed, and paid for, before
+        Answers stop once so many were given. It is fixed, and paid for, before
         anything is asked: the price is that of every question's check plus
         `max_answers` answers, however many are given. None means the number of
         questions.
@@ -61,7 +64,10 @@ class ConfidentGNMax(Mechanism):
     `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
     (Papernot et al. 2018, Algorithm 1). Checks are priced by
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, answers by
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`.
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; the proofs are in
+    :doc:`What an answer costs </accounting>`. The paper's own figure counts the price
+    of an answer with the probability that it is given, which bounds no run; see
+    :func:`~sklearn_pate.accounting.bounds.confident_2018`.
 
     Examples
     --------
@@ -69,6 +75,10 @@ class ConfidentGNMax(Mechanism):
     >>> mechanism = ConfidentGNMax(threshold=200, sigma_threshold=1, sigma=1)
     >>> mechanism.answer([[250, 0], [130, 120]])
     array([ 0, -1])
+    >>> mechanism = ConfidentGNMax(200, sigma_threshold=150, sigma=40, max_answers=300)
+    >>> curve = mechanism.account_curve(n_queries=640, n_classes=2)
+    >>> round(curve.to_epsilon(1e-5), 3)  # of 640 checks and 300 answers
+    2.201
     """
 
     noise_parameters = ("sigma_threshold", "sigma")

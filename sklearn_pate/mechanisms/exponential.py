@@ -40,12 +40,15 @@ class _AcceptedByGap(Mechanism):
 class GumbelMax(_AcceptedByGap):
     """The exponential mechanism on vote counts.
 
+    Its answers may be published, at the price of `account_curve`.
+
     Parameters
     ----------
     c : float, default=None
         Inverse scale of the noise, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c is more noise and more privacy.
+        smaller c is more noise and more privacy. It is published, and must not be
+        chosen by a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -56,13 +59,17 @@ class GumbelMax(_AcceptedByGap):
     Pr[j] is proportional to exp(c n_j), which is argmax_j n_j + Gumbel(1 / c) (McSherry
     and Talwar 2007, with sensitivity 1 for each count). It is sampled exactly: a class
     is proposed at random, and accepted with probability exp(-c (max n - n_j)). Price:
-    :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case`.
+    :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee, Rogers
+    2020).
 
     Examples
     --------
     >>> from sklearn_pate.mechanisms import GumbelMax
     >>> GumbelMax(c=1).answer([[100, 0, 0]])
     array([0])
+    >>> curve = GumbelMax(c=0.05).account_curve(n_queries=100, n_classes=10)
+    >>> round(curve.to_epsilon(1e-5), 2)  # of all hundred answers together
+    2.15
     """
 
     def _answer(self, counts, noise):
@@ -87,12 +94,15 @@ class GumbelMax(_AcceptedByGap):
 class PermuteAndFlip(_AcceptedByGap):
     """Permute-and-flip on vote counts.
 
+    Its answers may be published, at the price of `account_curve`.
+
     Parameters
     ----------
     c : float, default=None
         Inverse scale of the noise, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c is more noise and more privacy.
+        smaller c is more noise and more privacy. It is published, and must not be
+        chosen by a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -111,6 +121,9 @@ class PermuteAndFlip(_AcceptedByGap):
     >>> from sklearn_pate.mechanisms import PermuteAndFlip
     >>> PermuteAndFlip(c=1).answer([[100, 0, 0]])
     array([0])
+    >>> curve = PermuteAndFlip(c=0.05).account_curve(n_queries=100, n_classes=10)
+    >>> round(curve.to_epsilon(1e-5), 2)  # of all hundred answers together
+    4.62
     """
 
     def _answer(self, counts, noise):

@@ -19,8 +19,9 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
     It is made of a :class:`GNMax` by ``release="histogram"`` of
-    :class:`~sklearn_pate.PATEClassifier`. What is done with a released histogram, its
-    plurality and soft labels included, costs nothing more.
+    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the price of
+    `account_curve`. What is done with a released histogram, its plurality and soft
+    labels included, costs nothing more.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Scale of the noise on every count, in votes: its standard deviation, but for
         noise below one vote. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. More
-        noise, more privacy.
+        noise, more privacy. It is published, and must not be chosen by a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -46,7 +47,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     The law of the noise is the same at all counts, and so is the price: at whole orders
     it is a / sigma^2 exactly, as a shift by a whole number maps whole numbers to
     themselves, and at others at most that (Proposition 5 there). There is nothing
-    sensitive in it.
+    sensitive in it. See :doc:`What an answer costs </accounting>`.
 
     Examples
     --------
@@ -85,6 +86,11 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         ------
         ValueError
             If `counts` are not vote counts, or `sigma` is not set.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the histograms then protect nobody.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
@@ -95,7 +101,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+        """Answer one batch of questions of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -115,6 +121,11 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         -------
         response : Response
             Histograms, and their pluralities as answers.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
         """
         histograms = self.release(counts, noise)
         return Response(noise.argmax(histograms), len(histograms), histograms)
@@ -133,7 +144,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         """Compute what questions cost at the votes that were cast.
 
         That is the worst case, but for abstentions: the cost does not depend on the
-        counts.
+        counts. Sensitive as far as abstentions are.
 
         Parameters
         ----------
@@ -153,7 +164,12 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Returns
         -------
         curve : RdpCurve
-            Summed over the questions. It cannot be sanitized.
+            Summed over the questions. It cannot be sanitized; publish `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
         """
         self._check_ready()
         counts = check_counts(counts)
@@ -187,7 +203,12 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Returns
         -------
         curve : RdpCurve
-            Summed over the questions.
+            Summed over the questions. May be published: it is that of `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
         """
         self._check_ready()
         n_queries, n_classes = check_counts(counts).shape

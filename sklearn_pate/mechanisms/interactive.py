@@ -23,7 +23,7 @@ class InteractiveGNMax(ConfidentGNMax):
 
     It is asked with the student's class probabilities. Where the votes do not differ
     enough from them, the student's own opinion is returned if it is sure of it, which
-    costs the check alone.
+    costs the check alone. All of it may be published, at the price of `account_curve`.
 
     Parameters
     ----------
@@ -43,10 +43,12 @@ class InteractiveGNMax(ConfidentGNMax):
         :class:`~sklearn_pate.PATEClassifier` calibrate it.
 
     confidence : float, default=0.9
-        The student's own class is returned where its probability is above this.
+        The student's own class is returned where its probability is above this. That
+        costs nothing: the student is public.
 
     n_teachers : int, default=None
-        Number of teachers, which the probabilities are multiplied by.
+        Number of teachers, which the probabilities are multiplied by. Public;
+        :class:`~sklearn_pate.PATEClassifier` fills it in.
 
     max_answers : int, default=None
         A cap on the answers of the teachers, as for :class:`ConfidentGNMax`.
@@ -59,10 +61,11 @@ class InteractiveGNMax(ConfidentGNMax):
     -----
     Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
     the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
-    argmax_j p_j; else there is none. It costs what :class:`ConfidentGNMax` costs, and
-    the student's probabilities may come from earlier answers; `local_curve` holds along
-    the probabilities that were used, and is no bound for a student that was trained on
-    the answers.
+    argmax_j p_j; else there is none. It costs what :class:`ConfidentGNMax` costs, as
+    one moved vote changes the largest surplus by at most one, and the student's
+    probabilities may come from earlier answers; `local_curve` holds along the
+    probabilities that were used, and is no bound for a student that was trained on the
+    answers. The proof is in :doc:`What an answer costs </accounting>`.
 
     Examples
     --------
@@ -115,7 +118,7 @@ class InteractiveGNMax(ConfidentGNMax):
 
         probabilities : array-like of shape (n_queries, n_classes)
             The student's class probabilities, which may depend on earlier answers but
-            on no vote.
+            on no vote otherwise.
 
         max_answers : int, default=None
             Stop after this many answers of the teachers.
@@ -126,13 +129,19 @@ class InteractiveGNMax(ConfidentGNMax):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, the teachers' or the student's own; -1 for no answer.
+            Class indices, the teachers' or the student's own; -1 for no answer. To be
+            published at the price of `account_curve`.
 
         Raises
         ------
         ValueError
             If `counts` are not vote counts, `probabilities` no probabilities of the
             same shape, or the parameters are not set.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the answers then protect nobody.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
@@ -144,7 +153,7 @@ class InteractiveGNMax(ConfidentGNMax):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+        """Answer one batch of questions of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -164,6 +173,11 @@ class InteractiveGNMax(ConfidentGNMax):
         -------
         response : Response
             The student's own answers do not count as given.
+
+        Raises
+        ------
+        ValueError
+            If `probabilities` are no probabilities of the shape of `counts`.
         """
         counts = np.asarray(counts)
         own = self.check_probabilities(asked["probabilities"], counts.shape)
@@ -187,8 +201,9 @@ class InteractiveGNMax(ConfidentGNMax):
     ) -> RdpCurve:
         """Compute what these questions cost at the votes that were cast. Sensitive.
 
-        Along the probabilities that were used: it is a bound only if they did not
-        depend on answers to these questions.
+        By :func:`~sklearn_pate.accounting.local_cost`, along the probabilities that
+        were used: it is a bound only if they did not depend on answers to these
+        questions.
 
         Parameters
         ----------
@@ -210,7 +225,14 @@ class InteractiveGNMax(ConfidentGNMax):
         Returns
         -------
         curve : RdpCurve
-            Summed over the rows of `counts`.
+            Summed over the rows of `counts`. It must not be published, and cannot be
+            sanitized.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, `probabilities` no probabilities of the
+            same shape, or the parameters are not set.
         """
         counts = check_counts(counts)
         self._check_ready()

@@ -23,12 +23,15 @@ _PAPER_ORDERS = np.arange(2, 10)
 class LNMax(Mechanism):
     """Plurality of vote counts with Laplace noise.
 
+    Its answers may be published, at the price of `account_curve`.
+
     Parameters
     ----------
     gamma : float, default=None
         Inverse scale of the noise on every count, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller gamma is more noise and more privacy.
+        smaller gamma is more noise and more privacy. It is published, and must not be
+        chosen by a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -37,16 +40,19 @@ class LNMax(Mechanism):
     Notes
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
-    Pr[z] proportional to exp(-gamma |z|) (Canonne, Kamath, Steinke 2020), and ties
+    Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke 2020), and ties
     broken at random. It is 2 gamma-DP, and priced by
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`.
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`, with the proof in
+    :doc:`What an answer costs </accounting>`.
 
     Examples
     --------
     >>> from sklearn_pate.mechanisms import LNMax
-    >>> curve = LNMax(gamma=0.05).account_curve(n_queries=100, n_classes=2)
-    >>> round(curve.to_epsilon(1e-5), 2)
-    2.13
+    >>> LNMax(gamma=0.2).answer([[200, 0, 0]])
+    array([0])
+    >>> curve = LNMax(gamma=0.2).account_curve(n_queries=10, n_classes=2)
+    >>> round(curve.to_epsilon(1e-5), 2)  # of all ten answers together
+    2.4
     """
 
     noise_parameters = ("gamma",)

@@ -4,6 +4,7 @@ import math
 import secrets
 import warnings
 from fractions import Fraction
+from numbers import Integral
 
 import numpy as np
 
@@ -11,7 +12,24 @@ from sklearn_pate.accounting.calibrate import LARGEST_SCALE
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms.inversion import GaussianMagnitude, Geometric, invert
 
-__all__ = ["NoiseSource"]
+__all__ = ["NoiseSource", "check_noise_seed"]
+
+
+def check_noise_seed(noise_seed):
+    """Raise unless a seed can seed noise, or is None.
+
+    Parameters
+    ----------
+    noise_seed : int or None
+        The parameter.
+    """
+    if noise_seed is not None and (
+        not isinstance(noise_seed, Integral) or noise_seed < 0
+    ):
+        raise ValueError(
+            f"noise_seed={noise_seed!r} must be None or an integer that is not "
+            "negative."
+        )
 
 
 class NoiseSource:

@@ -15,6 +15,9 @@ __all__ = ["Oracle", "Transcript"]
 class Transcript:
     """What was asked and what was released, all of it paid for.
 
+    All of it may be published, at the price of the
+    :class:`~sklearn_pate.mechanisms.Oracle` that it comes from.
+
     Parameters
     ----------
     rows : ndarray of int of shape (n_asked,)
@@ -28,6 +31,21 @@ class Transcript:
 
     histograms : ndarray of int of shape (n_asked, n_classes) or None
         Noisy votes, where they are released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate import Votes
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> votes = Votes(100 * [np.array([0, 1, 1])], n_public=3, n_classes=2)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=3)
+    >>> first = oracle.ask([2])
+    >>> more = oracle.ask([0, 2])  # row 2 is not asked twice
+    >>> transcript = oracle.transcript()
+    >>> transcript.rows, transcript.answers
+    (array([2, 0]), array([1, 0]))
+    >>> transcript.histograms is None
+    True
     """
 
     rows: NDArray[np.intp]
@@ -39,29 +57,72 @@ class Transcript:
 class Oracle:
     """Answers questions about public rows, each row once, within a fixed budget.
 
+    It holds sensitive votes, and cannot be pickled. What it answers may be published,
+    at the price of `curve`, however each question was chosen in view of the answers
+    before it.
+
     Parameters
     ----------
     votes : Votes
-        The sealed votes.
+        The sealed votes. Sensitive.
 
     mechanism : Mechanism
         Ready to answer, see :meth:`Mechanism.prepared`.
 
     n_queries : int
         How many distinct rows may be asked about. Their price is fixed here, before
-        anything is asked.
+        anything is asked; asking fewer makes nothing cheaper.
 
     account : FitAccount, default=None
         Where their price is charged, before any noise is drawn, and the answers are
-        kept, before anybody sees them.
+        kept, before anybody sees them. None charges no ledger: what is asked is then
+        for the caller to account for.
 
     Attributes
     ----------
     curve : RdpCurve
-        Price of all `n_queries` questions, whatever the votes.
+        Price of all `n_queries` questions, whatever the votes: infinite if the noise is
+        seeded. May be published.
 
     n_charged : int
         Questions charged so far.
+
+    Raises
+    ------
+    ValueError
+        If the noise parameters of `mechanism` are not set or out of range.
+
+    LedgerError
+        If the ledger of `account` cannot be read.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If the noise of `mechanism` is seeded.
+
+    Notes
+    -----
+    Worst-case Renyi prices of questions add up however the next question was chosen
+    (Mironov 2017, "Renyi differential privacy", Proposition 1), and an answer that is
+    given again is post-processing, which costs nothing. See :doc:`What an answer costs
+    </accounting>`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate import BudgetExceededError, Votes
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> votes = Votes(100 * [np.array([0, 1, 1])], n_public=3, n_classes=2)
+    >>> oracle = Oracle(votes, GNMax(sigma=10), n_queries=2)
+    >>> round(oracle.curve.to_epsilon(1e-5), 2)
+    0.69
+    >>> oracle.ask([1, 0])
+    array([1, 0])
+    >>> try:
+    ...     oracle.ask([0, 2])
+    ... except BudgetExceededError as error:
+    ...     print(error)
+    1 new questions were asked but only 0 of 2 are left; ask at most 0.
     """
 
     def __init__(self, votes, mechanism, *, n_queries, account=None):
@@ -90,22 +151,26 @@ class Oracle:
             Public rows.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them. A row is
-            not asked twice, even if the student has changed its mind.
+            The student's class probabilities, for a mechanism that needs them. They may
+            depend on earlier answers, but on no private value. A row is not asked
+            twice, even if the student has changed its mind.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer.
+            Class indices, -1 for no answer. Paid for.
 
         Raises
         ------
         BudgetExceededError
             If the new questions do not all fit the budget; then none is asked.
+
         LedgerError
             If the ledger cannot be written; then nothing is returned.
+
         IndexError
             If there is no such row; then none is asked.
+
         ValueError
             If `probabilities` are missing, no probabilities, or of no use; then none is
             asked.
@@ -184,7 +249,8 @@ class Oracle:
         Returns
         -------
         transcript : Transcript
-            In the order in which it was asked.
+            In the order in which it was asked. May be published, at the price of
+            `curve`.
         """
         rows, answers = (
             np.array(list(values), dtype=np.intp)

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Never
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_pate.accounting.calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.noise import NoiseSource, check_noise_seed
 
 __all__ = ["PricedMechanism", "Response", "VoteIndependentMixin"]
 
@@ -68,7 +67,7 @@ class PricedMechanism(BaseEstimator, ABC):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+        """Answer one batch of questions of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -105,12 +104,18 @@ class PricedMechanism(BaseEstimator, ABC):
             Number of classes.
 
         orders : array-like of shape (n_orders,)
-            Renyi orders.
+            Renyi orders, increasing, above 1.
 
         Returns
         -------
         curve : RdpCurve
             Data-independent.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range, or `orders` do
+            not increase from above 1.
         """
         self._check_noise()
         return self._price(1, 1, n_classes, orders)
@@ -146,13 +151,19 @@ class PricedMechanism(BaseEstimator, ABC):
             Number of classes.
 
         orders : array-like of shape (n_orders,)
-            Renyi orders.
+            Renyi orders, increasing, above 1.
 
         Returns
         -------
         curve : RdpCurve
             Data-independent: that of as many answers as `answer_cap` allows, however
             many are given.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range, or `orders` do
+            not increase from above 1.
         """
         self._check_noise()
         return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
@@ -182,11 +193,16 @@ class PricedMechanism(BaseEstimator, ABC):
         -------
         curve : RdpCurve
             That of `account_curve`; infinite for seeded noise, which gives no privacy.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range.
         """
         curve = self.account_curve(n_queries, n_classes)
         if self.noise_seed is None:
             return curve
-        return RdpCurve(curve.orders, np.full_like(curve.values, np.inf))
+        return curve.unbounded()
 
     def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
         """Epsilon of a whole fit as it is stated. May be published.
@@ -200,12 +216,17 @@ class PricedMechanism(BaseEstimator, ABC):
             Number of classes.
 
         delta : float
-            In (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------
         epsilon : float
-            That of `charged_curve`.
+            That of `charged_curve`, by Canonne, Kamath, Steinke (2020), Proposition 12.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range, or `delta` is.
         """
         return self.charged_curve(n_queries, n_classes).to_epsilon(delta)
 
@@ -214,6 +235,15 @@ class PricedMechanism(BaseEstimator, ABC):
         return ", ".join(
             f"{name}={value!r}" for name, value in values if value is not None
         )
+
+    def _check_open(self, epsilon):
+        """Raise if the noise is set already, and cannot be calibrated to `epsilon`."""
+        given = self._given_noise()
+        if given:
+            raise ValueError(
+                f"epsilon={epsilon!r} and {type(self).__name__}({given}) both fix the "
+                "noise; leave the noise at None to calibrate it, or pass epsilon=None."
+            )
 
     def _check_ready(self):
         """Raise unless the mechanism can answer."""
@@ -239,11 +269,7 @@ class PricedMechanism(BaseEstimator, ABC):
                     f"noise that can be drawn; choose it between 1/{LARGEST_SCALE} and "
                     f"{self.largest_scale}."
                 )
-        seed = self.noise_seed
-        if seed is not None and (not isinstance(seed, Integral) or seed < 0):
-            raise ValueError(
-                f"noise_seed={seed!r} must be None or an integer that is not negative."
-            )
+        check_noise_seed(self.noise_seed)
 
 
 class VoteIndependentMixin:

@@ -24,12 +24,16 @@ __all__ = ["NoisySum"]
 class NoisySum(VoteIndependentMixin, PricedMechanism):
     """A sum of the teachers' clipped vectors with Gaussian noise.
 
+    The noisy sum may be published, at the price of `charged_epsilon`. What is made of
+    it, labels and networks included, costs nothing more.
+
     Parameters
     ----------
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in clipping
         bounds. None lets :class:`~sklearn_pate.baselines.PETDLClassifier` calibrate it
-        to a target epsilon. More noise, more privacy.
+        to a target epsilon. More noise, more privacy. It is published, and must not be
+        chosen by a look at private data.
 
     n_parts : int, default=1
         Number of parts of a vector, each clipped to the bound. More parts say more, and
@@ -51,12 +55,16 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
 
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", add noise to a loss instead, which hides nothing: the gradient of the
-    noise is zero.
+    noise is zero. Balle and Wang (2018), "Improving the Gaussian mechanism for
+    differential privacy", have the exact epsilon, and :doc:`What an answer costs
+    </accounting>` the proof for whole numbers.
 
     Examples
     --------
     >>> from sklearn_pate.mechanisms import NoisySum
     >>> mechanism = NoisySum(noise_scale=1)
+    >>> mechanism.release([[1024, 0, 3]]).shape
+    (1, 3)
     >>> round(mechanism.charged_epsilon(n_queries=1, n_classes=10, delta=1e-5), 2)
     6.57
     """
@@ -101,6 +109,11 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         ------
         ValueError
             If `sums` are no whole numbers, or `noise_scale` is not set.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the sums then protect nobody.
         """
         self._check_noise()
         sums = np.asarray(sums)
@@ -116,7 +129,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the :class:`Oracle`.
+        """Answer one batch of questions of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -136,6 +149,11 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         -------
         response : Response
             Noisy sums in place of histograms; they name no class.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are no whole numbers, or `noise_scale` is not set.
         """
         sums = self.release(counts, noise)
         return Response(np.full(len(sums), -1), len(sums), sums)
@@ -158,7 +176,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
             Target for the price of one question. None keeps the noise as it is.
 
         delta : float, default=1e-5
-            Goes with `epsilon`.
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------
@@ -205,13 +223,25 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
             Of no consequence.
 
         delta : float
-            In (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------
         epsilon : float
             At most that of `charged_curve`, unless both are so large that they mean
             nothing; infinite for seeded noise.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range, or `noise_scale` is not set.
+
+        Notes
+        -----
+        The epsilon at which delta = Phi(mu/2 - epsilon/mu) - e^epsilon
+        Phi(-mu/2 - epsilon/mu), mu^2 = 2 n_queries n_parts / noise_scale^2 up to the
+        rounding in :func:`~sklearn_pate.accounting.gaussian.gdp_mu` (Balle and Wang
+        2018, Theorem 8), rounded up.
         """
         self._check_noise()
         if self.noise_seed is not None:

@@ -1,5 +1,6 @@
 """A model file, which runs no code when it is loaded, and its card beside it."""
 
+import hashlib
 import os
 import secrets
 import warnings
@@ -11,6 +12,7 @@ from pathlib import Path
 from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_pate.publication.belongings import OWN_BUILDER, OWN_NETWORKS
+from sklearn_pate.publication.privacy_card import canonical_text, parse_card
 
 __all__ = [
     "TRUSTED",
@@ -19,6 +21,7 @@ __all__ = [
     "import_skops",
     "paths_of",
     "read_file",
+    "read_pair",
     "type_names",
     "unpack",
     "untrusted_types",
@@ -164,6 +167,49 @@ def write_all(contents):
     finally:
         for temporary, _ in written:
             temporary.unlink(missing_ok=True)
+
+
+def read_pair(path):
+    """Read a model file and its card, and check one against the other.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The model file.
+
+    Returns
+    -------
+    model : bytes
+        Not loaded.
+
+    card : dict
+        Without the sha256 of the model file, which is right.
+
+    paths : tuple of Path
+        Of model and card, for errors.
+
+    Raises
+    ------
+    FileNotFoundError
+        If one of them is missing.
+
+    ValueError
+        If one is damaged, edited, or not the other's.
+    """
+    model_path, card_path = paths_of(path)
+    model = read_file(model_path, "the model")
+    card = parse_card(read_file(card_path, "the privacy card"), card_path)
+    if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
+        raise ValueError(
+            f"{model_path} does not have the sha256 that {card_path} names: one of "
+            "them is damaged, was changed, or belongs to another model."
+        )
+    if embedded_card(model, model_path) != canonical_text(card):
+        raise ValueError(
+            f"{card_path} differs from the copy of the card inside {model_path}: it "
+            "was edited."
+        )
+    return model, card, (model_path, card_path)
 
 
 def read_file(path, what):

@@ -16,6 +16,7 @@ __all__ = [
     "make_card",
     "parse_card",
     "plain_label",
+    "versions_of",
 ]
 
 FORMAT = "sklearn_pate privacy card"
@@ -57,7 +58,7 @@ def make_card(published):
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
         "date": datetime.now(UTC).date().isoformat(),
-        "versions": _versions(published.student_),
+        "versions": versions_of(published.student_),
     }
 
 
@@ -138,10 +139,21 @@ def parse_card(content, path):
     return card
 
 
-def _versions(student):
-    """Versions of Python and of every package that the student is made of."""
+def versions_of(model):
+    """Name the versions of Python and of every package that a model is made of.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+
+    Returns
+    -------
+    versions : dict of str to str
+        By package.
+    """
     packages = {"numpy", "sklearn", "sklearn_pate"}
-    for one in reachable(student):
+    for one in reachable(model):
         packages.update(kind.__module__.partition(".")[0] for kind in type(one).__mro__)
     found = {
         name: getattr(sys.modules.get(name), "__version__", None) for name in packages

@@ -22,6 +22,7 @@ from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.contiguous import ContiguousClasses
 from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.notebook import report_link
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.publication.belongings import (
     is_of,
@@ -33,10 +34,9 @@ from sklearn_pate.publication.belongings import (
 from sklearn_pate.publication.model_file import (
     TRUSTED,
     add_card,
-    embedded_card,
     import_skops,
     paths_of,
-    read_file,
+    read_pair,
     type_names,
     unpack,
     untrusted_types,
@@ -45,7 +45,6 @@ from sklearn_pate.publication.model_file import (
 from sklearn_pate.publication.privacy_card import (
     canonical_text,
     make_card,
-    parse_card,
     plain_label,
 )
 
@@ -78,7 +77,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     n_features_in_ : int
         Number of features.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X was a dataframe with string column names.
 
     Notes
@@ -96,12 +95,19 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_pate import PATEClassifier, PublicData
-    >>> X, y = make_blobs(6000, centers=3, random_state=0)
-    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=200, n_queries=50)
-    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(600, centers=2, random_state=0)
+    >>> clf = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     n_teachers=40,
+    ...     mechanism=GNMax(sigma=10),
+    ...     n_queries=10,
+    ...     epsilon=None,
+    ... )
+    >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
     >>> published = clf.publish()
-    >>> published.card["epsilon"] <= 1
-    True
+    >>> round(published.card["epsilon"], 2)
+    1.54
     >>> bool((published.predict(X) == clf.predict(X)).all())
     True
     """
@@ -250,19 +256,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         """
         skops_io = import_skops()
         trusted = TRUSTED | type_names(trusted)
-        model_path, card_path = paths_of(path)
-        card = parse_card(read_file(card_path, "the privacy card"), card_path)
-        model = read_file(model_path, "the model")
-        if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
-            raise ValueError(
-                f"{model_path} does not have the sha256 that {card_path} names: one of "
-                "them is damaged, was changed, or belongs to another model."
-            )
-        if embedded_card(model, model_path) != canonical_text(card):
-            raise ValueError(
-                f"{card_path} differs from the copy of the card inside {model_path}: "
-                "it was edited."
-            )
+        model, card, (model_path, _) = read_pair(path)
         unknown = untrusted_types(skops_io, model, model_path) - trusted
         if unknown:
             raise ValueError(
@@ -377,7 +371,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         shown = getattr(self.__dict__.get("student_"), "_repr_html_", None)
         if shown is None:
             return f"<pre>{html.escape(repr(self))}</pre>"
-        return f"<p>{html.escape(str(self.privacy_spent_))}</p>{shown()}"
+        statement = html.escape(str(self.privacy_spent_))
+        return f"<p>{statement}</p>{shown()}<p>{report_link(self)}</p>"
 
     def _repr_mimebundle_(self, **kwargs):
         bundle = {"text/plain": repr(self)}
@@ -389,10 +384,15 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 def publish(pate: Any) -> PublishedClassifier:
     """Take the student and its statement out of a fitted PATEClassifier.
 
+    What it returns may be published, under the statement that it carries. It is what
+    ``pate.publish()`` calls, and costs nothing: a student is a function of answers that
+    are paid for.
+
     Parameters
     ----------
-    pate : PATEClassifier
-        Fitted. It stays as it is.
+    pate : PATEClassifier or PETDLClassifier
+        Fitted. It stays as it is, and is not to be handed over itself: its parameters
+        name the ledger and its key, and hold what they were given.
 
     Returns
     -------
@@ -411,6 +411,34 @@ def publish(pate: Any) -> PublishedClassifier:
     -----
     PrivacyLeakWarning
         If there is no guarantee to publish it under, as the noise was seeded.
+
+    Notes
+    -----
+    Differential privacy is closed under post-processing (Dwork, McSherry, Nissim, Smith
+    2006, "Calibrating noise to sensitivity in private data analysis"). The seed of
+    seeded noise is left out of the statement, as whoever knows it can take the noise
+    away.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> from sklearn_pate.publication import publish
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=10),
+    ...     epsilon=None,
+    ...     classes=["ill", "well"],
+    ... )
+    >>> votes = 200 * [["ill", "well", "well"]]  # made up: 200 parties that agree
+    >>> published = publish(pate.fit_votes(votes, [[0.0], [5.0], [6.0]]))
+    >>> published.predict([[0.0], [6.0]])
+    array(['ill', 'well'], dtype='<U4')
+    >>> print(f"{published.card['epsilon']:.2f} for one {published.card['unit']}")
+    0.84 for one party
+    >>> hasattr(published, "mechanism")
+    False
     """
     check_is_fitted(pate, "student_")
     spent = pate.privacy_spent_

@@ -59,6 +59,8 @@ class AdaptiveQueries(QueryStrategy):
 class UncertaintyQueries(AdaptiveQueries):
     """Where the student of the answers so far is least sure: "unconfident first".
 
+    It follows from paid answers and sees no vote: no parameter costs any privacy.
+
     Parameters
     ----------
     n_rounds : int, default=5
@@ -79,9 +81,16 @@ class UncertaintyQueries(AdaptiveQueries):
 
     Examples
     --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import UncertaintyQueries
-    >>> UncertaintyQueries(n_rounds=3)
-    UncertaintyQueries(n_rounds=3)
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(GaussianNB(), n_teachers=50, n_queries=30)
+    >>> pate = pate.set_params(query_strategy=UncertaintyQueries(n_rounds=3))
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
     def __init__(
@@ -128,6 +137,8 @@ class UncertaintyQueries(AdaptiveQueries):
 class ExpertQueries(AdaptiveQueries):
     """Where binary experts, one a class, disagree: none is sure, several claim the row.
 
+    Experts learn from paid answers and see no vote: no parameter costs any privacy.
+
     Parameters
     ----------
     n_rounds : int, default=5
@@ -158,10 +169,16 @@ class ExpertQueries(AdaptiveQueries):
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import ExpertQueries
-    >>> ExpertQueries(expert=LogisticRegression(), n_doubtful=3)
-    ExpertQueries(expert=LogisticRegression(), n_doubtful=3)
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(GaussianNB(), n_teachers=50, n_queries=30)
+    >>> pate = pate.set_params(query_strategy=ExpertQueries(n_rounds=3))
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
     def __init__(
@@ -298,9 +315,10 @@ class InteractiveQueries(AdaptiveQueries):
     """With the student's own opinion, as the interactive mechanism is asked.
 
     It goes with :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers
-    do not contradict a student that is sure, its own opinion is the answer, and only
-    the check is paid for. In the first round the student has none, and all classes are
-    alike to it.
+    do not contradict a student that is sure, its own opinion is the answer, which does
+    not count against `max_answers`. In the first round the student has none, and all
+    classes are alike to it. It has seen paid answers only: no parameter here costs any
+    privacy.
 
     Parameters
     ----------
@@ -320,9 +338,16 @@ class InteractiveQueries(AdaptiveQueries):
 
     Examples
     --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import InteractiveQueries
-    >>> InteractiveQueries(n_rounds=10)
-    InteractiveQueries(n_rounds=10)
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> asks = {"mechanism": "interactive", "query_strategy": InteractiveQueries()}
+    >>> pate = PATEClassifier(GaussianNB(), n_teachers=50, n_queries=30, **asks)
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
     interactive: ClassVar[bool] = True

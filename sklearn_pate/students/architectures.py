@@ -70,7 +70,8 @@ def conv_middle(input_shape, n_classes):
     """Build a network of the size of PETDL's teachers.
 
     It takes flat rows, too, and hidden representations of it are compared in
-    :class:`RelationalHint`.
+    :class:`RelationalHint`. Its layers follow from public numbers; once it was trained
+    on private rows, its weights are sensitive, like any teacher's.
 
     Parameters
     ----------
@@ -83,8 +84,9 @@ def conv_middle(input_shape, n_classes):
     Returns
     -------
     module : torch.nn.Sequential
-        From a batch of inputs to logits of shape (n_rows, n_classes). For images of 28
-        x 28 pixels and 10 classes it has 156 thousand parameters.
+        From a batch of inputs, as rows or as images, to logits of shape (n_rows,
+        n_classes). For images of 28 x 28 pixels and 10 classes it has 156 thousand
+        parameters.
 
     Notes
     -----
@@ -92,6 +94,16 @@ def conv_middle(input_shape, n_classes):
     ensembles", call their network ConvMiddle and give no layers, only that it has 157.1
     thousand parameters for MNIST (Table 3). The layers are our own: strided
     convolutions, which are quick without a GPU, and no batch normalisation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sklearn_pate.students import conv_middle
+    >>> module = conv_middle((1, 28, 28), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    155626
+    >>> module(torch.rand(5, 784)).shape
+    torch.Size([5, 10])
     """
     return _reduced(input_shape, n_classes, (32, 64, 64), 96, normalized=False)
 
@@ -101,12 +113,14 @@ class ConvSmall:
     """Builds networks of the size of PETDL's students.
 
     They take flat rows, too, and learn from a :class:`RelationalHint`. A student with
-    ``module=ConvSmall()`` can be published and saved.
+    ``module=ConvSmall()`` can be published and saved: it learns from public rows and
+    answers only, so that no width costs any privacy.
 
     Parameters
     ----------
     compression : float, default=1
-        At least 1. What the width of each layer is divided by.
+        At least 1. What the width of each layer is divided by. Checked when a network
+        is built.
 
     Notes
     -----
@@ -116,6 +130,21 @@ class ConvSmall:
     layers are our own: strided convolutions and batch normalisation. For images of 28
     x 28 pixels and 10 classes they have 82 thousand parameters; 21 thousand at a
     compression of 2, 9 thousand at 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import ConvSmall, FixMatchClassifier
+    >>> module = ConvSmall(compression=2)((1, 28, 28), 10)
+    >>> sum(parameter.numel() for parameter in module.parameters())
+    20878
+    >>> X = np.random.RandomState(0).uniform(size=(20, 64))  # 20 public images
+    >>> y = np.array([0, 1] + 18 * [-1])  # two answers
+    >>> student = FixMatchClassifier(
+    ...     ConvSmall(compression=2), image_shape=(8, 8), max_epochs=1, random_state=0
+    ... )
+    >>> student.fit(X, y).predict_proba(X).shape
+    (20, 2)
     """
 
     compression: float = 1

@@ -16,7 +16,8 @@ class ImageAugmentation(BaseEstimator):
 
     A weak change shifts only; a strong one does everything else, too. What moves in
     from outside repeats the border. Random numbers come from torch's generator, which a
-    student seeds from its `random_state`.
+    student seeds from its `random_state`. A student changes public images with it: no
+    parameter costs any privacy, unless it was chosen by a look at private ones.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class ImageAugmentation(BaseEstimator):
     Examples
     --------
     >>> import torch
-    >>> from sklearn_pate.students.augmentation import ImageAugmentation
+    >>> from sklearn_pate.students import ImageAugmentation
     >>> images = torch.rand(5, 1, 28, 28)
     >>> ImageAugmentation(rotation=30).strong(images).shape
     torch.Size([5, 1, 28, 28])
@@ -196,7 +197,9 @@ class TabularAugmentation(BaseEstimator):
 
     Values are swapped with those of other rows in the batch, so that they stay
     plausible whatever the distribution of a feature, or noise is added. Random numbers
-    come from torch's generator, which a student seeds from its `random_state`.
+    come from torch's generator, which a student seeds from its `random_state`. A
+    student mixes public rows with it: no parameter costs any privacy, unless it was
+    chosen by a look at private ones. This noise protects nobody.
 
     Parameters
     ----------
@@ -223,7 +226,7 @@ class TabularAugmentation(BaseEstimator):
     Examples
     --------
     >>> import torch
-    >>> from sklearn_pate.students.augmentation import TabularAugmentation
+    >>> from sklearn_pate.students import TabularAugmentation
     >>> rows = torch.tensor([[0.0, 10.0], [1.0, 11.0], [2.0, 12.0]])
     >>> swapped = TabularAugmentation(swap=1, noise=0).strong(rows)
     >>> swapped.sort(dim=0).values.equal(rows)

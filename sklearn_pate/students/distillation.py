@@ -51,6 +51,14 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
     -----
     The softmax at a temperature of Hinton, Vinyals, Dean (2015), "Distilling the
     knowledge in a neural network", of the logarithms of the counts.
+
+    Examples
+    --------
+    >>> from sklearn_pate.students import soften
+    >>> soften([[30, 10, -4]])
+    array([[0.75, 0.25, 0.  ]])
+    >>> soften([[30, 10, -4]], temperature=0.5)
+    array([[0.9, 0.1, 0. ]])
     """
     _check_temperature(temperature)
     histograms = np.asarray(histograms, dtype=np.float64)
@@ -104,7 +112,7 @@ class DistillationClassifier(WrappingClassifier):
     n_features_in_ : int
         Number of features.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
 
     Notes

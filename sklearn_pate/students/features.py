@@ -14,15 +14,27 @@ _MOST_DIMENSIONS = 50
 def numeric_features(X):
     """Return rows as finite numbers, or None.
 
+    Each row is read on its own, and nothing is learned from X: what comes back is
+    exactly as sensitive as X.
+
     Parameters
     ----------
     X : {ndarray, sparse matrix, dataframe} of shape (n_rows, ...)
-        Rows.
+        Rows. Images are flattened.
 
     Returns
     -------
-    features : ndarray of shape (n_rows, n_dimensions) or None
+    features : ndarray of float64 of shape (n_rows, n_dimensions) or None
         None for text, missing values and sparse matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import numeric_features
+    >>> numeric_features(np.zeros((5, 28, 28), dtype=np.uint8)).shape
+    (5, 784)
+    >>> numeric_features([["a"], ["b"]]) is None
+    True
     """
     if sp.issparse(X):
         return None
@@ -38,19 +50,41 @@ def numeric_features(X):
 def standardized_features(X, seed):
     """Return rows as numbers whose columns are on one scale, or None.
 
+    Questions are chosen by these features. They cost no privacy, as they are learned
+    from public rows alone; learned from private rows, too, they would tell about those
+    in a way that no price covers.
+
     Parameters
     ----------
     X : {ndarray, sparse matrix, dataframe} of shape (n_rows, ...)
-        Rows, all public.
+        Rows, all public. Means, standard deviations and components are theirs.
 
     seed : int
-        Seeds the principal components.
+        Seeds the principal components. It may be known to anyone.
 
     Returns
     -------
-    features : ndarray of shape (n_rows, n_dimensions) or None
-        Standardized columns; where they are more than 50, their first 50 principal
-        components. None for text, missing values and sparse matrices.
+    features : ndarray of float64 of shape (n_rows, n_dimensions) or None
+        Standardized columns, in units of their standard deviations; where rows and
+        columns are both more than 50, the first 50 principal components of these. None
+        for text, missing values and sparse matrices.
+
+    Notes
+    -----
+    Principal components: Pearson (1901), "On lines and planes of closest fit to systems
+    of points in space". Of large arrays scikit-learn finds them from random directions
+    (Halko, Martinsson, Tropp 2011, "Finding structure with randomness").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import standardized_features
+    >>> standardized_features(np.array([[20, 10_000], [40, 50_000]]), seed=0)
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    >>> images = np.random.RandomState(0).uniform(size=(100, 28, 28))
+    >>> standardized_features(images, seed=0).shape
+    (100, 50)
     """
     features = numeric_features(X)
     if features is None:

@@ -123,7 +123,7 @@ class GANClassifier(SemiSupervisedNetwork):
     n_features_in_ : int
         Number of values in a row.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
 
     Notes
@@ -148,10 +148,10 @@ class GANClassifier(SemiSupervisedNetwork):
     >>> from sklearn.datasets import load_digits
     >>> from sklearn_pate.students import GANClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> y_public = y[:1500].copy()
+    >>> y_public = y[:500].copy()
     >>> y_public[100:] = -1  # 100 answers
-    >>> clf = GANClassifier(max_epochs=10, random_state=0)
-    >>> bool(clf.fit(X[:1500], y_public).score(X[1500:], y[1500:]) > 0.8)
+    >>> clf = GANClassifier(max_epochs=3, random_state=0)
+    >>> bool(clf.fit(X[:500], y_public).score(X[1500:], y[1500:]) > 0.8)
     True
     """
 

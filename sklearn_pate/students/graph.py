@@ -91,12 +91,12 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     n_features_in_ : int
         Number of features.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
 
     Notes
     -----
-    Row i has weights exp(-4 |r_i - r_j|^2 / d_i^2) to its nearest rows r_j, d_i the
+    Row i has weights exp(-4 norm(r_i - r_j)^2 / d_i^2) to its nearest rows r_j, d_i the
     distance of the last of them (Calder, Cook, Thorpe, Slepcev 2020), averaged with
     those from j to i. With S = D^{-1/2} W D^{-1/2} and one column of Y a class, labels
     spread to F = (I - alpha S)^{-1} Y (Zhou, Bousquet, Lal, Weston, Schoelkopf 2004),

@@ -25,11 +25,12 @@ class RelationalHint:
     Parameters
     ----------
     group_of_row : ndarray of int of shape (n_public,)
-        The group of each public row; -1 for none.
+        The group of each public row; -1 for none. Made of public rows alone.
 
     similarities : ndarray of shape (n_groups, n_groups)
-        Released similarity of each pair of groups: symmetric, noisy, perhaps negative.
-        The diagonal says nothing, and is set to 0.
+        Released similarity of each pair of groups: symmetric, noisy, perhaps negative,
+        in any unit. The diagonal says nothing, and is set to 0. Without the noise, it
+        and whoever learns it would be as sensitive as the teachers.
 
     max_epochs : int
         Number of passes over the rows that are in a group; on few rows, a pass is
@@ -41,12 +42,34 @@ class RelationalHint:
     lr : float, default=0.003
         Learning rate at the start; it decays to zero along a cosine.
 
+    Raises
+    ------
+    ValueError
+        If `similarities` is not square or holds NaN or infinity, a group is not in it,
+        or another parameter is out of range.
+
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", where the hint is the output of a hidden layer. Hidden layers of several
     teachers have no axes in common, but which rows are alike in them can be compared,
     as in Tung, Mori (2019), "Similarity-preserving knowledge distillation".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import ConvSmall, FixMatchClassifier, RelationalHint
+    >>> X = np.random.RandomState(0).normal(size=(40, 5))  # 40 public rows
+    >>> released = np.array([[12, 9, 1], [9, 11, -2], [1, -2, 13]])
+    >>> hint = RelationalHint(np.arange(40) % 3, released, max_epochs=1)
+    >>> hint.similarities
+    array([[ 0.,  9.,  1.],
+           [ 9.,  0., -2.],
+           [ 1., -2.,  0.]])
+    >>> y = np.array([0, 1] + 38 * [-1])  # two answers
+    >>> student = FixMatchClassifier(ConvSmall(), max_epochs=1, random_state=0)
+    >>> student.fit(X, y, hint=hint).predict_proba(X).shape
+    (40, 2)
     """
 
     group_of_row: NDArray[np.intp]
@@ -87,7 +110,7 @@ class RelationalHint:
         module : torch.nn.Module
             From a batch of inputs to logits. It is changed.
 
-        inputs : Tensor of shape (n_public, *input_shape)
+        inputs : Tensor of shape (n_public, ...)
             All public rows.
 
         device : str or torch.device
@@ -155,13 +178,13 @@ class HintNet(SemiSupervisedNet):
 
         Parameters
         ----------
-        labeled : Tensor of shape (n_labeled, *input_shape)
+        labeled : Tensor of shape (n_labeled, ...)
             Inputs.
 
         targets : Tensor of shape (n_labeled, n_groups)
             1 for the group of each row, 0 elsewhere.
 
-        unlabeled : Tensor of shape (n_unlabeled, *input_shape)
+        unlabeled : Tensor of shape (n_unlabeled, ...)
             Not used: every row has a group.
 
         Returns

@@ -17,6 +17,9 @@ __all__ = ["Clusters", "Inquiry"]
 class Clusters:
     """Public rows that are voted on together.
 
+    A cluster costs what a row costs, see :class:`~sklearn_pate.Votes`, as long as
+    clusters are made of public rows alone.
+
     Parameters
     ----------
     of_row : ndarray of int of shape (n_public,)
@@ -24,6 +27,14 @@ class Clusters:
 
     medoids : ndarray of int of shape (n_clusters,)
         The row that stands for each cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import Clusters
+    >>> clusters = Clusters(np.array([0, 0, 1, -1, 1]), medoids=np.array([0, 2]))
+    >>> clusters.spread(rows=np.array([2]), answers=np.array([7]))
+    (array([2, 4]), array([7, 7]))
     """
 
     of_row: NDArray[np.intp]
@@ -58,12 +69,15 @@ class Clusters:
 class Inquiry:
     """Questions about public rows, and the answers so far. Holds nothing sensitive.
 
+    A query strategy sees this and nothing else, so that its choices cost no privacy.
+
     Parameters
     ----------
     ask : callable
-        Takes public rows, an array of int of shape (n_rows,), and perhaps
-        `probabilities` of shape (n_rows, n_classes); gives class indices, -1 for no
-        answer. Everything it gives is paid for.
+        Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
+        shape (n_rows, n_classes) or None; gives class indices, -1 for no answer.
+        Everything it gives must be paid for: pass :meth:`Oracle.ask
+        <sklearn_pate.mechanisms.Oracle.ask>`.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -75,14 +89,14 @@ class Inquiry:
         Number of classes.
 
     n_queries : int
-        How many questions are paid for.
+        How many questions are paid for. It is the Oracle that refuses more.
 
     seed : int
-        Seed of all choices.
+        Seed of all choices. It may be known to anyone.
 
     features : ndarray of shape (n_public, n_dimensions) or None
-        Public rows as numbers, such that rows that look alike are near. None where
-        nobody asked for them.
+        Public rows as numbers, such that rows that look alike are near. Learned from
+        public rows alone. None where nobody asked for them.
 
     clusters : Clusters or None
         Public rows that are voted on together.
@@ -97,6 +111,35 @@ class Inquiry:
 
     answers : ndarray of int of shape (n_asked,)
         Answers to them.
+
+    Notes
+    -----
+    Questions may follow from answers: worst-case Renyi prices add up all the same
+    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the price of all
+    `n_queries` is charged however they are chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import Votes
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> from sklearn_pate.students import Inquiry
+    >>> X_public = np.arange(6.0)[:, np.newaxis]
+    >>> ballots = 100 * [np.array([0, 0, 0, 1, 1, 1])]
+    >>> oracle = Oracle(
+    ...     Votes(ballots, n_public=6, n_classes=2), GNMax(sigma=5), n_queries=4
+    ... )
+    >>> inquiry = Inquiry(
+    ...     oracle.ask, X_public, LogisticRegression(), n_classes=2, n_queries=4, seed=0
+    ... )
+    >>> inquiry.ask([0, 5])
+    array([0, 1])
+    >>> sureness = inquiry.probabilities().max(axis=1)
+    >>> inquiry.ask(np.argsort(sureness)[:2])  # where the student is least sure
+    array([0, 1])
+    >>> inquiry.queried
+    array([0, 5, 2, 3])
     """
 
     def __init__(
@@ -147,6 +190,10 @@ class Inquiry:
         ------
         ValueError
             If a row is repeated, or was asked about before; then none is asked.
+
+        Exception
+            Whatever `ask` raises, such as
+            :class:`~sklearn_pate.BudgetExceededError`; then none is kept.
         """
         rows = np.asarray(rows, dtype=np.intp)
         if len(np.unique(np.concatenate([self.queried, rows]))) < len(

@@ -31,6 +31,30 @@ class QueryStrategy(BaseEstimator, ABC):
 
     It sees public rows and paid answers, never votes, so that its choices cost nothing.
     A subclass provides `query`; parameters are set and read as in scikit-learn.
+
+    Notes
+    -----
+    The price is that of ``inquiry.n_queries`` questions, whichever they are and however
+    they follow from answers (Mironov 2017, "Renyi differential privacy", Proposition
+    1). A strategy that looked at private rows or votes would void the statement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import QueryStrategy
+    >>> class FirstRows(QueryStrategy):
+    ...     def query(self, inquiry):
+    ...         inquiry.ask(np.arange(inquiry.n_queries))
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(), n_teachers=50, n_queries=30, query_strategy=FirstRows()
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.queried_indices_[-3:]
+    array([27, 28, 29])
     """
 
     #: Whether later questions depend on earlier answers. The publishable price does not
@@ -116,13 +140,28 @@ class FixedQueries(QueryStrategy):
 
 
 class RandomQueries(FixedQueries):
-    """Public rows at random.
+    """Public rows at random, chosen before any answer. It costs no privacy.
+
+    Notes
+    -----
+    The questions of Papernot et al. 2017, Section 4.2, and the right ones to ask where
+    nothing is known about what public rows have in common.
 
     Examples
     --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import RandomQueries
-    >>> RandomQueries()
-    RandomQueries()
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(), n_teachers=50, n_queries=30, query_strategy=RandomQueries()
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> len(set(pate.queried_indices_.tolist()))
+    30
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
     def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
@@ -149,17 +188,31 @@ class RepresentativeQueries(FixedQueries):
 
     Each typical row speaks for those around it: the better choice where questions are
     few. With many questions clusters are small, and outliers are among their medoids.
+    Clusters are made of public rows alone, before any answer, and cost no privacy.
 
     Notes
     -----
-    k-means (Lloyd's algorithm) in ``inquiry.features``; of each cluster, the row
-    nearest to its centre.
+    k-means in ``inquiry.features``, see :func:`find_clusters`; of each cluster, the row
+    nearest to its centre (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select
+    initial training set for active learning in text classification").
 
     Examples
     --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import RepresentativeQueries
-    >>> RepresentativeQueries()
-    RepresentativeQueries()
+    >>> X, y = make_blobs(1000, centers=3, cluster_std=0.4, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(),
+    ...     n_teachers=100,
+    ...     n_queries=3,
+    ...     query_strategy=RepresentativeQueries(),
+    ...     random_state=0,
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> sorted(y[800:][pate.queried_indices_].tolist())  # one row of each blob
+    [0, 1, 2]
     """
 
     @property
@@ -208,13 +261,32 @@ class ClusterQueries(QueryStrategy):
     ----------
     core : float, default=0.5
         The share of each cluster's rows, nearest to its centre, that are voted on and
-        get the answer. The others stay unlabelled.
+        get the answer. The others stay unlabelled. It costs no privacy: a teacher has
+        one vote a cluster, whatever its size.
+
+    Notes
+    -----
+    k-means of public rows, see :func:`find_clusters`. One question for many rows is an
+    idea of Sun et al. 2019, Section 3.2, "batch loss optimization", where the rows have
+    nothing in common and the answer is a loss.
 
     Examples
     --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import ClusterQueries
-    >>> ClusterQueries(core=0.8)
-    ClusterQueries(core=0.8)
+    >>> X, y = make_blobs(1000, centers=3, cluster_std=0.4, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(),
+    ...     n_teachers=100,
+    ...     n_queries=3,
+    ...     query_strategy=ClusterQueries(core=0.8),
+    ...     random_state=0,
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> bool(pate.score(X[800:], y[800:]) > 0.95)  # three answers
+    True
     """
 
     def __init__(self, *, core: float = 0.5) -> None:
@@ -253,24 +325,49 @@ class ClusterQueries(QueryStrategy):
 def find_clusters(features, n_clusters, core, random_state):
     """Cluster public rows by k-means.
 
+    It costs no privacy, as it sees public rows alone. Clusters that private rows had a
+    part in would void the statement.
+
     Parameters
     ----------
     features : ndarray of shape (n_public, n_dimensions)
-        Public rows as numbers.
+        Public rows as numbers, columns on one scale.
 
     n_clusters : int
         Number of clusters; fewer are found where fewer rows differ.
 
     core : float
-        The share of each cluster that belongs to its core.
+        The share of each cluster that belongs to its core, above 0 and at most 1.
 
     random_state : RandomState
-        Seeds k-means.
+        Seeds k-means. It may be known to anyone.
 
     Returns
     -------
     clusters : Clusters
-        In the order of k-means.
+        In the order of k-means. Rows outside the cores are in none.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than clusters, or features are not finite.
+
+    Notes
+    -----
+    Lloyd (1982), "Least squares quantization in PCM", from the start of Arthur,
+    Vassilvitskii (2007), "k-means++: the advantages of careful seeding". Beyond 50,000
+    rows, centres are those of a random sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import find_clusters
+    >>> features = np.array([[0.0], [0.1], [0.3], [5.0], [5.1], [5.2], [5.6]])
+    >>> clusters = find_clusters(features, 2, 0.5, np.random.RandomState(0))
+    >>> clusters.of_row
+    array([ 1,  1, -1, -1,  0,  0, -1])
+    >>> clusters.medoids
+    array([5, 1])
     """
     n_public = len(features)
     sample = features

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate.contiguous import fit_class_indices
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.labels import read_classes
+from sklearn_pate.pipelines import last_step
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.students.distillation import soften
 
@@ -33,7 +34,8 @@ def accepts_unlabeled(student):
     """Tell whether a student takes rows with y = -1, as scikit-learn's own do.
 
     True for scikit-learn's semi-supervised classifiers, for any estimator with an
-    attribute ``accepts_unlabeled = True``, and for a Pipeline that ends in one.
+    attribute ``accepts_unlabeled = True``, and for a Pipeline that ends in one. It
+    looks at no data. Public rows without an answer cost no privacy.
 
     Parameters
     ----------
@@ -44,12 +46,25 @@ def accepts_unlabeled(student):
     -------
     accepts : bool
         Whether it gets all public rows instead of the answered ones.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.semi_supervised import SelfTrainingClassifier
+    >>> from sklearn_pate.students import accepts_unlabeled
+    >>> accepts_unlabeled(LogisticRegression())
+    False
+    >>> student = SelfTrainingClassifier(LogisticRegression())
+    >>> accepts_unlabeled(make_pipeline(StandardScaler(), student))
+    True
     """
     declared = _declares(student, "accepts_unlabeled")
     if declared is not None:
         return declared
     return isinstance(
-        _last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
+        last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
     )
 
 
@@ -58,7 +73,8 @@ def accepts_hints(student):
 
     True for any estimator with an attribute ``accepts_hints = True`` that also accepts
     unlabelled rows, and for a Pipeline that ends in one. Its `fit` takes a parameter
-    `hint`, a :class:`~sklearn_pate.students.RelationalHint`.
+    `hint`, a :class:`~sklearn_pate.students.RelationalHint`. It looks at no data; a
+    hint was paid for when it was released, and costs no more privacy whoever learns it.
 
     Parameters
     ----------
@@ -69,20 +85,21 @@ def accepts_hints(student):
     -------
     accepts : bool
         Whether it can be given one.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate.students import FixMatchClassifier, accepts_hints
+    >>> accepts_hints(FixMatchClassifier()), accepts_hints(LogisticRegression())
+    (True, False)
     """
     return bool(_declares(student, "accepts_hints")) and accepts_unlabeled(student)
 
 
 def _declares(student, attribute):
     """Read an attribute of a student, or of the end of a Pipeline; None without it."""
-    declared = getattr(_last_step(student), attribute, None)
+    declared = getattr(last_step(student), attribute, None)
     return None if declared is None else bool(declared)
-
-
-def _last_step(student):
-    while isinstance(student, Pipeline):
-        student = student.steps[-1][1]
-    return student
 
 
 def _name_in_fit(student, name):
@@ -140,10 +157,14 @@ def train_student(
 ):
     """Train a clone of the student on public rows and released answers only.
 
+    The student may be published: nothing that it learns from is sensitive, or all of it
+    was paid for.
+
     Parameters
     ----------
     student : classifier
-        Cloned and seeded.
+        Cloned and seeded. Whatever it does in its fit, a search or early stopping
+        included, costs no privacy.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -152,17 +173,18 @@ def train_student(
         Rows that were asked about.
 
     answers : ndarray of int of shape (n_queries,)
-        Class indices, -1 for no answer.
+        Class indices, -1 for no answer. Released by a mechanism: the teachers' own
+        plurality here would make the student as sensitive as they are.
 
     n_classes : int
         Number of classes.
 
     seed : int
-        Seed of the student.
+        Seed of the student. It may be known to anyone.
 
     histograms : ndarray of int of shape (n_queries, n_classes), default=None
-        Noisy vote counts. Soft labels for a student that accepts them; others learn
-        from the answers.
+        Released, noisy vote counts. Soft labels for a student that accepts them;
+        others learn from the answers.
 
     clusters : Clusters, default=None
         Public rows that were voted on together, and are all taught alike.
@@ -176,10 +198,37 @@ def train_student(
         Fitted on class indices. A constant one if the answers hold fewer than two
         classes, as most classifiers refuse those.
 
+    Raises
+    ------
+    Exception
+        Whatever the student's `fit` raises. It has seen nothing sensitive.
+
     Warns
     -----
     StudentWarning
         If the student is constant.
+
+    Notes
+    -----
+    Papernot et al. 2017, Section 2.2. Differential privacy is closed under
+    post-processing (Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to
+    sensitivity in private data analysis").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.semi_supervised import LabelSpreading
+    >>> from sklearn_pate.students import train_student
+    >>> X_public = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> queried, answers = np.array([0, 5, 2]), np.array([0, 1, -1])
+    >>> asked = {"queried": queried, "answers": answers, "n_classes": 2, "seed": 0}
+    >>> student = train_student(LogisticRegression(), X_public, **asked)
+    >>> student.predict(X_public)  # learned from rows 0 and 5
+    array([0, 0, 0, 1, 1, 1])
+    >>> student = train_student(LabelSpreading(), X_public, **asked)
+    >>> student.transduction_  # got all rows
+    array([0, 0, 0, 1, 1, 1])
     """
     answered = answers != UNLABELED
     rows, labels = queried[answered], answers[answered].astype(np.int64)

@@ -17,6 +17,10 @@ _LARGEST = 1.001
 class OutputsForm:
     """What a teacher is asked for: its outputs on public rows, as they are.
 
+    They are sensitive, and no mechanism releases them: it is
+    :class:`~sklearn_pate.baselines.PETDLClassifier` with ``mode="paper"``, which
+    protects nobody, that asks for them. :class:`KnowledgeForm` clips them first.
+
     Parameters
     ----------
     n_classes : int
@@ -24,6 +28,22 @@ class OutputsForm:
 
     with_representation : bool
         Whether its hidden representation is asked for, too.
+
+    Notes
+    -----
+    Sun et al. 2019, Section 2.2: predictions, and the outputs of a hidden layer as a
+    hint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate.teachers import OutputsForm
+    >>> teacher = LogisticRegression().fit([[-1.0], [1.0]], [0, 2])
+    >>> form = OutputsForm(n_classes=3, with_representation=False)
+    >>> probabilities, _ = form.read(teacher, np.array([[0.0], [9.0]]))
+    >>> probabilities[0]  # class 1 was not in its shard
+    array([0.5, 0. , 0.5], dtype=float32)
     """
 
     n_classes: int
@@ -102,23 +122,29 @@ class OutputsForm:
 class KnowledgeForm:
     """What a teacher is asked for: a clipped vector about groups of public rows.
 
+    The vector is sensitive. It is short enough, whatever the teacher has seen, that the
+    sum over teachers can be released with noise
+    (:class:`~sklearn_pate.mechanisms.NoisySum`).
+
     Parameters
     ----------
     layout : KnowledgeLayout
         Where things are in the vector.
 
     group_of_row : ndarray of int of shape (n_public,)
-        The group of each public row, -1 for none.
+        The group of each public row, -1 for none. Made of public rows alone.
 
     temperature : float
-        Class probabilities are softened to p^(1/T), scaled to sum to 1.
+        Class probabilities are softened to p^(1/T), scaled to sum to 1. That is before
+        the clipping, and costs no privacy.
 
     clipping_bound : float
-        L2 norm that the values of a group are scaled down to.
+        L2 norm that the values of a group are scaled down to, in probabilities. Noise
+        is in multiples of it, so that it costs no privacy.
 
     weighted : bool
         Whether each row counts by the teacher's confidence, the probability of its
-        likeliest class.
+        likeliest class. That is before the clipping, too.
 
     Notes
     -----
@@ -134,6 +160,23 @@ class KnowledgeForm:
     Everything is rounded down to multiples of 1/1024 of the bound. The squared norm of
     the result is a whole number, at most that of the vector before, which floating
     point puts above the bound's by less than one part in 10^12: it is within the bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.knowledge import KnowledgeLayout
+    >>> from sklearn_pate.teachers import KnowledgeForm
+    >>> form = KnowledgeForm(
+    ...     KnowledgeLayout(n_groups=2, n_classes=2),
+    ...     group_of_row=np.array([0, 0, 1]),
+    ...     temperature=1.0,
+    ...     clipping_bound=0.5,
+    ...     weighted=False,
+    ... )
+    >>> probabilities = np.array([[0.8, 0.2], [0.6, 0.4], [0.0, 1.0]])
+    >>> vector = form.of_outputs(probabilities, None)  # in multiples of 0.5 / 1024
+    >>> vector
+    array([[ 941,  403,    0, 1024]], dtype=int32)
     """
 
     layout: KnowledgeLayout

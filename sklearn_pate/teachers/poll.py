@@ -25,7 +25,28 @@ __all__ = ["TeacherProblems", "collect", "poll_teachers"]
 
 @dataclass
 class TeacherProblems:
-    """Errors and warnings of teachers, each with the teacher's index. Sensitive."""
+    """Errors and warnings of teachers, each with the teacher's index. Sensitive.
+
+    Texts may quote private rows, and which teachers failed, and how many, depends on
+    them. `repr` shows everything; false if there is nothing.
+
+    Parameters
+    ----------
+    failures : list of (int, str)
+        Teachers that raised, and the exception's type and text.
+
+    warnings : list of (int, str)
+        Teachers that warned, and the warning's category and text.
+
+    Examples
+    --------
+    >>> from sklearn_pate.teachers import TeacherProblems
+    >>> bool(TeacherProblems())
+    False
+    >>> problems = TeacherProblems(failures=[(3, "ValueError: X holds 1e400")])
+    >>> bool(problems)
+    True
+    """
 
     failures: list[tuple[int, str]] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
@@ -41,6 +62,8 @@ def poll_teachers(
 
     A fitted teacher lives in its task only, and its votes are added to those of the
     others as soon as they are there: memory does not grow with the number of teachers.
+    Nothing of what comes back may be published. A
+    :class:`~sklearn_pate.mechanisms.Oracle` answers from the votes, at a price.
 
     Parameters
     ----------
@@ -48,10 +71,10 @@ def poll_teachers(
         As for :func:`collect`.
 
     n_classes : int
-        Number of classes.
+        Number of classes; public.
 
     clusters : Clusters, default=None
-        Public rows that are voted on together.
+        Public rows that are voted on together. Made of public rows alone.
 
     **parameters : object
         As for :func:`collect`: seeds, and how it is done.
@@ -68,7 +91,36 @@ def poll_teachers(
     Raises
     ------
     ValueError
-        If no teacher could vote.
+        If no teacher could vote. The message may quote private rows.
+
+    Notes
+    -----
+    Papernot et al. 2017, Section 2.1. Shards must be disjoint, and chosen without a
+    look at X and y, as :func:`shard_rows` and :func:`shard_groups` do: then a neighbour
+    changes one ballot, which is all that prices rest on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> from sklearn_pate.teachers import poll_teachers, shard_rows
+    >>> X, y = make_blobs(2003, centers=3, cluster_std=0.1, random_state=0)
+    >>> X, codes, X_public, truth = X[:2000], y[:2000], X[2000:], y[2000:]
+    >>> votes, problems = poll_teachers(
+    ...     GaussianNB(),
+    ...     X,
+    ...     codes,
+    ...     shard_rows(2000, 100, seed=0),
+    ...     X_public,
+    ...     n_classes=3,
+    ...     seeds=range(100),
+    ... )
+    >>> votes
+    Votes(<sealed>, n_teachers=100, n_public=3)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=3)
+    >>> bool((oracle.ask([0, 1, 2]) == truth).all())
+    True
     """
 
     def seal(ballots):
@@ -103,10 +155,13 @@ def collect(
 ):
     """Fit one clone of `estimator` on each shard, and collect what it is asked for.
 
+    What comes back is sensitive: a mechanism has to stand between it and the public.
+
     Parameters
     ----------
     estimator : classifier
-        The teacher; cloned and seeded for every shard.
+        The teacher; cloned and seeded for every shard. It must keep nothing outside
+        itself, from which another teacher could learn.
 
     X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows. Each task is sent its shard only.
@@ -115,7 +170,8 @@ def collect(
         Class index of each row; -1 drops the row inside its shard.
 
     shards : list of n_teachers ndarrays of int
-        Row indices for each teacher; may be empty.
+        Row indices for each teacher; may be empty. Disjoint, or one row is behind the
+        votes of several teachers, which no price covers.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -128,7 +184,7 @@ def collect(
         or has no rows, and returns it sealed, with an attribute `any_cast`.
 
     seeds : sequence of n_teachers ints
-        One seed a teacher.
+        One seed a teacher. They may be known to anyone.
 
     representation : transformer, default=None
         Fitted on public rows. Each task transforms its own shard; `X_public` is
@@ -141,10 +197,11 @@ def collect(
         Number of tasks at once, as in joblib.
 
     verbose : int, default=0
-        Verbosity of joblib.
+        Verbosity of joblib. It tells when each teacher was done, which is sensitive.
 
     on_teacher_done : callable, default=None
-        Called without arguments in this process, once for each teacher.
+        Called without arguments in this process, once for each teacher. When it is
+        called is sensitive, too.
 
     Returns
     -------
@@ -157,7 +214,35 @@ def collect(
     Raises
     ------
     ValueError
-        If no teacher said anything.
+        If no teacher said anything, or the estimator cannot be told from others for
+        `memory`. The message may quote private rows.
+
+    Notes
+    -----
+    Teachers on disjoint shards: Papernot et al. 2017, Section 2.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.knowledge import Knowledge, KnowledgeLayout
+    >>> from sklearn_pate.teachers import KnowledgeForm, collect, shard_rows
+    >>> X, codes = make_blobs(240, centers=3, random_state=0)
+    >>> layout = KnowledgeLayout(n_groups=4, n_classes=3)
+    >>> groups = np.arange(40) % 4  # of 40 public rows
+    >>> knowledge, problems = collect(
+    ...     GaussianNB(),
+    ...     X[:200],
+    ...     codes[:200],
+    ...     shard_rows(200, 10, seed=0),
+    ...     X[200:],
+    ...     form=KnowledgeForm(layout, groups, 1.0, 1.0, False),
+    ...     seal=lambda said: Knowledge(said, layout=layout),
+    ...     seeds=range(10),
+    ... )
+    >>> knowledge
+    Knowledge(<sealed>, n_teachers=10, n_questions=1)
     """
     problems = TeacherProblems()
     if memory is not None:

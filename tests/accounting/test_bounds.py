@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -7,7 +8,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from sklearn_pate.accounting import RdpCurve
+from sklearn_pate.accounting import (
+    RdpCurve,
+    bounds,
+    local_cost,
+    tight_gaussian_worst_case,
+    tight_laplace_worst_case,
+    tight_threshold_worst_case,
+)
 from sklearn_pate.accounting.bounds import (
     confident_2018,
     gaussian_2018,
@@ -18,6 +26,7 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
     threshold_worst_case,
 )
+from sklearn_pate.accounting.outcomes import GaussianPlurality
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 PAPER_ORDERS = np.arange(2, 10)  # moments l = 1..8
@@ -281,3 +290,38 @@ def test_2017_bound_of_a_unanimous_vote_with_huge_gaps_is_finite():
 def test_bounds_are_curves_that_add_to_each_other():
     total = laplace_2017([[10, 2]], 0.1) + laplace_worst_case(0.1)
     assert isinstance(total, RdpCurve)
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.0, np.nan, np.inf])
+@pytest.mark.parametrize(
+    "price",
+    [
+        bounds.gaussian_worst_case,
+        bounds.threshold_worst_case,
+        bounds.laplace_worst_case,
+        bounds.discrete_laplace_worst_case,
+        bounds.gumbel_worst_case,
+        bounds.permute_and_flip_worst_case,
+        tight_threshold_worst_case,
+        partial(tight_gaussian_worst_case, n_classes=2),
+        partial(tight_laplace_worst_case, n_classes=2),
+        partial(bounds.gaussian_2018, [[5, 3]]),
+        partial(bounds.laplace_2017, [[5, 3]]),
+        partial(bounds.laplace_2017_strong_composition, 10, delta=1e-5),
+    ],
+)
+def test_no_scale_that_is_not_positive_has_a_price(price, scale):
+    with pytest.raises(ValueError, match="must be a positive, finite number"):
+        price(scale)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, np.nan, np.inf])
+def test_a_pure_price_is_that_of_a_finite_epsilon(epsilon):
+    assert not bounds.pure_dp_curve(0.0).values.any()
+    with pytest.raises(ValueError, match="must be a positive, finite number"):
+        bounds.pure_dp_curve(epsilon)
+
+
+def test_a_direction_that_does_not_exist_is_not_the_cheaper_one():
+    with pytest.raises(ValueError, match="direction='x' is unknown"):
+        local_cost(GaussianPlurality(10.0), [[5, 3]], direction="x")

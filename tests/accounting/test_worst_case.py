@@ -1,4 +1,4 @@
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -315,3 +315,18 @@ def test_the_value_at_an_order_is_a_bound_whatever_the_other_orders():
     for order, value in zip(orders, together, strict=True):
         alone = tight_gaussian_worst_case(sigma, 3, [order]).values[0]
         assert value <= alone * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("sigma", [8.0, 150.0, 1500.0])
+def test_large_orders_cost_as_much_without_small_ones(sigma):
+    # Noise is calibrated at a few orders, and its price is stated at all of them.
+    few = DEFAULT_ORDERS[(sigma / 4 < DEFAULT_ORDERS) & (sigma / 2 > DEFAULT_ORDERS)]
+    among_all = np.isin(DEFAULT_ORDERS, few)
+    for price in (
+        tight_threshold_worst_case,
+        partial(tight_gaussian_worst_case, n_classes=2),
+    ):
+        all_orders = price(sigma, orders=DEFAULT_ORDERS).values
+        np.testing.assert_allclose(
+            price(sigma, orders=few).values, all_orders[among_all], rtol=1e-3
+        )

@@ -79,6 +79,19 @@ def test_much_data_shows_nearly_all_of_epsilon():
     assert 1.9 < bound <= 2
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_score_may_rise_or_fall_and_either_of_its_tails_may_tell(sign, order):
+    # One world now and then has a score that the other never has.
+    rng = np.random.default_rng(0)
+    worlds = rng.normal(size=(2, 4000))
+    worlds[0, rng.random(4000) < 0.3] = 10
+    bound, _ = bound_from_two_worlds(
+        *(sign * worlds)[::order], delta=0, confidence=0.9999
+    )
+    assert bound > 3
+
+
 # The package
 
 

@@ -7,6 +7,7 @@ from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassi
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -20,7 +21,13 @@ from sklearn.preprocessing import (
 )
 
 from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
+from sklearn_pate.baselines import (
+    DPLogisticRegression,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
 from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.model_selection import PrivateSearchCV
 
 INSIDE = PATEClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
 
@@ -162,5 +169,28 @@ def test_remedied_pipelines_work(blobs):
 
 @pytest.mark.parametrize("without", [StandardScaler(), GridSearchCV(PCA(), {}), None])
 def test_without_pate_there_is_nothing_to_say(without):
-    with pytest.raises(ValueError, match="holds no PATEClassifier"):
+    with pytest.raises(ValueError, match="holds no private classifier"):
         privacy_leaks(without)
+
+
+@pytest.mark.parametrize(
+    "learner", [DPLogisticRegression(), PrivateKNNClassifier(), PETDLClassifier()]
+)
+def test_a_scaler_in_front_of_any_private_classifier_is_found(learner):
+    [leak] = privacy_leaks(make_pipeline(StandardScaler(), learner))
+    assert leak.name == "standardscaler"
+
+
+def test_a_step_that_looks_at_the_number_of_columns_alone_is_no_leak():
+    assert privacy_leaks(make_pipeline(RBFSampler(), DPLogisticRegression())) == []
+    [leak] = privacy_leaks(
+        make_pipeline(RBFSampler(gamma="scale"), DPLogisticRegression())
+    )
+    assert leak.estimator == "RBFSampler"
+
+
+def test_a_private_search_is_no_leak_and_a_plain_one_is():
+    grid = {"C": [0.1, 1.0]}
+    assert privacy_leaks(PrivateSearchCV(DPLogisticRegression(), grid)) == []
+    [leak] = privacy_leaks(GridSearchCV(DPLogisticRegression(), grid))
+    assert "PrivateSearchCV" in leak.remedy

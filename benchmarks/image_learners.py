@@ -1,0 +1,89 @@
+"""The learners of the comparison on MNIST, where public images make a representation.
+
+Learners that ask about public images see them and their gradients through a network
+that was trained on them without labels, as in images.py. Linear learners take the
+public part of that which needs no network.
+"""
+
+import warnings
+
+import numpy as np
+from image_models import STUDENTS
+from images import QUICK, fitted_representation, taught
+from learners import PRIVATE
+from petdl import BASE, fitted
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate import PublicData
+from sklearn_pate.baselines import PrivateKNNClassifier
+
+DISCRIMINANTS = BASE | {"teacher": "discriminant"}
+
+
+class Rows:
+    """What `learners` take of a data set, in a representation."""
+
+    def __init__(self, images, seed):
+        public, self.held_out = images.shuffled(seed)
+        X_test, y_test = images.test
+        see = fitted_representation(images, "gradients", X_test[public], seed)
+        X, self.y_train = images.private
+        self.X_train = see.transform(X).astype(np.float64)
+        self.X_test = see.transform(X_test[self.held_out]).astype(np.float64)
+        self.y_test = y_test[self.held_out]
+
+
+def run_mnist(images, setting, seed):
+    """Fit one learner; return its accuracy, and its statement (None if not private)."""
+    warnings.simplefilter("ignore")
+    _, held_out = images.shuffled(seed)
+    X, y = images.test
+    learner, epsilon = setting["learner"], setting["epsilon"]
+    if learner in TAUGHT:
+        classifier = TAUGHT[learner](images, epsilon, seed)
+        accuracy = classifier.score(X[held_out], y[held_out])
+        return accuracy, classifier.privacy_spent_
+    rows = Rows(images, seed)
+    if epsilon is None:
+        classifier = LogisticRegression(C=100.0, max_iter=2000)
+        classifier.fit(rows.X_train, rows.y_train)
+        return classifier.score(rows.X_test, rows.y_test), None
+    classifier = PRIVATE[learner](rows, epsilon, seed)
+    return classifier.score(rows.X_test, rows.y_test), classifier.privacy_spent_
+
+
+def _through(images, seed):
+    public, _ = images.shuffled(seed)
+    X_public = images.test[0][public]
+    return X_public, FrozenEstimator(
+        fitted_representation(images, "both", X_public, seed)
+    )
+
+
+def _pate(images, epsilon, seed):
+    return taught(images, QUICK | {"epsilon": epsilon}, seed)
+
+
+def _private_knn(images, epsilon, seed):
+    X_public, frozen = _through(images, seed)
+    classifier = PrivateKNNClassifier(
+        STUDENTS[QUICK["student"]](images, frozen),
+        representation=frozen,
+        n_queries=QUICK["n_queries"],
+        query_strategy=QUICK["query_strategy"],
+        epsilon=epsilon,
+        classes=range(10),
+        random_state=seed,
+    )
+    return classifier.fit(*images.private, X_public=PublicData(X_public))
+
+
+def _petdl(images, epsilon, seed):
+    _, frozen = _through(images, seed)
+    student = STUDENTS["distilled"](images, frozen)
+    return fitted(images, DISCRIMINANTS | {"epsilon": epsilon}, seed, student)
+
+
+#: Learners that ask about public images.
+TAUGHT = {"PATE": _pate, "Private-kNN": _private_knn, "PETDL": _petdl}

@@ -1,0 +1,228 @@
+"""Attacks on the other private learners. Adds a table to results/audits.json.
+
+Each learner is fitted many times on two neighbouring data sets that are as bad for it
+as we know, and one number of what it publishes is watched: the claim, and the same with
+a defect planted. Run ``python benchmarks/learner_audits.py``: a quarter of an hour on
+one core. No noise is seeded; every audit has confidence 1 - 1e-4.
+"""
+
+import os
+import warnings
+from contextlib import contextmanager
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+from audits import measured
+from learners import Linear
+from record import save
+from sklearn.linear_model import LogisticRegression
+from skorch import NeuralNetClassifier
+from torch import nn
+
+from sklearn_pate.baselines import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPSGDClassifier,
+    PrivateKNNClassifier,
+    erm_perturbation,
+)
+from sklearn_pate.inspection import audit_neighbours
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms.sampled import PoissonSampler
+from sklearn_pate.model_selection import PrivateSearchCV
+
+N_AUDITS = 3
+DELTA = 1e-3
+N_ROWS = 12
+
+
+def one_sided():
+    """Return rows on one line, half of each class, and the same with a label turned."""
+    X, y = np.ones((N_ROWS, 1)), np.arange(N_ROWS) % 2
+    turned = y.copy()
+    turned[0] = 1
+    return (X, y), (X, turned)
+
+
+def one_more():
+    """Return rows on one line, and the same with one more."""
+    X, y = np.ones((N_ROWS, 1)), np.arange(N_ROWS) % 2
+    return (X, y), (np.vstack([X, X[:1]]), np.append(y, 1))
+
+
+def weight(fitted):
+    """Return the one weight of a linear model."""
+    return fitted.coef_[0, 0]
+
+
+def lead(fitted):
+    """Return how sure a network is of class 1 on the line."""
+    return fitted.predict_proba(np.ones((1, 1), dtype=np.float32))[0, 1]
+
+
+def one_near():
+    """Return a row that is alone near all questions with rows far away, and these."""
+    X, y = np.vstack([[[0.0]], np.full((60, 1), 10.0)]), np.array([1] + [0] * 60)
+    return (X, y), (X[1:], y[1:])
+
+
+def all_votes(fitted):
+    """Return the noisy votes for the class of the row that may be there."""
+    return fitted.histograms_[:, 1].sum()
+
+
+def net():
+    """Return one linear map, trained for a few noisy steps."""
+    return NeuralNetClassifier(
+        Linear,
+        module__n_features=1,
+        module__n_classes=2,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.SGD,
+        lr=1.0,
+        batch_size=N_ROWS,
+        max_epochs=1,
+        train_split=None,
+        verbose=0,
+    )
+
+
+# A strong regularisation: the shift is then near the bound that is paid for.
+LINEAR = {"C": 0.01, "epsilon": 1.0, "data_norm": 1.0, "fit_intercept": False}
+SEARCHED = DPLogisticRegression(method="output", **LINEAR)
+#: Learner, worlds, statistic, fits on each world, what else a fit takes.
+LEARNERS = {
+    "output perturbation": (
+        DPLogisticRegression(method="output", delta=DELTA, **LINEAR),
+        one_sided,
+        weight,
+        10_000,
+        {},
+    ),
+    "objective perturbation": (
+        DPLogisticRegression(method="objective", delta=DELTA, **LINEAR),
+        one_sided,
+        weight,
+        10_000,
+        {},
+    ),
+    "Gaussian objective perturbation": (
+        DPLinearSVC(method="gaussian", delta=DELTA, **LINEAR),
+        one_more,
+        weight,
+        10_000,
+        {},
+    ),
+    "DP-SGD": (
+        DPSGDClassifier(
+            net(),
+            epsilon=None,
+            noise_multiplier=3.0,
+            accountant="rdp",
+            delta=DELTA,
+            random_state=0,
+        ),
+        one_more,
+        lead,
+        500,
+        {},
+    ),
+    "Private-kNN": (
+        PrivateKNNClassifier(
+            LogisticRegression(),
+            mechanism=GNMax(sigma=2),
+            epsilon=None,
+            n_neighbors=1,
+            sampling_rate=0.005,
+            n_queries=400,
+            query_strategy="random",
+            release="histogram",
+            delta=0.01,
+            classes=[0, 1],
+            random_state=0,
+        ),
+        one_near,
+        all_votes,
+        200,
+        {"X_public": np.linspace(-1, 1, 400)[:, np.newaxis]},
+    ),
+    "PrivateSearchCV": (
+        PrivateSearchCV(
+            SEARCHED, {"C": [0.1, 1.0]}, expected_trials=3, delta=DELTA, random_state=0
+        ),
+        one_sided,
+        lambda fitted: weight(fitted.best_estimator_),
+        2000,
+        {},
+    ),
+}
+
+
+@contextmanager
+def replaced(owner, name, value):
+    """Plant a defect for the length of a block."""
+    sound = getattr(owner, name)
+    setattr(owner, name, value(sound))
+    try:
+        yield
+    finally:
+        setattr(owner, name, sound)
+
+
+def quieter(factor):
+    """Return what makes noise smaller than it is paid for."""
+    return lambda sound: lambda *given: sound(*given) / factor
+
+
+def everybody(sound):
+    """Return a sampler that puts everybody in the sample."""
+    return lambda self, n_units: np.ones(n_units, dtype=bool)
+
+
+DEFECTS = {
+    "output perturbation": (
+        "a fifth of the noise",
+        lambda: replaced(erm_perturbation, "gamma_vector", quieter(5)),
+    ),
+    "objective perturbation": (
+        "a fifth of the noise",
+        lambda: replaced(erm_perturbation, "gamma_vector", quieter(5)),
+    ),
+    "Gaussian objective perturbation": (
+        "a fifth of the noise",
+        lambda: replaced(erm_perturbation, "standard_normal", quieter(5)),
+    ),
+    "Private-kNN": (
+        "everybody is in the sample",
+        lambda: replaced(PoissonSampler, "draw", everybody),
+    ),
+}
+
+
+def learners():
+    """Return rows: every learner as it is, then with a defect."""
+    rows = [_row(name, None) for name in LEARNERS]
+    for name, (defect, plant) in DEFECTS.items():
+        with plant():
+            rows.append(_row(name, defect))
+    return rows
+
+
+def _row(name, defect):
+    estimator, worlds, statistic, n_runs, public = LEARNERS[name]
+    audits = [
+        audit_neighbours(
+            estimator, *worlds(), statistic=statistic, n_runs=n_runs, **public
+        )
+        for _ in range(N_AUDITS)
+    ]
+    row = {"learner": name, "defect": defect, "n_runs": n_runs, **measured(audits)}
+    print(row, flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    save("audits", {"learners": learners()})

@@ -1,0 +1,190 @@
+"""The learners of the comparison, each with settings that were fixed beforehand.
+
+A setting comes from a paper, from the package's defaults, or from public numbers
+(epsilon, dimension, number of classes): none was chosen by a score on these data.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from skorch import NeuralNetClassifier
+from tabular import categories_and_numbers
+from torch import nn
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.baselines import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPSGDClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
+from sklearn_pate.students import DistillationClassifier
+
+DELTA = 1e-5
+N_TEACHERS = 250
+# One poll serves all fits with equal teachers, seed and public rows.
+VOTES = str(Path(__file__).parent / "work" / "votes")
+
+
+class Linear(nn.Module):
+    """One linear map, from rows to logits."""
+
+    def __init__(self, n_features, n_classes):
+        super().__init__()
+        self.map = nn.Linear(n_features, n_classes)
+
+    def forward(self, X):
+        """Return logits."""
+        return self.map(X)
+
+
+def logistic(C=1.0, **parameters):
+    """Return a logistic regression that has room to converge."""
+    return LogisticRegression(C=C, max_iter=2000, **parameters)
+
+
+def _pair(encoder, teacher, student):
+    return make_pipeline(encoder, teacher), make_pipeline(encoder, student)
+
+
+#: Teacher and student of PATE, and its number of questions: as in tabular.py.
+PATE = {
+    "Adult": (
+        *_pair(
+            categories_and_numbers(skewed=["capital-gain", "capital-loss"]),
+            logistic(),
+            logistic(0.1),
+        ),
+        "auto",
+    ),
+    "KDDCup99": (*_pair(categories_and_numbers(), logistic(), logistic()), "auto"),
+    "Diabetes": (
+        *_pair(
+            categories_and_numbers(
+                min_frequency=0.2,
+                skewed=["number_outpatient", "number_emergency", "number_inpatient"],
+            ),
+            logistic(0.01, class_weight="balanced"),
+            logistic(0.01),
+        ),
+        15369,  # all public rows: each answer is weak
+    ),
+}
+
+
+def _taught(classifier, data, X, X_public):
+    """Fit a learner that asks about public rows, for patients where there are any."""
+    groups = {} if data.groups_train is None else {"groups": data.groups_train}
+    classifier.set_params(
+        privacy_unit="group" if groups else "row", classes=np.unique(data.y_test)
+    )
+    return classifier.fit(X, data.y_train, X_public=PublicData(X_public), **groups)
+
+
+def pate(data, epsilon, seed):
+    """Fit teachers that encode and scale at home, on the original columns."""
+    teacher, student, n_queries = PATE[data.name]
+    classifier = PATEClassifier(
+        teacher,
+        student,
+        n_teachers=N_TEACHERS,
+        n_queries=n_queries,
+        epsilon=epsilon,
+        memory=VOTES,
+        random_state=seed,
+    )
+    return _taught(classifier, data, data.frame_train, data.frame_public)
+
+
+def private_knn(data, epsilon, seed):
+    """Fit the package's defaults, with a logistic student."""
+    classifier = PrivateKNNClassifier(logistic(), epsilon=epsilon, random_state=seed)
+    return _taught(classifier, data, data.X_train, data.X_public)
+
+
+def petdl(data, epsilon, seed):
+    """Fit logistic teachers of few rows each, and a student of their noisy sum.
+
+    Rows have norm 1: a teacher that is regularised as usual would learn nothing.
+    """
+    classifier = PETDLClassifier(
+        logistic(100.0),
+        DistillationClassifier(logistic(100.0)),
+        n_teachers=N_TEACHERS,
+        epsilon=epsilon,
+        memory=VOTES,
+        random_state=seed,
+    )
+    return _taught(classifier, data, data.X_train, data.X_public)
+
+
+def output_logistic(data, epsilon, seed):
+    """Add noise to the minimiser (Chaudhuri, Monteleoni, Sarwate 2011, Algorithm 1)."""
+    return _linear(DPLogisticRegression(method="output", epsilon=epsilon), data)
+
+
+def objective_logistic(data, epsilon, seed):
+    """Add noise to the objective (their Algorithm 2)."""
+    return _linear(DPLogisticRegression(method="objective", epsilon=epsilon), data)
+
+
+def gaussian_svc(data, epsilon, seed):
+    """Add Gaussian noise to it (Redberg, Koskela, Wang 2023), with the Huber hinge."""
+    return _linear(DPLinearSVC(method="gaussian", epsilon=epsilon, delta=DELTA), data)
+
+
+def _linear(classifier, data):
+    # The columns of a category add up to a constant: an intercept is there already.
+    classifier.set_params(data_norm=1.0, fit_intercept=False)
+    return classifier.fit(data.X_train, data.y_train)
+
+
+def dp_sgd(data, epsilon, seed):
+    """Fit a linear map, with the batches of Abadi et al. (2016) for MNIST."""
+    net = NeuralNetClassifier(
+        Linear,
+        module__n_features=data.X_train.shape[1],
+        module__n_classes=int(data.y_train.max()) + 1,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.SGD,
+        lr=2.0,
+        batch_size=600,
+        max_epochs=15,
+        train_split=None,
+        verbose=0,
+    )
+    classifier = DPSGDClassifier(net, epsilon=epsilon, delta=DELTA, random_state=seed)
+    return classifier.fit(data.X_train, data.y_train)
+
+
+def not_private_logistic(data, seed):
+    """Fit the ceiling of linear learners."""
+    return logistic().fit(data.X_train, data.y_train)
+
+
+def not_private_boosting(data, seed):
+    """Fit a model that no noise in an objective reaches."""
+    return HistGradientBoostingClassifier(random_state=seed).fit(
+        data.X_train, data.y_train
+    )
+
+
+#: Every private learner, from data, epsilon and seed to a fitted classifier.
+PRIVATE = {
+    "PATE": pate,
+    "Private-kNN": private_knn,
+    "PETDL": petdl,
+    "output perturbation, logistic": output_logistic,
+    "objective perturbation, logistic": objective_logistic,
+    "Gaussian objective perturbation, Huber SVM": gaussian_svc,
+    "DP-SGD, logistic": dp_sgd,
+}
+NOT_PRIVATE = {
+    "not private, logistic": not_private_logistic,
+    "not private, boosting": not_private_boosting,
+}

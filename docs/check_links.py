@@ -1,0 +1,82 @@
+"""Follow every link within the site: ``python docs/check_links.py docs/build``."""
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class Page(HTMLParser):
+    """What a page links to, and the places in it that can be linked to.
+
+    Parameters
+    ----------
+    path : Path
+        An HTML file.
+    """
+
+    def __init__(self, path):
+        super().__init__()
+        self.links = set()
+        self.places = set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        """Take note of links and names.
+
+        Parameters
+        ----------
+        tag : str
+            Not used: any tag may have either.
+
+        attributes : list of (str, str)
+            Of the tag.
+        """
+        found = dict(attributes)
+        self.links.update(found[one] for one in ("href", "src") if found.get(one))
+        self.places.update(found[one] for one in ("id", "name") if found.get(one))
+
+
+def broken_links(site):
+    """Find links of a site that lead nowhere.
+
+    Parameters
+    ----------
+    site : Path
+        Its folder.
+
+    Returns
+    -------
+    broken : list of str
+        A line each.
+    """
+    pages = {
+        path.resolve(): Page(path)
+        for path in site.rglob("*.html")
+        if "_static" not in path.parts  # the theme's own templates
+    }
+    broken = []
+    for path, page in pages.items():
+        for link in sorted(page.links):
+            target = urlsplit(link)
+            if target.scheme or target.netloc:
+                continue
+            place = path.parent / unquote(target.path) if target.path else path
+            place = place.resolve()
+            missing = not place.is_file()
+            if not missing and target.fragment and place in pages:
+                missing = unquote(target.fragment) not in pages[place].places
+            if missing:
+                broken.append(f"{path.relative_to(site.resolve())}: {link}")
+    return broken
+
+
+def main():
+    """Print broken links; exit with 1 if there are any."""
+    broken = broken_links(Path(sys.argv[1]))
+    print("\n".join(broken) or "Every link within the site leads somewhere.")
+    raise SystemExit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()

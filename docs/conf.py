@@ -1,0 +1,82 @@
+"""How Sphinx builds the site. Run it by ``make docs``."""
+
+import sys
+from pathlib import Path
+
+import sklearn_pate
+from sklearn_pate.inspection.privacy_report.data_flow import draw_data_flow, stations_of
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))  # for gallery_order
+
+# The picture that the privacy report has with its numbers.
+PICTURE = DOCS / "_static" / "data-flow.svg"
+PICTURE.write_text(draw_data_flow(stations_of("teachers")))
+
+project = "sklearn_pate"
+author = "The sklearn_pate developers"
+project_copyright = f"2026, {author}"
+version = release = sklearn_pate.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["build"]
+templates_path = ["_templates"]
+nitpicky = True  # every link within the site leads somewhere
+nitpick_ignore_regex = [("py:.*", r"(numpy|sklearn|torch)\..*")]  # these lead out of it
+
+# Pages
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+# Pages are read in the repository too, where these links lead to files.
+myst_url_schemes = ("http", "https")
+
+# API
+
+autosummary_generate = True
+autodoc_typehints = "none"  # docstrings say more
+autodoc_preserve_defaults = True
+toc_object_entries_show_parents = "hide"
+numpydoc_show_class_members = False  # the template lists them
+numpydoc_class_members_toctree = False
+
+# Gallery
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["auto_examples"],
+    # The others need data that are not inside scikit-learn, and are shown only.
+    "filename_pattern": "/plot_",
+    "default_thumb_file": str(DOCS / "pictures" / "private_learners.png"),
+    "within_subsection_order": "gallery_order.GalleryOrder",
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("sklearn_pate",),
+    "reference_url": {"sklearn_pate": None},
+    "show_memory": False,
+    "remove_config_comments": True,
+}
+
+# HTML
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"sklearn_pate {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_sidebars = {"*": []}  # pages outside of sections have no neighbours to list
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

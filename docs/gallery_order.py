@@ -1,0 +1,38 @@
+"""The order in which the gallery is read."""
+
+from sphinx_gallery.sorting import FileNameSortKey
+
+ORDER = (
+    "plot_first_fit",
+    "plot_privacy_utility",
+    "plot_answer_cost",
+    "plot_groups",
+    "plot_privacy_report",
+    "plot_pipeline_and_grid_search",
+    "plot_private_search",
+    "plot_hand_over",
+    "plot_five_hospitals",
+    "plot_active_queries",
+    "plot_vote_margins",
+)
+
+
+class GalleryOrder(FileNameSortKey):
+    """Sort scripts as listed, and what is shown only at the end."""
+
+    def __call__(self, filename):
+        """Return what a script is sorted by.
+
+        Parameters
+        ----------
+        filename : str
+            Its name.
+
+        Returns
+        -------
+        key : tuple
+            Its place, and its name.
+        """
+        name = filename.removesuffix(".py")
+        place = ORDER.index(name) if name in ORDER else len(ORDER)
+        return place, name

@@ -1,0 +1,206 @@
+"""What private linear classifiers share: bounds, noisy minimisers, predictions."""
+
+import math
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_pate.accounting.calibrate import check_epsilon, check_positive
+from sklearn_pate.baselines.erm_bounds import Bounds, read_feature_bounds
+from sklearn_pate.baselines.erm_perturbation import (
+    METHODS,
+    TOLERANCE,
+    Perturbation,
+    Task,
+    plan_perturbation,
+)
+from sklearn_pate.baselines.erm_solver import MarginLoss, minimise
+from sklearn_pate.baselines.learner import Plan, PrivateLearner
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.mechanisms.continuous import FLOATING_POINT
+from sklearn_pate.students.checks import check_count
+
+__all__ = ["PrivateLinearClassifier"]
+
+BOUNDS = "the bounds of the features and of the rows' norm are public"
+NORM_READ = "the bound of the rows' norm was read from X, which voids privacy"
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """How a linear classifier is going to be trained."""
+
+    perturbation: Perturbation
+    bounds: Bounds
+    n_problems: int
+
+
+class PrivateLinearClassifier(PrivateLearner):
+    """Base of linear classifiers that are noisy minimisers of a convex loss.
+
+    A subclass has the parameters of
+    :class:`~sklearn_pate.baselines.DPLogisticRegression`, and provides `_loss`.
+    """
+
+    method: Literal["output", "objective", "gaussian"]
+    C: float | Literal["auto"]
+    epsilon: float
+    data_norm: float | None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None
+    fit_intercept: bool
+    intercept_scaling: float
+    max_iter: int
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    data_norm_: float
+
+    @abstractmethod
+    def _loss(self) -> MarginLoss:
+        """Return the loss of a row."""
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as those in `fit` were.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            A column for each of ``classes_``; with two, that of the second one. For
+            rows within the bounds, ``X @ coef_.T + intercept_``.
+        """
+        check_is_fitted(self, "coef_")
+        X = self._check_features(X, reset=False)
+        bounds = self._bounds(X.shape[1], self.data_norm_)
+        scores = bounds.scores(X, self.coef_, self.intercept_)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as those in `fit` were.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _check_parameters(self):
+        if self.method not in METHODS:
+            raise ValueError(
+                f"method={self.method!r} is unknown; use one of {[*METHODS]}."
+            )
+        if not (isinstance(self.C, str) and self.C == "auto"):
+            check_positive("C", self.C)
+        check_epsilon(self.epsilon)
+        if self.data_norm is not None:
+            check_positive("data_norm", self.data_norm)
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ValueError(
+                f"fit_intercept={self.fit_intercept!r} must be True or False."
+            )
+        check_positive("intercept_scaling", self.intercept_scaling)
+        check_count("max_iter", self.max_iter)
+
+    def _check_features(self, X, *, reset):
+        return validate_data(self, X, reset=reset, dtype=np.float64)
+
+    def _bounds(self, n_features, data_norm):
+        low, width = read_feature_bounds(self.feature_bounds, n_features)
+        return Bounds(
+            low=low,
+            width=width,
+            clips=self.feature_bounds is not None,
+            norm=data_norm,
+            constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+        )
+
+    def _plan(self, rows):
+        n_rows, n_features = rows.X.shape
+        n_classes = len(rows.classes)
+        bounds = self._bounds(n_features, self._norm(rows.X))
+        task = Task(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            curvature=self._loss().curvature,
+            n_problems=1 if n_classes == 2 else n_classes,
+            n_weights=n_features + int(self.fit_intercept),
+            n_rows=n_rows,
+        )
+        perturbation = plan_perturbation(self.method, self.C, task)
+        epsilon, curve = perturbation.epsilon, perturbation.curve
+        mechanism = f"{type(self).__name__} with {perturbation}"
+        if task.n_problems > 1:
+            mechanism += f" for each of {task.n_problems} problems"
+        bounded = BOUNDS
+        if self._reads_norm():
+            epsilon, bounded = np.inf, NORM_READ
+            curve = curve.unbounded()
+        spent = self._state(
+            epsilon=epsilon,
+            delta=perturbation.delta,
+            curve=curve,
+            unit=perturbation.unit,
+            mechanism=mechanism,
+            assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
+        )
+        return Plan(spent, LinearPlan(perturbation, bounds, task.n_problems))
+
+    def _spends_delta(self):
+        return self.method == "gaussian"
+
+    def _reads_norm(self):
+        return self.data_norm is None and self.feature_bounds is None
+
+    def _norm(self, X):
+        """Return the bound of the rows' norm, read from the rows if none is given."""
+        if self.data_norm is not None:
+            return float(self.data_norm)
+        if self.feature_bounds is not None:
+            return math.sqrt(X.shape[1])
+        warnings.warn(
+            "Neither data_norm nor feature_bounds is given: the longest private row "
+            "decides how much noise there is, and nothing is private. Pass bounds that "
+            "you know without a look at X.",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+        return float(np.linalg.norm(X, axis=1).max()) or 1.0
+
+    def _learn(self, rows, how, noise):
+        # A row of an unknown label has no loss, and moves nothing.
+        is_known = rows.codes >= 0
+        X, codes = how.bounds.rows(rows.X[is_known]), rows.codes[is_known]
+        perturbation = how.perturbation
+        weights = np.empty((how.n_problems, X.shape[1]))
+        for problem in range(how.n_problems):
+            positive = 1 if how.n_problems == 1 else problem
+            weights[problem] = minimise(
+                X,
+                np.where(codes == positive, 1.0, -1.0),
+                self._loss(),
+                regularisation=perturbation.regularisation,
+                linear_term=perturbation.draw_linear_term(noise, X.shape[1]),
+                tolerance=TOLERANCE,
+                max_iter=self.max_iter,
+            ) + perturbation.draw_output_noise(noise, X.shape[1])
+        self.coef_, self.intercept_ = how.bounds.to_features(weights)
+        self.data_norm_ = how.bounds.norm
+        self.C_ = 1 / perturbation.regularisation
+        self.n_iter_ = int(self.max_iter)

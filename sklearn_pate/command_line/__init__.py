@@ -1,0 +1,64 @@
+"""The command line: plan a fit, report on a released model, audit a mechanism."""
+
+from collections.abc import Sequence
+
+from sklearn_pate import __version__
+from sklearn_pate.command_line import audit, plan, report
+from sklearn_pate.command_line.options import Parser
+
+__all__ = ["main"]
+
+DESCRIPTION = """\
+Learn from sensitive data without giving anyone away: what can be done without a
+line of Python. None of these commands reads private data.
+"""
+EPILOG = """\
+examples:
+  %(prog)s plan --rows 30000 --queries 100
+  %(prog)s report model.skops -o report.html
+  %(prog)s audit
+
+"%(prog)s COMMAND --help" explains the options of each command.
+
+exit codes:
+  0  done
+  1  an audit contradicted what a mechanism claims
+  2  an option or a file cannot work; one sentence says why
+"""
+
+
+def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        What follows the name of the program; None takes what it was started with.
+
+    program : str, default="sklearn-pate"
+        How it was started, for its help.
+
+    Returns
+    -------
+    code : int
+        0, or 1 for an audit that contradicts a claim.
+
+    Raises
+    ------
+    SystemExit
+        With code 2 and one sentence on stderr for bad input, and with code 0 after the
+        help or the version was printed.
+    """
+    parser = Parser(prog=program, description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument(
+        "--version", action="version", version=f"sklearn-pate {__version__}"
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in (plan, report, audit):
+        command.add_to(commands)
+    given = parser.parse_args(arguments)
+    try:
+        return given.run(given)
+    except (OSError, ValueError) as error:
+        asked: Parser = given.parser
+        asked.refuse(error, given.names)

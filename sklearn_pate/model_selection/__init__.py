@@ -1,0 +1,5 @@
+"""Choosing between private estimators, privately."""
+
+from sklearn_pate.model_selection.search import PrivateSearchCV
+
+__all__ = ["PrivateSearchCV"]

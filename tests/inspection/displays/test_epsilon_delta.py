@@ -1,0 +1,177 @@
+"""Epsilon at every delta: the same conversion, written down twice."""
+
+import sys
+from dataclasses import replace
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.accounting.sampled_steps import price_steps
+from sklearn_pate.baselines import DPLogisticRegression, PETDLClassifier
+from sklearn_pate.inspection import EpsilonDeltaDisplay
+from sklearn_pate.inspection.displays.drawing import SENSITIVE
+from sklearn_pate.students import DistillationClassifier
+
+matplotlib.use("agg")
+
+X, Y = make_blobs(900, centers=2, random_state=0)
+PUBLIC = PublicData(X[600:])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def pate():
+    clf = PATEClassifier(GaussianNB(), n_teachers=20, n_queries=40, mechanism="gumbel")
+    return clf.fit(X[:600], Y[:600], X_public=PUBLIC)
+
+
+@pytest.fixture(scope="module")
+def pure():
+    return DPLogisticRegression(epsilon=1.5, data_norm=8).plan_privacy(X, Y)
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    learner = DPLogisticRegression(method="gaussian", data_norm=8, delta=1e-6)
+    return learner.plan_privacy(X, Y)
+
+
+def converted(curve, delta):
+    """Canonne, Kamath, Steinke (2020), Proposition 12."""
+    a = curve.orders
+    rounds = np.log1p(-1 / a) - np.log(delta * a) / (a - 1)
+    return max(0.0, np.min(curve.values + rounds))
+
+
+def test_a_line_is_the_curve_converted_at_each_delta(pate):
+    display = EpsilonDeltaDisplay.from_estimator(pate)
+    line = display.lines_[0]
+    expected = [
+        converted(pate.privacy_spent_.curve, delta) for delta in line.get_xdata()
+    ]
+    assert line.get_ydata() == pytest.approx(expected, rel=1e-9)
+    assert np.all(np.diff(line.get_ydata()) <= 0)
+    assert line.get_xdata().min() == pytest.approx(1e-9)
+    assert line.get_label() == "PATEClassifier"
+
+
+def test_the_statement_is_on_its_line(pate):
+    display = EpsilonDeltaDisplay.from_estimator(pate)
+    epsilon, delta = pate.privacy_spent_
+    assert display.stated_[0].get_xydata().tolist() == [[delta, epsilon]]
+    at = list(display.deltas).index(delta)
+    assert display.lines_[0].get_ydata()[at] == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_a_statement_by_a_sharper_account_is_below_its_line(gaussian):
+    petdl = PETDLClassifier(
+        LogisticRegression(),
+        DistillationClassifier(LogisticRegression()),
+        n_teachers=30,
+        batch_size=30,
+    )
+    of_petdl = petdl.plan_privacy(X[:600], Y[:600], X_public=PUBLIC)
+    epsilon, curve = price_steps(1.0, 0.1, 100, delta=1e-5, accountant="pld")
+    of_steps = replace(gaussian, epsilon=epsilon, delta=1e-5, curve=curve)
+    for spent in (of_petdl, of_steps):
+        display = EpsilonDeltaDisplay.from_statements({"a": spent})
+        at = list(display.deltas).index(1e-5)
+        line = display.lines_[0].get_ydata()[at]
+        assert display.stated_[0].get_ydata()[0] == spent.epsilon < line
+        assert line == pytest.approx(converted(spent.curve, 1e-5), rel=1e-9)
+
+
+def test_a_pure_statement_holds_at_every_delta(pure):
+    assert pure.delta == 0
+    display = EpsilonDeltaDisplay.from_statements({"pure": pure})
+    x, y = display.lines_[0].get_xydata().T
+    expected = [min(1.5, converted(pure.curve, delta)) for delta in x]
+    assert y == pytest.approx(expected, rel=1e-9)
+    assert y[0] == 1.5
+    assert y[-1] < 1.5  # its curve promises more there
+    marker = display.stated_[0]
+    assert marker.get_marker() == "<"
+    assert marker.get_xydata().tolist() == [[x[0], 1.5]]
+
+
+def test_several_statements_share_the_deltas_of_all(pure):
+    later = replace(pure, delta=1e-3)
+    early = replace(pure, delta=1e-8)
+    display = EpsilonDeltaDisplay.from_statements(
+        {"later": later, "early": early, "pure": pure}
+    )
+    assert display.deltas.min() == pytest.approx(1e-12)
+    assert display.deltas.max() == pytest.approx(0.1)
+    assert {1e-3, 1e-8} <= set(display.deltas)
+    markers = [line.get_marker() for line in display.stated_]
+    assert markers == ["o", "o", "<"]
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts.count("as stated") == 1
+    assert len({line.get_color() for line in display.lines_}) == 3
+
+
+def test_statements_of_different_units_are_refused(pure, gaussian):
+    with pytest.raises(ValueError, match="different units, row and row-add-remove"):
+        EpsilonDeltaDisplay.from_statements({"a": pure, "b": gaussian})
+    assert not plt.get_fignums()
+
+
+def test_what_promises_nothing_has_no_line(pure):
+    void = replace(pure, epsilon=np.inf, curve=pure.curve.unbounded())
+    with pytest.raises(ValueError, match=r"epsilon=inf.*leave it out"):
+        EpsilonDeltaDisplay.from_statements({"a": pure, "b": void})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({}, "nothing to draw; pass at least one"),
+        ([], r"statements=\[\] must be a dict, such as"),
+        ({"a": (1.0, 1e-5)}, r"statements\['a'\]=\(1.0, 1e-05\) is no PrivacySpent"),
+    ],
+)
+def test_what_is_no_statement_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        EpsilonDeltaDisplay.from_statements(wrong)
+
+
+def test_an_estimator_without_a_statement_is_refused():
+    with pytest.raises(ValueError, match="GaussianNB has no privacy_spent_; pass"):
+        EpsilonDeltaDisplay.from_estimator(GaussianNB())
+
+
+def test_a_pipeline_and_axes_that_are_given_are_used(pate):
+    _, ax = plt.subplots()
+    pipeline = make_pipeline(FunctionTransformer(), pate)
+    display = EpsilonDeltaDisplay.from_estimator(pipeline, ax=ax, linewidth=7)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert display.lines_[0].get_linewidth() == 7
+    assert len(plt.get_fignums()) == 1
+
+
+def test_nothing_of_it_is_stamped_and_the_unit_is_named(pate):
+    display = EpsilonDeltaDisplay.from_estimator(pate)
+    texts = display.figure_.findobj(matplotlib.text.Text)
+    assert SENSITIVE not in [text.get_text() for text in texts]
+    assert display.ax_.get_ylabel() == "publishable epsilon (unit: row)"
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, pate):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"EpsilonDeltaDisplay.*sklearn-pate\[plot\]"):
+        EpsilonDeltaDisplay.from_estimator(pate)

@@ -1,0 +1,282 @@
+"""A plan before any data: exactly what the fit states, and never too hopeful."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
+from sklearn_pate.inspection import forecast
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    LNMax,
+    PermuteAndFlip,
+)
+from tests.accounting.oracles import exact_law
+
+STATED = ("epsilon", "delta", "mechanism", "unit", "n_teachers", "n_queries")
+PRICED = [
+    ("gnmax", 2.0),
+    ("gumbel", 2.0),
+    ("permute-and-flip", 0.5),
+    ("confident", 2.0),
+    (LNMax(gamma=0.1), None),
+    (ConfidentGNMax(0.6, 9.0, 4.0, max_answers=7), None),
+]
+# Noise of a few votes, whose law the oracle sums up.
+LAWS = {
+    "gaussian": (GNMax(sigma=2.5), 2.5),
+    "laplace": (LNMax(gamma=0.4), 0.4),
+    "gumbel": (GumbelMax(c=0.5), 0.5),
+    "flip": (PermuteAndFlip(c=0.5), 0.5),
+}
+by_law = pytest.mark.parametrize("kind", LAWS)
+
+
+def plan(**changes):
+    parameters = {"n_teachers": 7, "n_queries": 5, "mechanism": GNMax(sigma=2.5)}
+    return forecast(**(parameters | {"epsilon": None} | changes))
+
+
+def all_votes(n_teachers, n_classes, *, abstaining):
+    """Every way to vote on a question with class 0 in front, and its lead."""
+    for counts in product(range(n_teachers + 1), repeat=n_classes):
+        lead = counts[0] - max(counts[1:])
+        n_votes = sum(counts)
+        if lead > 0 and (
+            n_votes == n_teachers or (abstaining and n_votes < n_teachers)
+        ):
+            yield list(counts), lead
+
+
+@pytest.mark.parametrize(("mechanism", "epsilon"), PRICED)
+def test_a_fit_states_what_was_forecast(mechanism, epsilon):
+    rng = np.random.default_rng(0)
+    X, y, X_public = rng.normal(size=(900, 2)), np.arange(900) % 3, np.eye(40, 2)
+    asked = {
+        "mechanism": mechanism,
+        "n_queries": 30,
+        "epsilon": epsilon,
+        "delta": 1e-4,
+    }
+    pate = PATEClassifier(GaussianNB(), **asked)
+    spent = pate.plan_privacy(X, y, X_public=PublicData(X_public))
+    found = forecast(n_rows=900, n_classes=3, **asked)
+    for fact in STATED:
+        assert getattr(found, fact) == getattr(spent, fact), fact
+
+
+def test_a_fit_on_groups_states_what_was_forecast():
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 2
+    pate = PATEClassifier(
+        GaussianNB(), n_teachers=12, n_queries=9, privacy_unit="group"
+    )
+    spent = pate.plan_privacy(
+        X, y, groups=np.arange(90) // 2, X_public=PublicData(X[:20])
+    )
+    found = forecast(n_teachers=12, n_queries=9, privacy_unit="group")
+    for fact in STATED:
+        assert getattr(found, fact) == getattr(spent, fact), fact
+
+
+@by_law
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_votes_with_a_lead_have_fewer_right_answers(kind, n_classes):
+    mechanism, scale = LAWS[kind]
+    found = plan(
+        mechanism=mechanism, n_classes=n_classes, margins=np.arange(1, 8) / 7
+    ).at_margins
+    assert [one.lead for one in found] == [1, 2, 3, 4, 5, 6, 7]
+    worst = dict.fromkeys(range(1, 8), 1.0)
+    for counts, lead in all_votes(7, n_classes, abstaining=True):
+        right = float(exact_law(kind, scale, counts)[0])
+        for smaller in range(1, lead + 1):
+            worst[smaller] = min(worst[smaller], right)
+    # Not only a bound: some votes are as bad.
+    assert [one.right for one in found] == pytest.approx(list(worst.values()), rel=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_no_votes_of_all_teachers_with_a_lead_have_fewer_answers(n_classes):
+    mechanism = ConfidentGNMax(threshold=4, sigma_threshold=2, sigma=2.5)
+    found = plan(
+        mechanism=mechanism, n_classes=n_classes, margins=np.arange(1, 8) / 7
+    ).at_margins
+    fewest = dict.fromkeys(range(1, 8), 7)
+    for counts, lead in all_votes(7, n_classes, abstaining=False):
+        for smaller in range(1, lead + 1):
+            fewest[smaller] = min(fewest[smaller], counts[0])
+    # Pr[n + Z >= 4], Z discrete Gaussian.
+    z = np.arange(-60, 61)
+    mass = np.exp(-(z**2) / 8) / np.exp(-(z**2) / 8).sum()
+    passing = [mass[n + z >= 4].sum() for n in fewest.values()]
+    assert [one.answered for one in found] == pytest.approx(passing, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [mechanism for mechanism, _ in LAWS.values()], ids=LAWS
+)
+def test_answers_are_right_as_often_as_forecast(mechanism):
+    (found,) = plan(
+        mechanism=mechanism, n_teachers=20, n_classes=4, margins=[0.2]
+    ).at_margins
+    n_asked = 20_000
+    answers = mechanism.answer([[8, 4, 4, 4]] * n_asked)
+    n_right = np.count_nonzero(answers == 0)
+    assert binom.cdf(n_right, n_asked, found.right) > 1e-7
+    assert binom.sf(n_right - 1, n_asked, found.right) > 1e-7
+    assert found.answered == 1
+
+
+def test_a_check_lets_as_many_questions_through_as_forecast():
+    mechanism = ConfidentGNMax(threshold=9, sigma_threshold=3.0, sigma=2.0)
+    (found,) = plan(
+        mechanism=mechanism, n_teachers=20, n_classes=4, margins=[0.2]
+    ).at_margins
+    n_asked = 20_000
+    answers = mechanism.answer([[8, 4, 4, 4]] * n_asked)
+    n_answered = np.count_nonzero(answers >= 0)
+    n_right = np.count_nonzero(answers == 0)
+    for seen, trials, share in (
+        (n_answered, n_asked, found.answered),
+        (n_right, n_answered, found.right),
+    ):
+        assert binom.cdf(seen, trials, share) > 1e-7
+        assert binom.sf(seen - 1, trials, share) > 1e-7
+
+
+@by_law
+def test_the_margins_that_are_needed_are_the_smallest(kind):
+    mechanism, _ = LAWS[kind]
+    n_teachers = 40
+    found = plan(
+        mechanism=mechanism,
+        n_teachers=n_teachers,
+        n_classes=3,
+        margins=np.arange(1, 41) / 40,
+    )
+    for share, margin in ((0.9, found.margin_for_90), (0.99, found.margin_for_99)):
+        enough = [one.margin for one in found.at_margins if one.right >= share]
+        assert margin == enough[0]
+
+
+def test_there_is_no_margin_where_even_agreement_drowns():
+    found = plan(mechanism=GNMax(sigma=4.0))
+    assert found.at_margins[-1].right < 0.9
+    assert found.margin_for_90 is None
+    assert found.margin_for_99 is None
+    assert "Not even where all teachers agree are 90 %" in str(found)
+
+
+@pytest.mark.parametrize(("margin", "lead"), [(0.07, 7), (0.071, 8), (1, 100)])
+def test_a_margin_is_a_share_as_it_is_written(margin, lead):
+    # 0.07 * 100 is a bit more than 7 in floating point.
+    assert plan(n_teachers=100, margins=[margin]).at_margins[0].lead == lead
+
+
+def test_one_question_costs_less_than_all():
+    found = plan(n_queries=50)
+    alone = plan(n_queries=1)
+    assert found.epsilon_of_one == alone.epsilon == alone.epsilon_of_one
+    assert found.epsilon < 50 * found.epsilon_of_one
+
+
+# What is worth knowing before
+
+
+@pytest.mark.parametrize(
+    ("changes", "warning"),
+    [
+        ({"n_rows": 700, "delta": 0.01}, r"delta=0.01 is not below 1 / n_rows = 1 / 7"),
+        ({"n_rows": 70}, "A teacher learns from about 10 rows; take fewer"),
+        ({"mechanism": GNMax(sigma=9.0)}, "Noise is wider than the votes: where all 7"),
+        ({"mechanism": ConfidentGNMax(4, 9.0, 1.0)}, "The check is noisy: it lets"),
+        ({"mechanism": GNMax(1.0, noise_seed=1)}, "There is no privacy: the noise was"),
+    ],
+)
+def test_a_plan_warns_of(changes, warning):
+    (found,) = plan(**({"mechanism": GNMax(sigma=1.0)} | changes)).warnings
+    assert warning in found
+
+
+def test_a_good_plan_has_no_warnings():
+    assert forecast(n_rows=30_000, n_queries=100).warnings == ()
+
+
+def test_a_seeded_plan_promises_nothing():
+    assert plan(mechanism=GNMax(1.0, noise_seed=1)).epsilon == np.inf
+
+
+@pytest.mark.filterwarnings("error", category=PrivacyLeakWarning)
+def test_a_plan_warns_of_a_large_delta_in_its_text_only():
+    assert "not below 1 / n_rows" in str(plan(n_rows=700, delta=0.01))
+
+
+# How it is shown
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_rows": 90_000, "mechanism": "confident"}])
+def test_a_plan_fits_a_terminal(changes):
+    found = forecast(**({"n_teachers": 250, "n_queries": 100} | changes))
+    text = str(found)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.isascii()
+    assert found.mechanism in " ".join(text.split())
+    assert ("answered" in text) == ("mechanism" in changes)
+
+
+def test_a_plan_never_rounds_in_its_own_favour():
+    found = plan(mechanism=GNMax(sigma=2.5), n_teachers=100, margins=[0.14])
+    assert 0.9999 < found.at_margins[0].right < 0.99999
+    assert "99.9 %" in str(found)
+    assert "100.0 %" not in str(found)
+
+
+def test_a_plan_can_be_written_as_strict_json():
+    found = forecast(n_rows=np.int64(900), n_queries=np.int64(9), margins=(0.5,))
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert again["n_teachers"] == 30
+    assert again["rows_per_teacher"] == 30.0
+    assert again["at_margins"][0]["right"] == found.at_margins[0].right
+
+
+GROUPS = {"privacy_unit": "group"}
+UNKNOWN = {"n_teachers": "auto"}
+SHARES = "must be shares of the teachers, above 0 and up to 1"
+WRONG = [
+    (UNKNOWN, "n_teachers='auto' is the square root of .*; pass n_rows, or n_teachers"),
+    (UNKNOWN | GROUPS, "n_teachers='auto' counts rows, which are not public"),
+    (UNKNOWN | GROUPS | {"n_rows": 900}, "n_rows=900 is not public .*; leave it out"),
+    ({"n_rows": 900} | GROUPS, "n_rows=900 is not public where a group is the unit"),
+    ({"n_rows": 6}, "n_teachers=7 is more than n_rows=6; lower n_teachers"),
+    ({"n_rows": 0}, "n_rows=0 must be a whole number of at least 1"),
+    ({"n_rows": 9e3}, "n_rows=9000.0 must be a whole number"),
+    ({"n_teachers": 0}, "n_teachers=0 must be"),
+    ({"n_queries": 0}, "n_queries=0 must be"),
+    ({"n_queries": "auto"}, "n_queries='auto' must be a whole number"),
+    ({"n_classes": 1}, "n_classes=1 must be a whole number of at least 2"),
+    ({"mechanism": "gnmax"}, "GNMax has sigma=None; set it"),
+    ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both fix the noise"),
+    ({"epsilon": -1.0}, "epsilon=-1.0 must be a positive"),
+    ({"delta": 1}, "delta=1 must be a number strictly between 0 and 1"),
+    ({"mechanism": "gaussian"}, "mechanism='gaussian' is unknown; use one of"),
+    ({"mechanism": "interactive"}, "mechanism='interactive' .*; plan for 'confident'"),
+    ({"privacy_unit": "patient"}, "privacy_unit='patient' is unknown"),
+    ({"margins": ()}, rf"margins=\(\) {SHARES}"),
+    ({"margins": [0.0]}, rf"margins=\[0.0\] {SHARES}"),
+    ({"margins": [0.2, 1.1]}, rf"margins=\[0.2, 1.1\] {SHARES}"),
+    ({"margins": 0.5}, rf"margins=0.5 {SHARES}"),
+    ({"margins": ["wide"]}, rf"margins=\['wide'\] {SHARES}"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), WRONG)
+def test_wrong_plans(changes, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        plan(**changes)
+    assert str(caught.value).count("\n") == 0

@@ -1,0 +1,159 @@
+"""Private classifiers that are quick, or that do what they are told."""
+
+import logging
+import sys
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_pate.accounting.classical import pure_dp_curve, threshold_worst_case
+from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.baselines.learner import Plan, PrivateLearner
+from sklearn_pate.inputs import check_features
+
+#: What the fits of `Says` were given, in order: a test empties it.
+FITS = []
+
+
+class NoisyMeans(PrivateLearner):
+    """Nearest of noisy class means; each coordinate is clipped to [-radius, radius]."""
+
+    def __init__(
+        self,
+        radius=10,
+        *,
+        epsilon=1.0,
+        delta=1e-5,
+        classes=None,
+        ledger=None,
+        noise_seed=None,
+    ):
+        self.radius = radius
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+
+    def _check_parameters(self):
+        if not self.radius >= 1:
+            raise ValueError(f"radius={self.radius!r} must be at least 1.")
+
+    def _check_features(self, X, *, reset):
+        return validate_data(self, X, reset=reset, dtype=np.float64)
+
+    def _plan(self, rows):
+        spent = self._state(
+            epsilon=self.epsilon,
+            delta=0,
+            curve=pure_dp_curve(self.epsilon),
+            unit="row",
+            mechanism=f"NoisyMeans(radius={self.radius})",
+            assumptions=rows.assumptions,
+        )
+        return Plan(spent, None)
+
+    def _learn(self, rows, how, noise):
+        n_classes, n_features = len(rows.classes), rows.X.shape[1]
+        X = np.rint(np.clip(rows.X, -self.radius, self.radius)).astype(np.int64)
+        sums = np.zeros((n_classes, n_features + 1), dtype=np.int64)
+        kept = rows.codes >= 0
+        np.add.at(
+            sums, rows.codes[kept], np.column_stack([X, np.ones(len(X), int)])[kept]
+        )
+        sensitivity = 2 * (n_features * int(self.radius) + 1)
+        noisy = sums + noise.discrete_laplace(self.epsilon / sensitivity, sums.shape)
+        self.means_ = noisy[:, :-1] / np.maximum(noisy[:, -1:], 1)
+
+    def predict(self, X):
+        check_is_fitted(self)
+        X = self._check_features(X, reset=False)
+        distances = ((X[:, np.newaxis] - self.means_) ** 2).sum(axis=2)
+        return self.classes_[distances.argmin(axis=1)]
+
+
+class Says(ClassifierMixin, BaseEstimator):
+    """Says what it is told to, at the price that it is told."""
+
+    def __init__(
+        self,
+        answer=0,
+        *,
+        epsilon=1.0,
+        sigma=None,
+        unit="row",
+        fails=False,
+        costs_more=False,
+        loud=False,
+        verbose=0,
+        classes=None,
+        memory=None,
+        ledger=None,
+        random_state=None,
+    ):
+        self.answer = answer
+        self.epsilon = epsilon
+        self.sigma = sigma
+        self.unit = unit
+        self.fails = fails
+        self.costs_more = costs_more
+        self.loud = loud
+        self.verbose = verbose
+        self.classes = classes
+        self.memory = memory
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan_privacy(self, X, y, *, X_public=None, groups=None):
+        return self._price(len(y))
+
+    def fit(self, X, y, *, X_public=None, groups=None):
+        FITS.append(
+            {
+                "estimator": self,
+                "X": X,
+                "y": y,
+                "X_public": X_public,
+                "groups": groups,
+                "random_state": self.random_state,
+            }
+        )
+        if self.loud or self.verbose:
+            print("a fit")
+            print("a fit", file=sys.stderr)
+            logging.getLogger("a fit").critical("a fit")
+            warnings.warn("a fit", UserWarning, stacklevel=1)
+        if self.fails:
+            raise RuntimeError("a secret row")
+        check_features(self, X, reset=True)
+        self.classes_ = np.unique(y) if self.classes is None else self.classes
+        self.privacy_spent_ = self._price(len(y), self.costs_more)
+        return self
+
+    def predict(self, X):
+        if callable(self.answer):
+            return self.answer(np.asarray(X))
+        return np.full(X.shape[0], self.answer)
+
+    def _price(self, n_rows, costs_more=False):
+        if self.sigma is None:
+            epsilon, delta = self.epsilon + costs_more, 0
+            curve = pure_dp_curve(epsilon)
+        else:
+            sigma = self.sigma(n_rows) if callable(self.sigma) else self.sigma
+            delta = 1e-5
+            curve = threshold_worst_case(sigma)
+            epsilon = curve.to_epsilon(delta)
+        return PrivacySpent(
+            epsilon=epsilon,
+            delta=delta,
+            unit=self.unit,
+            neighbours=NEIGHBOURS[self.unit],
+            mechanism=f"Says({self.answer!r})",
+            n_teachers=None,
+            n_queries=None,
+            assumptions=("it does as it is told",),
+            curve=curve,
+        )

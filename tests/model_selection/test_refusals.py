@@ -1,0 +1,104 @@
+"""What cannot be searched is refused in one sentence, before any fit or charge."""
+# ruff: noqa: E501 (a table, one wrong search a line)
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
+
+from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate.model_selection import PrivateSearchCV
+from tests.model_selection.learners import FITS, NoisyMeans, Says
+
+X = np.arange(120.0).reshape(60, 2)
+Y = np.array([0, 1, 1] * 20)
+LEDGER = "a ledger of its own"
+
+
+def pipeline(*steps):
+    return {"estimator": make_pipeline(*steps, Says()), "param_grid": {}}
+
+
+WRONG = {
+    "an unknown law": ({"trials": "uniform"}, r"trials='uniform' is unknown; use one of \['logarithmic'"),
+    "one trial": ({"expected_trials": 1}, r"expected_trials=1 must be more than 1"),
+    "no trials": ({"trials": "poisson", "expected_trials": 0}, r"expected_trials=0 must be a positive"),
+    "all rows for scores": ({"test_size": 1.0}, r"test_size=1.0 must be a share"),
+    "a number of rows for scores": ({"test_size": 100}, r"test_size=100 must be a share"),
+    "a delta of one": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 1"),
+    "no account": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is no account"),
+    "a seed of a half": ({"noise_seed": 0.5}, r"noise_seed=0.5 must be None or an integer"),
+    "one class": ({"classes": ["a"]}, r"classes=\['a'\] must list at least two"),
+    "no private classifier": ({"estimator": LogisticRegression(), "param_grid": {"C": [1]}}, r"estimator=LogisticRegression\(.*\) cannot state its price beforehand; pass a private classifier"),
+    "a search without privacy": ({"estimator": GridSearchCV(Says(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its price beforehand"),
+    "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its price beforehand"),
+    "a scaler": (pipeline(StandardScaler()), r"standardscaler \(StandardScaler\) is fitted on private rows.* Leave it out, or fit it on public rows: FrozenEstimator"),
+    "principal components": (pipeline(PCA()), r"pca \(PCA\) is fitted on private rows"),
+    "kernels of rows": (pipeline(Nystroem()), r"nystroem \(Nystroem\) is fitted on private rows"),
+    "a width of the data": (pipeline(RBFSampler(gamma="scale")), r"rbfsampler \(RBFSampler\) is fitted on private rows"),
+    "a size of the number of rows": (pipeline(GaussianRandomProjection()), r"gaussianrandomprojection .* is fitted on private rows"),
+    "a function of all rows": (pipeline(FunctionTransformer(lambda X: X - X.mean(axis=0))), r"functiontransformer \(FunctionTransformer\) may look across private rows"),
+    "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Says())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
+    "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Says()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
+    "an account of a candidate": ({"estimator": Says(ledger=LEDGER)}, r"ledger='a ledger of its own' of the estimator would be charged for every trial.* give the ledger to PrivateSearchCV"),
+    "an account in the grid": ({"param_grid": {"ledger": [None, LEDGER]}}, r"ledger='a ledger of its own' of the estimator"),
+    "an account in a pipeline": ({"estimator": make_pipeline(Says(ledger=LEDGER)), "param_grid": {}}, r"says__ledger='a ledger of its own' of the estimator"),
+    "a folder of trials": ({"estimator": Says(memory="votes")}, r"memory='votes' of the estimator would keep something of every trial"),
+    "rows that are public by chance": ({"estimator": PATEClassifier(public_size=0.2), "param_grid": {"n_queries": [5]}}, r"public_size=0.2 of the estimator would make other rows public in every trial.*X_public="),
+    "two units": ({"param_grid": {"unit": ["row", "row-add-remove"]}}, r"different units, 'row' and 'row-add-remove'"),
+    "a candidate that cannot work": ({"estimator": NoisyMeans(), "param_grid": {"radius": [10, 0.5]}}, r"radius=0.5 must be at least 1"),
+    "a parameter that is not there": ({"param_grid": {"answers": [0, 1]}}, r"Invalid parameter 'answers'"),
+    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "trials": "disjoint"}, r"n_samples=60 rows cannot be cut into 60 to train on"),
+    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "trials": "disjoint"}, r"Nobody is left to train on in one of 50 parts"),
+    "noise that cannot be drawn": ({"estimator": Says(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_search_is_refused_before_any_fit_or_charge(name, tmp_path):
+    wrong, message = WRONG[name]
+    ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-6)
+    parameters = {
+        "estimator": Says(),
+        "param_grid": {"answer": [0, 1]},
+        "ledger": ledger,
+    }
+    search = PrivateSearchCV(**(parameters | wrong))
+    FITS.clear()
+    for method in (search.plan_privacy, search.fit):
+        with pytest.raises(ValueError, match=message):
+            method(X, Y)
+    assert FITS == []
+    assert ledger.charges() == []
+    assert not hasattr(search, "privacy_spent_")
+
+
+WRONG_DATA = {
+    "no labels": (X, None, {}, ValueError, r"requires y to be passed"),
+    "labels of one class": (X, np.zeros(60), {}, ValueError, r"y holds one class only"),
+    "too few labels": (X, Y[:50], {}, ValueError, r"inconsistent numbers of samples"),
+    "a row": (X[:1], Y[:1], {}, ValueError, r"y holds one class only"),
+    "an argument that fit does not have": (X, Y, {"weights": Y}, TypeError, r"weights"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_DATA)
+def test_wrong_data_are_refused_before_any_fit(name):
+    X, y, params, error, message = WRONG_DATA[name]
+    search = PrivateSearchCV(Says(), {"answer": [0, 1]})
+    FITS.clear()
+    with pytest.raises(error, match=message):
+        search.fit(X, y, **params)
+    assert FITS == []
+
+
+def test_groups_are_asked_for_as_the_estimator_asks():
+    pate = PATEClassifier(privacy_unit="group", n_teachers=3)
+    search = PrivateSearchCV(pate, {"n_queries": [5]})
+    with pytest.raises(ValueError, match="privacy_unit='group' needs groups in fit"):
+        search.fit(X, Y, X_public=PublicData(X))

@@ -1,0 +1,466 @@
+"""PrivateSearchCV: what it finds, what it states, what it charges."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+from sklearn_pate import (
+    BudgetExceededError,
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PrivacyLedger,
+    PublicData,
+)
+from sklearn_pate.accounting import calibrate_noise
+from sklearn_pate.accounting.classical import pure_dp_curve, threshold_worst_case
+from sklearn_pate.accounting.selection import (
+    TruncatedNegativeBinomial,
+    TruncatedPoisson,
+    dearest,
+)
+from sklearn_pate.inspection import audit_neighbours, privacy_leaks
+from sklearn_pate.model_selection import PrivateSearchCV
+from tests.model_selection.learners import FITS, NoisyMeans, Says
+
+X = np.arange(60.0)[:, np.newaxis]
+Y = np.array([0, 1, 1] * 20)
+TRIALS = ("logarithmic", "geometric", "poisson", "disjoint")
+each_law = pytest.mark.parametrize("trials", TRIALS)
+
+
+@pytest.fixture(autouse=True)
+def _no_fits_yet():
+    FITS.clear()
+
+
+@pytest.fixture(scope="module")
+def easy():
+    X, y = make_blobs(3000, centers=3, cluster_std=1.0, random_state=3)
+    return X[:2400], y[:2400], X[2400:], y[2400:]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-6)
+
+
+def search(grid=None, estimator=None, **parameters):
+    parameters = {"expected_trials": 3} | parameters
+    return PrivateSearchCV(
+        estimator or Says(), grid or {"answer": [0, 1]}, **parameters
+    )
+
+
+# What it finds.
+
+
+def right(X):
+    return np.isin(X[:, 0] % 3, [1, 2]).astype(int)
+
+
+@each_law
+def test_a_useless_candidate_loses(trials):
+    good = Says(right, epsilon=4)
+    searched = search({"answer": [0, right]}, good, trials=trials, expected_trials=8)
+    n_won = sum(searched.fit(X, Y).best_params_["answer"] is right for _ in range(60))
+    # With the logarithmic law, one search in five has trials of the other one only.
+    assert n_won > 24
+
+
+def test_the_winner_is_what_predicts(easy):
+    X, y, X_test, _ = easy
+    searched = search({"radius": [10]}, NoisyMeans(epsilon=4)).fit(X, y)
+    assert searched.best_params_ == {"radius": 10}
+    assert searched.best_estimator_.radius == 10
+    predicted = searched.predict(X_test)
+    np.testing.assert_array_equal(predicted, searched.best_estimator_.predict(X_test))
+    np.testing.assert_array_equal(searched.classes_, [0, 1, 2])
+    assert not hasattr(searched, "predict_proba")
+    assert not hasattr(searched, "decision_function")
+
+
+def test_it_predicts_as_the_winner_can(easy):
+    X, y, X_test, _ = easy
+    pate = PATEClassifier(GaussianNB(), LogisticRegression(max_iter=1000))
+    searched = search({"n_queries": [20]}, pate)
+    assert hasattr(searched, "predict_proba")
+    searched.fit(X, y, X_public=PublicData(X_test))
+    for method in ("predict_proba", "decision_function"):
+        np.testing.assert_array_equal(
+            getattr(searched, method)(X_test),
+            getattr(searched.best_estimator_, method)(X_test),
+        )
+
+
+def test_before_fit_it_says_that_it_is_not_fitted():
+    with pytest.raises(NotFittedError):
+        search().predict(X)
+
+
+def test_fits_see_no_row_that_scores_see():
+    searched = search(random_state=0, expected_trials=20).fit(X, Y)
+    seen = {tuple(fit["X"].ravel()) for fit in FITS}
+    assert len(seen) == 1
+    assert {len(one) for one in seen} == {48}
+    searched.fit(X, Y)
+    assert {tuple(fit["X"].ravel()) for fit in FITS} == seen
+
+
+@each_law
+def test_the_labels_of_all_rows_are_known_in_every_part(trials):
+    y = np.array(["a"] * 59 + ["b"])
+    search({"answer": ["a"]}, trials=trials).fit(X, y)
+    assert all(fit["estimator"].classes == ["a", "b"] for fit in FITS)
+
+
+def test_labels_may_be_given():
+    searched = search({"answer": [1]}, classes=[0, 1, 2]).fit(X, Y)
+    assert searched.best_estimator_.classes == [0, 1, 2]
+    assert "the label set is public" in searched.privacy_spent_.assumptions
+    told = search({"answer": [1]}, Says(classes=[0, 1, 3])).fit(X, Y)
+    assert told.best_estimator_.classes == [0, 1, 3]
+
+
+# What it states.
+
+PURE, GAUSSIAN = Says(epsilon=0.7), Says(sigma=20.0)
+
+
+@pytest.mark.parametrize("estimator", [PURE, GAUSSIAN], ids=["pure", "gaussian"])
+@each_law
+def test_the_plan_is_what_a_fit_states(estimator, trials):
+    searched = search(estimator=estimator, trials=trials)
+    planned = searched.plan_privacy(X, Y)
+    assert FITS == []
+    assert not hasattr(searched, "n_features_in_")
+    spent = searched.fit(X, Y).privacy_spent_
+    assert str(planned) == str(spent)
+    assert planned.curve == spent.curve
+    assert planned.unit == "row"
+
+
+def test_the_price_of_pure_fits_is_pure():
+    planned = search(estimator=PURE, trials="logarithmic").plan_privacy(X, Y)
+    assert planned.delta == 0
+    assert planned.epsilon == pytest.approx(1.4)
+    assert planned.curve.values[-1] <= 1.4
+    geometric = search(estimator=PURE, trials="geometric", expected_trials=100)
+    assert geometric.plan_privacy(X, Y).epsilon == pytest.approx(2.1)
+    disjoint = search(estimator=PURE, trials="disjoint").plan_privacy(X, Y)
+    assert tuple(disjoint) == (0.7, 0)
+
+
+def test_the_price_is_that_of_the_best_of_trials():
+    law = TruncatedNegativeBinomial.of_mean(0, 3)
+    planned = search(estimator=GAUSSIAN, delta=1e-6).plan_privacy(X, Y)
+    free = law.price(threshold_worst_case(20.0)).to_epsilon(1e-6)
+    assert planned.epsilon == pytest.approx(free)
+    charged = planned.curve.to_epsilon(1e-6)
+    assert planned.epsilon <= charged < 1.01001 * free
+    assert planned.delta == 1e-6
+    poisson = search(estimator=PURE, trials="poisson").plan_privacy(X, Y)
+    of_pure = TruncatedPoisson.of_mean(3).price(pure_dp_curve(0.7))
+    assert poisson.epsilon == pytest.approx(of_pure.to_epsilon(1e-5))
+
+
+def test_the_dearest_candidate_sets_the_price():
+    grids = [{"epsilon": [0.1, 0.5]}, {"epsilon": [0.5]}]
+    assert len({str(search(one).plan_privacy(X, Y).epsilon) for one in grids}) == 1
+    mixed = search([{"sigma": [10.0]}, {"epsilon": [0.3]}]).plan_privacy(X, Y)
+    law = TruncatedNegativeBinomial.of_mean(0, 3)
+    both = dearest([threshold_worst_case(10.0), pure_dp_curve(0.3)])
+    free = law.price(both).to_epsilon(1e-5)
+    assert mixed.epsilon == pytest.approx(free)
+
+
+def test_disjoint_candidates_cost_what_the_dearest_costs():
+    # Curves that cross: a ledger is charged for both, but one changed row meets one.
+    sigma = calibrate_noise(threshold_worst_case, epsilon=0.3, delta=1e-5)
+    grid = [{"sigma": [sigma]}, {"epsilon": [0.3]}]
+    planned = search(grid, trials="disjoint").plan_privacy(X, Y)
+    assert planned.epsilon == pytest.approx(0.3, rel=1e-3)
+    assert planned.curve.to_epsilon(1e-5) > planned.epsilon
+
+
+def test_the_statement_names_what_must_stay_secret():
+    spent = search(estimator=PURE).plan_privacy(X, Y)
+    assert "it does as it is told" in spent.assumptions
+    assert "the label set (read from y) is public" in spent.assumptions
+    said = str(spent)
+    assert "nobody else learns how many fits there were, their scores, or" in said
+    assert "over 2 candidates of Says" in said
+    assert "expected_trials=3" in said
+    assert "scores with discrete Laplace noise of scale 1.42857" in said
+
+
+def test_the_winner_states_the_price_of_the_search():
+    searched = search(estimator=PURE).fit(X, Y)
+    own = searched.best_estimator_.privacy_spent_
+    assert tuple(own) == tuple(searched.privacy_spent_)
+    assert own.curve == searched.privacy_spent_.curve
+    assert own.mechanism.startswith("Says(")
+    assert "PrivateSearchCV(" in own.mechanism
+
+
+def test_a_published_winner_states_the_price_of_the_search(easy):
+    X, y, X_public, _ = easy
+    pate = PATEClassifier(GaussianNB(), n_teachers=20)
+    searched = search({"n_queries": [20]}, pate).fit(
+        X, y, X_public=PublicData(X_public)
+    )
+    published = searched.best_estimator_.publish()
+    assert tuple(published.privacy_spent_) == tuple(searched.privacy_spent_)
+
+
+def test_seeded_noise_of_the_search_voids_it():
+    with pytest.warns(PrivacyLeakWarning, match="noise_seed=0"):
+        spent = search(noise_seed=0).fit(X, Y).privacy_spent_
+    assert np.isinf(spent.epsilon)
+    assert np.all(np.isinf(spent.curve.values))
+    assert "the noise was seeded, which voids privacy" in spent.assumptions
+
+
+def test_seeded_noise_of_a_candidate_voids_the_search(easy):
+    X, y, *_ = easy
+    seeds = {"noise_seed": [None, 0]}
+    with pytest.warns(PrivacyLeakWarning, match="nothing of this search is private"):
+        spent = search(seeds, NoisyMeans()).fit(X, y).privacy_spent_
+    assert np.isinf(spent.epsilon)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyLeakWarning")
+def test_with_a_seed_searches_can_be_repeated(easy):
+    X, y, X_test, _ = easy
+    radii = {"radius": list(range(1, 30))}
+
+    def fit():
+        learner = NoisyMeans(noise_seed=1)
+        return search(radii, learner, noise_seed=5, random_state=0).fit(X, y)
+
+    assert fit().best_params_ == fit().best_params_
+    np.testing.assert_array_equal(fit().predict(X_test), fit().predict(X_test))
+
+
+def test_a_large_delta_is_warned_of():
+    with pytest.warns(PrivacyLeakWarning, match="is not below 1 / n_rows"):
+        search(estimator=PURE, delta=0.1).plan_privacy(X, Y)
+
+
+def test_rows_that_may_be_added_are_cut_by_secret_coins():
+    adding = search(estimator=Says(unit="row-add-remove"), random_state=0)
+    sizes = {
+        adding.fit(X, Y) and tuple(FITS[-1]["X"].ravel().tolist()) for _ in range(20)
+    }
+    assert len(sizes) > 10
+    assert adding.privacy_spent_.unit == "row-add-remove"
+    assert adding.privacy_spent_.neighbours == "add or remove one row"
+
+
+def noise_for(n_rows):
+    return 10 + n_rows / 100
+
+
+def test_that_a_price_shows_the_number_of_rows_is_stated():
+    shows = "the number of rows that were fitted on, which the price depends on, is"
+    for unit, sigma, said in [
+        ("row-add-remove", noise_for, True),
+        ("row-add-remove", 10.0, False),
+        ("row", noise_for, False),
+    ]:
+        spent = search(estimator=Says(sigma=sigma, unit=unit)).plan_privacy(X, Y)
+        assert (shows in str(spent)) is said
+
+
+# Groups, public rows, pipelines.
+
+
+def test_groups_reach_the_fits_and_stay_together():
+    groups = np.repeat(np.arange(20), 3)
+    searched = search(estimator=Says(unit="group"), random_state=1)
+    planned = searched.plan_privacy(X, Y, groups=groups)
+    searched.fit(X, Y, groups=groups)
+    fit = FITS[-1]
+    np.testing.assert_array_equal(fit["groups"], groups[fit["X"].ravel().astype(int)])
+    assert set(np.bincount(fit["groups"], minlength=20)) == {0, 3}
+    assert planned.unit == searched.privacy_spent_.unit == "group"
+
+
+def test_pate_by_group(easy):
+    X, y, X_public, _ = easy
+    pate = PATEClassifier(
+        GaussianNB(), n_teachers=30, n_queries=30, epsilon=8, privacy_unit="group"
+    )
+    searched = search({"n_teachers": [20, 30]}, pate)
+    searched.fit(X, y, X_public=PublicData(X_public), groups=np.arange(len(X)) // 4)
+    assert searched.privacy_spent_.unit == "group"
+    assert "change of id" in searched.privacy_spent_.neighbours
+
+
+def test_public_rows_are_never_cut():
+    public = PublicData(X)
+    for X_public in (public, X):
+        search().fit(X, Y, X_public=X_public)
+        assert FITS[-1]["X_public"] is X_public
+
+
+def test_a_pipeline_of_steps_that_look_at_no_value():
+    scaler = FrozenEstimator(StandardScaler().fit(X))
+    pipeline = Pipeline(
+        [
+            ("public", scaler),
+            ("each_row", Normalizer()),
+            ("random", RBFSampler(gamma=1.0, n_components=5)),
+            ("says", Says(unit="group")),
+        ]
+    )
+    groups = np.repeat(np.arange(20), 3)
+    searched = search({"says__answer": [0, 1], "random__gamma": [0.1]}, pipeline)
+    planned = searched.plan_privacy(X, Y, says__groups=groups)
+    searched.fit(X, Y, says__groups=groups)
+    assert FITS[-1]["X"].shape == (len(FITS[-1]["groups"]), 5)
+    assert str(planned) == str(searched.privacy_spent_)
+    assert "what is in a FrozenEstimator was fitted on public rows" in str(planned)
+    assert searched.best_estimator_[-1].privacy_spent_.epsilon == planned.epsilon
+    assert searched.best_estimator_[-1].classes == [0, 1]
+    assert searched.predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_groups_are_routed(in_pipeline):
+    groups = np.repeat(np.arange(20), 3)
+    with config_context(enable_metadata_routing=True):
+        says = Says(unit="group").set_fit_request(groups=True, X_public=True)
+        estimator = make_pipeline(Normalizer(), says) if in_pipeline else says
+        prefix = "says__" if in_pipeline else ""
+        searched = search({f"{prefix}answer": [0]}, estimator)
+        public = PublicData(X)
+        planned = searched.plan_privacy(X, Y, groups=groups, X_public=public)
+        searched.fit(X, Y, groups=groups, X_public=public)
+    assert len(FITS[-1]["groups"]) == len(FITS[-1]["X"])
+    assert FITS[-1]["X_public"] is public
+    assert planned.unit == "group"
+
+
+def test_a_search_may_be_searched():
+    inner = search(estimator=PURE)
+    outer = PrivateSearchCV(inner, {"test_size": [0.1, 0.3]}, expected_trials=2)
+    planned = outer.plan_privacy(X, Y)
+    outer.fit(X, Y)
+    law = TruncatedNegativeBinomial.of_mean(0, 2)
+    assert planned.epsilon == pytest.approx(law.pure_price(1.4, pure_dp_curve(1.4)))
+    inner = outer.best_estimator_
+    for one in (outer, inner, inner.best_estimator_):
+        assert one.privacy_spent_.epsilon == planned.epsilon
+    assert privacy_leaks(outer) == []
+
+
+# What it charges.
+
+
+@each_law
+def test_a_search_is_charged_once_and_first(ledger, trials):
+    searched = search(trials=trials, ledger=ledger, estimator=GAUSSIAN)
+    assert clone(searched).ledger == ledger
+    planned = searched.plan_privacy(X, Y)
+    assert ledger.charges() == []
+    searched.fit(X, Y)
+    (charge,) = ledger.charges()
+    assert charge.epsilon == pytest.approx(planned.epsilon, rel=0.011)
+    assert charge.description == planned.mechanism
+    searched.fit(X, Y)
+    assert len(ledger.charges()) == 2
+
+
+def test_a_search_beyond_the_budget_fits_nothing(ledger):
+    with pytest.raises(BudgetExceededError):
+        search(estimator=Says(epsilon=6.0), ledger=ledger).fit(X, Y)
+    assert FITS == []
+    assert ledger.charges() == []
+
+
+def test_if_the_winner_failed_nothing_is_published(ledger):
+    failing = search(estimator=Says(fails=True), ledger=ledger)
+    with pytest.raises(RuntimeError, match="had failed, and there is nothing") as info:
+        failing.fit(X, Y)
+    assert "secret" not in str(info.value)
+    assert info.value.__cause__ is None
+    assert info.value.__context__ is None
+    assert not hasattr(failing, "privacy_spent_")
+    assert len(ledger.charges()) == 1
+
+
+def law_of_the_winner(n_right, rate, law):
+    """Probability that each of two candidates wins, with discrete Laplace noise."""
+    z = np.arange(-80, 81)
+    noise = np.exp(-rate * np.abs(z)) / np.exp(-rate * np.abs(z)).sum()
+    scores = np.zeros((2, 400))
+    for candidate, n in enumerate(n_right):
+        scores[candidate, 100 + n + z] += noise / 2
+    of_score = scores.sum(axis=0)
+    at_most = np.log1p(-(1 - law.gamma) * np.append(0, of_score.cumsum()))
+    best = np.diff(at_most / np.log(law.gamma))
+    shares = np.divide(scores, of_score, out=np.zeros_like(scores), where=of_score > 0)
+    return (shares * best).sum(axis=1)
+
+
+def test_the_winner_has_the_law_whose_price_is_stated():
+    y = np.arange(60) % 2
+    searched = search(estimator=Says(epsilon=0.3), expected_trials=10, random_state=1)
+    spent = searched.fit(X, y).privacy_spent_
+    held_out = np.setdiff1d(X.ravel(), FITS[0]["X"].ravel()).astype(int)
+    n_right = np.bincount(y[held_out], minlength=2)
+    law = TruncatedNegativeBinomial.of_mean(0, 10)
+    expected = law_of_the_winner(n_right, 0.3, law)
+    n_runs = 300
+    won = [searched.fit(X, y).best_params_["answer"] for _ in range(n_runs)]
+    assert chisquare(np.bincount(won, minlength=2), expected * n_runs).pvalue > 1e-6
+    # Somebody else's label in a row that is for scores.
+    changed = law_of_the_winner(n_right + np.array([1, -1]), 0.3, law)
+    assert 0.05 < np.abs(np.log(expected / changed)).max() < spent.epsilon
+
+
+def test_an_audit_finds_no_contradiction():
+    X = np.full((40, 1), 5.0)
+    y = np.array([0, 1] * 20)
+    changed = X.copy()
+    changed[0] = -5.0
+    audited = search({"radius": [1, 5]}, NoisyMeans(epsilon=0.5), random_state=0)
+    result = audit_neighbours(
+        audited,
+        (X, y),
+        (changed, y),
+        statistic=lambda fitted: fitted.best_estimator_.means_[0, 0],
+        n_runs=150,
+        confidence=1 - 1e-7,
+    )
+    assert result.epsilon_claimed == pytest.approx(1.0)
+    assert not result.contradicted
+
+
+def test_prices_rise_from_law_to_law():
+    def price(trials):
+        return search(estimator=PURE, trials=trials, expected_trials=30).plan_privacy(
+            X, Y
+        )
+
+    prices = [price(one) for one in ("disjoint", "logarithmic", "geometric", "poisson")]
+    assert all(a.epsilon < b.epsilon for a, b in pairwise(prices))
+
+
+def test_a_fitted_search_can_be_pickled():
+    searched = search().fit(X, Y)
+    again = pickle.loads(pickle.dumps(searched))
+    np.testing.assert_array_equal(again.predict(X), searched.predict(X))

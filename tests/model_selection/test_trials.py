@@ -1,0 +1,246 @@
+"""Trials: how many there are, which candidates they try, and what comes out of them."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chisquare
+
+from sklearn_pate.accounting.selection import (
+    OnDisjointRows,
+    TruncatedNegativeBinomial,
+    TruncatedPoisson,
+)
+from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.model_selection.candidates import Candidate
+from sklearn_pate.model_selection.judges import DisjointChoice, NoisyScores
+from sklearn_pate.model_selection.parts import STEPS, Cut, PrivateRows
+from sklearn_pate.model_selection.trials import (
+    Contest,
+    best_of_trials,
+    best_on_disjoint_rows,
+    draw_number_of_trials,
+)
+from tests.model_selection.learners import FITS, Says
+
+LAWS = {
+    "logarithmic": TruncatedNegativeBinomial.of_mean(0, 10),
+    "geometric": TruncatedNegativeBinomial.of_mean(1, 10),
+    "poisson": TruncatedPoisson.of_mean(10),
+    "poisson, many": TruncatedPoisson.of_mean(1000),
+}
+ONCE = TruncatedNegativeBinomial(1, 1 - 1e-15)
+X = np.arange(20.0)[:, np.newaxis]
+Y = np.array([0, 1] * 10)
+
+
+@pytest.fixture(autouse=True)
+def _no_fits_yet():
+    FITS.clear()
+
+
+def contest(judge=None, *, n_parts=1, ceiling=np.inf):
+    """Rows 0 to 11 train, 12 to 19 are for scores."""
+    cut = Cut(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
+    judge = judge or NoisyScores(0.1)
+    return Contest(
+        PrivateRows(X, Y, Y, {}), cut, np.array([0, 1]), judge, [ceiling] * 4
+    )
+
+
+def candidates(*settings):
+    return [Candidate(one, Says(**one), ()) for one in settings]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_number_of_trials_has_its_law(name):
+    law, noise = LAWS[name], NoiseSource()
+    n_draws = 5000 if law.mean < 100 else 500
+    draws = np.array([draw_number_of_trials(law, noise) for _ in range(n_draws)])
+    probabilities = np.array([float(p) for p in islice(law.probabilities(), 3000)])
+    cdf = probabilities.cumsum()
+    # About twenty classes of draws that are about equally likely.
+    edges = np.unique(np.searchsorted(cdf, np.arange(0.05, 1, 0.05)) + 1)
+    classes = np.searchsorted(edges, draws, side="left")
+    expected = np.diff(np.concatenate([[0], cdf[edges - 1], [1]])) * n_draws
+    kept = expected > 5
+    observed = np.bincount(classes, minlength=len(expected))
+    assert observed[~kept].sum() < 50
+    total = expected[kept].sum()
+    expected = expected[kept] / total * observed[kept].sum()
+    assert chisquare(observed[kept], expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_as_many_trials_are_made_as_expected(name):
+    law, noise = LAWS[name], NoiseSource()
+    draws = [draw_number_of_trials(law, noise) for _ in range(500)]
+    k = np.arange(1, 3001)
+    p = np.array([float(one) for one in islice(law.probabilities(), 3000)])
+    deviation = np.sqrt((p * (k - law.mean) ** 2).sum() / 500)
+    # The logarithmic law has a heavier tail than its deviation says.
+    assert abs(np.mean(draws) - law.mean) < 8 * deviation
+
+
+def test_every_candidate_is_as_likely_as_any_other():
+    four = candidates(*({"answer": answer} for answer in range(4)))
+    law = TruncatedPoisson.of_mean(600)
+    best_of_trials(four, contest(), law, NoiseSource())
+    answers = [fit["estimator"].answer for fit in FITS]
+    assert chisquare(np.bincount(answers, minlength=4)).pvalue > 1e-6
+
+
+def test_no_two_trials_share_a_seed():
+    best_of_trials(
+        candidates({"random_state": 7}),
+        contest(),
+        TruncatedPoisson.of_mean(200),
+        NoiseSource(),
+    )
+    seeds = [fit["random_state"] for fit in FITS]
+    # Out of 2^31: two equal ones have odds of one in a hundred thousand.
+    assert len(set(seeds)) >= len(seeds) - 1
+
+
+def test_fits_see_the_training_rows_and_no_other():
+    best_of_trials(candidates({}), contest(), ONCE, NoiseSource())
+    (fit,) = FITS
+    assert fit["X"].ravel().tolist() == list(range(12))
+
+
+def right(X):
+    return X[:, 0] % 2
+
+
+def test_the_best_wins():
+    # Eight right out of eight against four, with noise of a tenth.
+    two = candidates({"answer": 0}, {"answer": right})
+    law = TruncatedPoisson.of_mean(60)  # both are tried but for one in 10^12
+    for _ in range(5):
+        winner = best_of_trials(two, contest(), law, NoiseSource())
+        assert winner.candidate.params == {"answer": right}
+
+
+def test_equal_scores_win_equally_often():
+    two = candidates({"answer": 0}, {"answer": 1})
+    law = TruncatedPoisson.of_mean(3)
+    n_runs = 400
+    won = sum(
+        best_of_trials(two, contest(), law, NoiseSource()).candidate.params["answer"]
+        for _ in range(n_runs)
+    )
+    # Each run is symmetric in the two.
+    assert 1e-7 < binom.cdf(won, n_runs, 0.5) < 1 - 1e-7
+
+
+def test_the_noise_of_scores_is_there():
+    # With so much noise, four of eight beat eight of eight nearly as often.
+    two = candidates({"answer": 0}, {"answer": right})
+    law = TruncatedPoisson.of_mean(5)
+    for judge in (NoisyScores(1e5), NoisyScores.at(1e-5)):
+        won = sum(
+            best_of_trials(two, contest(judge), law, NoiseSource()).candidate.params[
+                "answer"
+            ]
+            == 0
+            for _ in range(100)
+        )
+        assert 10 < won < 90  # 8 deviations
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_noise_is_wider_where_one_unit_moves_a_score_further(pure):
+    judge, noise = NoisyScores(1.0, pure=pure), NoiseSource()
+    draws = {
+        sensitivity: [judge.draw(sensitivity, noise) for _ in range(500)]
+        for sensitivity in (1, STEPS)
+    }
+    ratio = np.std(draws[STEPS]) / np.std(draws[1])
+    assert STEPS / 2 < ratio < STEPS * 2
+
+
+def test_a_failed_trial_loses_to_any_other():
+    two = candidates({"fails": True}, {"answer": 7})  # never right, but there
+    law = TruncatedPoisson.of_mean(60)
+    for _ in range(5):
+        winner = best_of_trials(two, contest(NoisyScores(1e4)), law, NoiseSource())
+        assert winner.fitted.answer == 7
+
+
+def test_if_all_fail_the_winner_failed():
+    winner = best_of_trials(candidates({"fails": True}), contest(), ONCE, NoiseSource())
+    assert winner.fitted is None
+
+
+def cannot_read_row_13(X):
+    if 13 in X[:, 0]:
+        raise ValueError("13")
+    return X[:, 0] % 2
+
+
+def test_a_row_that_cannot_be_predicted_is_one_error():
+    assert contest().fit(Says(cannot_read_row_13), place=0)[1] == 7
+
+
+def test_a_label_that_does_not_count_is_never_right():
+    codes = np.where(np.arange(20) < 16, Y, -1)
+    rows = contest()._replace(rows=PrivateRows(X, Y, codes, {}))
+    assert rows.fit(Says(right), place=0)[1] == 4
+    # Nor is an answer that is no class, for a label that is none.
+    assert rows.fit(Says(9), place=0)[1] == 0
+
+
+def test_a_fit_that_costs_more_than_planned_stops_the_search():
+    planned = Says().plan_privacy(X, Y).curve.values
+    checked = contest(ceiling=planned)
+    best_of_trials(candidates({}), checked, ONCE, NoiseSource())
+    with pytest.raises(RuntimeError, match="Says cost more than its plan_privacy said"):
+        best_of_trials(candidates({"costs_more": True}), checked, ONCE, NoiseSource())
+
+
+def test_disjoint_candidates_see_a_part_each():
+    three = candidates(*({"answer": answer} for answer in range(3)))
+    best_on_disjoint_rows(
+        three, contest(DisjointChoice(0.1), n_parts=3), NoiseSource(), None
+    )
+    seen = [fit["X"].ravel().tolist() for fit in FITS]
+    assert seen == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert [fit["estimator"].answer for fit in FITS] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_best_of_disjoint_candidates_is_chosen(pure):
+    two = candidates({"answer": 0}, {"answer": right})
+    # Odds of e^-40 that four of eight beat eight of eight.
+    judge = DisjointChoice(0.1, pure)
+    winner = best_on_disjoint_rows(two, contest(judge, n_parts=2), NoiseSource(), None)
+    assert winner.candidate.params == {"answer": right}
+
+
+def test_a_disjoint_choice_has_the_law_of_the_exponential_mechanism():
+    n_draws = 3000
+    chosen = [DisjointChoice(2.0).choose([0, 2, 3], 1, None) for _ in range(n_draws)]
+    weights = np.exp(np.array([0, 2, 3]) / 2)
+    expected = weights / weights.sum() * n_draws
+    assert chisquare(np.bincount(chosen, minlength=3), expected).pvalue > 1e-6
+
+
+def test_the_price_of_a_disjoint_choice_covers_scores_that_all_change():
+    # Votes move one score up and one down; here each may go its own way.
+    rng, orders = np.random.default_rng(0), np.array([1.5, 2, 8, 64])
+    for _ in range(200):
+        c = rng.uniform(0.05, 2)
+        scores = rng.integers(0, 6, size=rng.integers(2, 6))
+        changed = scores + rng.integers(-1, 2, size=len(scores))
+        p, q = (np.exp(c * (one - one.max())) for one in (scores, changed))
+        p, q = p / p.sum(), q / q.sum()
+        cost = np.log((p * (p / q) ** (orders[:, None] - 1)).sum(axis=1)) / (orders - 1)
+        assert np.all(cost <= DisjointChoice(1 / c).curve(orders).values + 1e-12)
+        assert np.abs(np.log(p / q)).max() <= 2 * c + 1e-12
+
+
+def test_a_pure_judge_costs_what_it_is_told_to():
+    orders = np.array([2.0, 2.0**18])
+    for judge in (NoisyScores.at(0.7), DisjointChoice.at(0.7)):
+        assert judge.curve(orders).values[-1] == pytest.approx(0.7, abs=1e-4)
+    assert OnDisjointRows().pure_price(0.7, judge.curve(orders)) == 0.7

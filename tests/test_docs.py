@@ -1,0 +1,89 @@
+"""What the user guide tells a reader to type runs, and prints what it says it prints.
+
+The ``python`` and ``console`` blocks of a page run in order, in an empty folder. What
+is to be printed is in a ``text`` block right behind the Python, and below the command
+on the console, where three dots stand for the rest. Code that is only to be read (it
+needs a cluster, say) is in a ``py`` block, and other commands are in a ``sh`` block.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sklearn_pate.command_line import main
+from sklearn_pate.inspection.privacy_report.data_flow import (
+    draw_data_flow,
+    stations_of,
+)
+
+DOCS = Path(__file__).parent.parent / "docs"
+GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - {DOCS / "guide" / "index.md"})
+PAGES = [DOCS / "getting-started.md", *GUIDE]
+BLOCK = re.compile(
+    r"^```(?P<language>python|console)\n(?P<code>.*?)^```\n"
+    r"(?:\n```text\n(?P<printed>.*?)^```\n)?",
+    flags=re.DOTALL | re.MULTILINE,
+)
+COMMAND = "$ python -m sklearn_pate "
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def run_python(code, namespace, where):
+    """Run Python, so that a traceback names the page and the line."""
+    page, line = where
+    exec(compile("\n" * line + code, page, "exec"), namespace)
+
+
+def run_command(command):
+    """Run a command of this package, in this process."""
+    assert command.startswith(COMMAND), f"no command of this package: {command}"
+    assert main(shlex.split(command.removeprefix(COMMAND))) == 0
+
+
+def run_block(block, namespace, where):
+    """Run a block; return what it should print, and what it did."""
+    expected, printed = block["printed"] or "", io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        if block["language"] == "python":
+            run_python(block["code"], namespace, where)
+        else:
+            command, _, expected = block["code"].partition("\n")
+            run_command(command)
+    return expected, printed.getvalue()
+
+
+def assert_same(expected, printed):
+    """Compare words, and numbers but for the last digit that is written."""
+    expected, printed = expected.split(), printed.split()
+    if expected[-1] == "...":
+        expected, printed = expected[:-1], printed[: len(expected) - 1]
+    expected, printed = " ".join(expected), " ".join(printed)
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
+    numbers = zip(NUMBER.findall(printed), NUMBER.findall(expected), strict=True)
+    for number, written in numbers:
+        last_digit = Decimal(1).scaleb(Decimal(written).as_tuple().exponent)
+        assert abs(Decimal(number) - Decimal(written)) <= last_digit
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in PAGES])
+def test_a_page_of_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": page.stem}
+    text = page.read_text()
+    blocks = [*BLOCK.finditer(text)]
+    assert blocks
+    for block in blocks:
+        where = page, text.count("\n", 0, block.start("code"))
+        expected, printed = run_block(block, namespace, where)
+        if expected:
+            assert_same(expected, printed)
+
+
+def test_the_picture_of_the_guide_is_the_one_that_reports_draw():
+    picture = draw_data_flow(stations_of("teachers"))
+    assert (DOCS / "_static" / "data-flow.svg").read_text() == picture

@@ -1,0 +1,59 @@
+"""What the project says of itself agrees, wherever it says it."""
+
+import importlib.metadata
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import sklearn_pate
+
+ROOT = Path(__file__).parent.parent
+PINNED = dict(
+    re.findall(r"^(\S+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+)
+
+
+def read(name):
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+def test_the_version_is_the_same_everywhere():
+    version = sklearn_pate.__version__
+    installed = importlib.metadata.version("sklearn-pate")
+    assert installed == version, "install again: make .venv/test"
+    assert read("CITATION.cff")["version"] == version
+
+
+def test_the_licence_is_the_same_everywhere():
+    licence = importlib.metadata.metadata("sklearn-pate")["License-Expression"]
+    assert read("CITATION.cff")["license"] == licence
+    name, clause, _ = licence.split("-")
+    heading = (ROOT / "LICENSE").read_text().splitlines()[0]
+    assert heading == f"{name} {clause}-Clause License"
+
+
+def test_the_oldest_python_that_is_listed_is_the_oldest_that_is_required():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = re.findall(r"Python :: (3\.\d+)'", str(project["classifiers"]))
+    assert project["requires-python"] == f">={listed[0]}"
+
+
+def test_commits_are_checked_by_the_versions_that_lint_uses():
+    tools = {"ruff-pre-commit": "ruff", "numpydoc": "numpydoc"}
+    checked = {
+        name: repository["rev"].removeprefix("v")
+        for repository in read(".pre-commit-config.yaml")["repos"]
+        if (name := tools.get(Path(repository["repo"]).name))
+    }
+    assert checked == {name: PINNED[name] for name in tools.values()}
+
+
+@pytest.mark.parametrize("form", ["bug", "feature", "privacy_fault"])
+def test_every_form_warns_of_what_must_not_be_posted(form):
+    first, *_ = read(f".github/ISSUE_TEMPLATE/{form}.yml")["body"]
+    warning = first["attributes"]["value"]
+    for sensitive in ("rows", "votes", "`privacy_analysis_`", "ledger", "key"):
+        assert sensitive in warning
