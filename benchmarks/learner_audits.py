@@ -1,14 +1,19 @@
-"""Attacks on the other private learners. Adds a table to results/audits.json.
+"""Attacks on the other private learners. Adds two tables to results/audits.json.
 
-Each learner is fitted many times on two neighbouring data sets that are as bad for it
-as we know, and one number of what it publishes is watched: the claim, and the same with
-a defect planted. Run ``python benchmarks/learner_audits.py``: a quarter of an hour on
-one core. No noise is seeded; every audit has confidence 1 - 1e-4.
+learners          each is fitted many times on two neighbouring data sets that are as
+                  bad for it as we know; one number of what it publishes is watched
+learner_canaries  each is fitted once, on rows that coins decide about
+
+Sound learners come first, then the same with a defect planted. Run one of them with
+``python benchmarks/learner_audits.py learner_canaries``, both without a name: half an
+hour on one core. No noise is seeded; every audit has confidence 1 - 1e-4.
 """
 
 import os
+import sys
 import warnings
 from contextlib import contextmanager
+from functools import partial
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -18,6 +23,7 @@ from audits import measured
 from learners import Linear
 from record import save
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
@@ -25,10 +31,13 @@ from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
     DPSGDClassifier,
+    PETDLClassifier,
     PrivateKNNClassifier,
+    dpsgd_training,
     erm_perturbation,
+    petdl,
 )
-from sklearn_pate.inspection import audit_neighbours
+from sklearn_pate.inspection import audit_canaries, audit_neighbours
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms.sampled import PoissonSampler
 from sklearn_pate.model_selection import PrivateSearchCV
@@ -73,17 +82,17 @@ def all_votes(fitted):
     return fitted.histograms_[:, 1].sum()
 
 
-def net():
+def net(n_features=1, batch_size=N_ROWS, max_epochs=1):
     """Return one linear map, trained for a few noisy steps."""
     return NeuralNetClassifier(
         Linear,
-        module__n_features=1,
+        module__n_features=n_features,
         module__n_classes=2,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.SGD,
         lr=1.0,
-        batch_size=N_ROWS,
-        max_epochs=1,
+        batch_size=batch_size,
+        max_epochs=max_epochs,
         train_split=None,
         verbose=0,
     )
@@ -181,6 +190,11 @@ def everybody(sound):
     return lambda self, n_units: np.ones(n_units, dtype=bool)
 
 
+def everything(sound):
+    """Return a deal that gives every teacher all rows."""
+    return lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers
+
+
 DEFECTS = {
     "output perturbation": (
         "a fifth of the noise",
@@ -193,6 +207,10 @@ DEFECTS = {
     "Gaussian objective perturbation": (
         "a fifth of the noise",
         lambda: replaced(erm_perturbation, "standard_normal", quieter(5)),
+    ),
+    "DP-SGD": (
+        "a fifth of the noise",
+        lambda: replaced(dpsgd_training, "standard_normal", quieter(5)),
     ),
     "Private-kNN": (
         "everybody is in the sample",
@@ -223,6 +241,126 @@ def _row(name, defect):
     return row
 
 
+N_CANARIES = 300  # two thirds of the coins are guessed
+SMALL_DELTA = 1e-6  # the bound has no use for one near one in the number of canaries
+
+
+def at_right_angles():
+    """Return rows that say nothing, and canaries that a linear model can tell."""
+    others = np.full((N_CANARIES // 2, N_CANARIES), 1e-9, dtype=np.float32)
+    y = np.zeros(len(others), dtype=int)
+    y[0] = 1
+    return others, y, np.eye(N_CANARIES, dtype=np.float32)
+
+
+def in_the_plane(n_canaries=N_CANARIES):
+    """Return rows of one class at random, and canaries among them."""
+    rng = np.random.default_rng(0)
+    X, X_canaries = np.split(rng.uniform(-1, 1, size=(8000 + n_canaries, 2)), [8000])
+    return X, np.zeros(len(X), dtype=int), X_canaries
+
+
+#: Learner, rows.
+WITH_CANARIES = {
+    "objective perturbation": (
+        DPLogisticRegression(method="objective", delta=SMALL_DELTA, **LINEAR),
+        at_right_angles,
+    ),
+    "Gaussian objective perturbation": (
+        DPLinearSVC(method="gaussian", delta=SMALL_DELTA, **LINEAR),
+        at_right_angles,
+    ),
+    "DP-SGD": (
+        DPSGDClassifier(
+            net(N_CANARIES, batch_size=30, max_epochs=5),
+            epsilon=1.0,
+            delta=SMALL_DELTA,
+            classes=[0, 1],
+        ),
+        at_right_angles,
+    ),
+    "Private-kNN": (
+        PrivateKNNClassifier(
+            LogisticRegression(),
+            mechanism=GNMax(sigma=2),
+            epsilon=None,
+            n_neighbors=1,
+            sampling_rate=1e-4,
+            query_strategy="random",
+            release="histogram",
+            delta=SMALL_DELTA,
+            classes=[0, 1],
+        ),
+        partial(in_the_plane, 2000),
+    ),
+    "PETDL": (
+        PETDLClassifier(
+            KNeighborsClassifier(1),
+            KNeighborsClassifier(1),
+            n_teachers=1000,
+            batch_size=1,
+            epsilon=1.0,
+            delta=SMALL_DELTA,
+            classes=[0, 1],
+        ),
+        in_the_plane,
+    ),
+}
+CANARY_DEFECTS = {
+    "objective perturbation": (
+        "a hundredth of the noise",
+        lambda: replaced(erm_perturbation, "gamma_vector", quieter(100)),
+    ),
+    "Gaussian objective perturbation": (
+        "a hundredth of the noise",
+        lambda: replaced(erm_perturbation, "standard_normal", quieter(100)),
+    ),
+    "DP-SGD": (
+        "a hundredth of the noise",
+        lambda: replaced(dpsgd_training, "standard_normal", quieter(100)),
+    ),
+    "Private-kNN": DEFECTS["Private-kNN"],
+    "PETDL": (
+        "all rows go to all teachers",
+        lambda: replaced(petdl, "assign_shards", everything),
+    ),
+}
+
+
+def learner_canaries():
+    """Return rows: every learner as it is, then with a defect."""
+    rows = [_of_canaries(name, None) for name in WITH_CANARIES]
+    for name, (defect, plant) in CANARY_DEFECTS.items():
+        with plant():
+            rows.append(_of_canaries(name, defect))
+    return rows
+
+
+def _of_canaries(name, defect):
+    estimator, rows = WITH_CANARIES[name]
+    X, y, X_canaries = rows()
+    n_guesses = len(X_canaries) * 2 // 3
+    audits = [
+        audit_canaries(
+            estimator, X, y, X_canaries=X_canaries, labels=(0, 1), n_guesses=n_guesses
+        )
+        for _ in range(N_AUDITS)
+    ]
+    row = {
+        "learner": name,
+        "defect": defect,
+        "n_canaries": len(X_canaries),
+        "n_guesses": n_guesses,
+        "n_correct": [int(audit.evidence.split()[0]) for audit in audits],
+        **measured(audits),
+    }
+    print(row, flush=True)
+    return row
+
+
+TABLES = {"learners": learners, "learner_canaries": learner_canaries}
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    save("audits", {"learners": learners()})
+    for table in sys.argv[1:] or TABLES:
+        save("audits", {table: TABLES[table]()})

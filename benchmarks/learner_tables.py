@@ -125,26 +125,34 @@ def dpsgd_mnist():
     return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
-def erm_epsilon():
+def _errors(table, against, write):
     """Show test errors of private empirical risk minimisation."""
-    results = load("erm")["epsilon"]
-    rows = results["rows"]
-    epsilons = sorted({row["epsilon"] for row in rows if row["epsilon"]})
+    results = load("erm")[table]
+    values = sorted({row[against] for row in results["rows"] if row[against]})
     lines = {}
-    for row in rows:
+    for row in results["rows"]:
         name = (row["data"], row["loss"], row["method"] or "not private")
-        lines.setdefault(name, {})[row["epsilon"]] = percent(row["error"])
-    table = markdown(
-        ["data, loss, method", *(f"epsilon {one:g}" for one in epsilons)],
+        if against != "epsilon" and row["epsilon"]:
+            name += (f"epsilon {row['epsilon']:g}",)
+        lines.setdefault(name, {})[row[against]] = percent(row["error"])
+    shown = markdown(
+        ["data, loss, method", *(write(one) for one in values)],
         [
-            [
-                ", ".join(name),
-                *(found.get(one, found.get(None, "")) for one in epsilons),
-            ]
+            [", ".join(name), *(found.get(one, found.get(None, "")) for one in values)]
             for name, found in lines.items()
         ],
     )
-    return f"{table}\n\nTest errors, %. {source(results)}"
+    return f"{shown}\n\nTest errors, %. {source(results)}"
+
+
+def erm_epsilon():
+    """Show test errors against epsilon."""
+    return _errors("epsilon", "epsilon", "epsilon {:g}".format)
+
+
+def erm_size():
+    """Show test errors against the number of rows."""
+    return _errors("size", "n_rows", "{:,} rows".format)
 
 
 def search_prices():
@@ -226,6 +234,7 @@ LEARNER_TABLES = (
     learners_mnist,
     dpsgd_mnist,
     erm_epsilon,
+    erm_size,
     search_prices,
     search_adult,
 )

@@ -159,7 +159,7 @@ def private_learners():
 
 
 METHODS = {None: "not private", "output": "output", "objective": "objective"}
-METHODS["gaussian"] = "Gaussian objective (add/remove, delta 1e-5)"
+METHODS["gaussian"] = "Gaussian objective (add/remove, delta 1e-6)"
 
 
 def _errors(ax, rows, against):

@@ -1,5 +1,6 @@
 """The tables on the ledger, the noise and the audits."""
 
+import numpy as np
 from record import load
 from reporting import markdown, number, source
 
@@ -140,6 +141,33 @@ def audits_learners():
     return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
+def audits_learner_canaries():
+    """Show how many coins are guessed from one fit of the other private learners."""
+    results = load("audits")["learner_canaries"]
+    rows = [
+        [
+            row["learner"],
+            row["defect"] or "",
+            f"{number(np.mean(row['n_correct']), 0)} of {row['n_guesses']}",
+            f"{row['delta']:g}",
+            number(row["epsilon_lower"]["mean"]),
+            number(row["epsilon_claimed"]),
+            f"{row['n_contradicted']} of {row['n_audits']}",
+        ]
+        for row in results["rows"]
+    ]
+    header = [
+        "learner",
+        "planted defect",
+        "guesses that are right",
+        "delta",
+        "epsilon shown",
+        "claimed",
+        "audits that contradict",
+    ]
+    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
 def audits_membership():
     """Show how well membership in the training data is guessed."""
     results = load("audits")["membership"]
@@ -170,4 +198,5 @@ SAFETY_TABLES = (
     audits_mechanisms,
     audits_defects,
     audits_learners,
+    audits_learner_canaries,
 )

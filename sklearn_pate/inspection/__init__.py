@@ -1,7 +1,7 @@
 """Looking at what surrounds a private estimator, and at what it promises."""
 
 from sklearn_pate.inspection.audit import audit_mechanism
-from sklearn_pate.inspection.canaries import audit_canaries, audit_neighbours
+from sklearn_pate.inspection.canaries import audit_canaries
 from sklearn_pate.inspection.displays import (
     AnswerCostDisplay,
     EpsilonDeltaDisplay,
@@ -15,6 +15,7 @@ from sklearn_pate.inspection.leaks import PrivacyLeak, privacy_leaks
 from sklearn_pate.inspection.membership import MembershipResult, audit_membership
 from sklearn_pate.inspection.privacy_report import PrivacyReport
 from sklearn_pate.inspection.searches import SearchPrice, search_price
+from sklearn_pate.inspection.two_worlds import audit_neighbours
 
 __all__ = [
     "AnswerCostDisplay",
