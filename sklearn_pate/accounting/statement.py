@@ -52,7 +52,7 @@ class PrivacySpent:
         The mechanism with its parameters.
 
     n_teachers : int or None
-        Number of teachers; None for a learner without any.
+        Number of teachers, or of neighbours that vote; None for a learner without any.
 
     n_queries : int or None
         Number of questions paid for; None for a learner that asks none.
@@ -133,8 +133,12 @@ class PrivacySpent:
         if self.n_queries is None:
             release = f"one model was released by {self.mechanism}"
         else:
+            # Only nearest neighbours vote about rows that may be added or removed.
+            from_samples = self.unit.endswith("-add-remove")
+            voters = f"the {self.n_teachers} nearest rows of secret samples"
             release = (
-                f"{self.n_queries} questions to {self.n_teachers} teachers were "
+                f"{self.n_queries} questions to "
+                f"{voters if from_samples else f'{self.n_teachers} teachers'} were "
                 f"answered by {self.mechanism}"
             )
         return (

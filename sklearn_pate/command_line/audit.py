@@ -6,9 +6,10 @@ import textwrap
 from dataclasses import asdict
 from typing import Any
 
+from sklearn_pate.accounting.statement import write_epsilon
 from sklearn_pate.command_line.options import add_mechanism, number, whole_number
 from sklearn_pate.inspection import AuditResult, audit_mechanism
-from sklearn_pate.inspection.plain_text import WIDTH, fact_lines
+from sklearn_pate.inspection.plain_text import WIDTH, fact_lines, write_lower_bound
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.parameters import as_mechanism
 
@@ -229,10 +230,10 @@ def _in_words(asked: dict[str, Any], result: AuditResult) -> str:
         "mechanism": asked["mechanism"],
         "asked": f"{asked['n_queries']} questions a trial, {asked['n_trials']} trials "
         f"with votes {asked['counts']} and as many with {asked['neighbour']}",
-        "claimed": f"epsilon is at most {result.epsilon_claimed:.3f}, at "
+        "claimed": f"epsilon is at most {write_epsilon(result.epsilon_claimed)}, at "
         f"delta={result.delta:g}",
-        "shown": f"epsilon is at least {result.epsilon_lower:.3f}, with confidence "
-        f"{result.confidence:g}",
+        "shown": f"epsilon is at least {write_lower_bound(result.epsilon_lower)}, with "
+        f"confidence {result.confidence:g}",
         "evidence": result.evidence,
     }
     if result.contradicted:

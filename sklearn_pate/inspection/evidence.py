@@ -11,6 +11,8 @@ from scipy.stats import beta, binom
 
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.curve import check_delta
+from sklearn_pate.accounting.statement import write_epsilon
+from sklearn_pate.inspection.plain_text import write_lower_bound
 
 __all__ = [
     "AuditResult",
@@ -95,9 +97,10 @@ class AuditResult:
     def __str__(self):
         found = "contradicts" if self.contradicted else "does not contradict"
         return (
-            f"The audit {found} the claim of epsilon={self.epsilon_claimed:.3f} at "
-            f"delta={self.delta:g}: with confidence {self.confidence:g}, epsilon is at "
-            f"least {self.epsilon_lower:.3f} ({self.evidence})."
+            f"The audit {found} the claim of epsilon="
+            f"{write_epsilon(self.epsilon_claimed)} at delta={self.delta:g}: with "
+            f"confidence {self.confidence:g}, epsilon is at least "
+            f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})."
         )
 
 

@@ -1,9 +1,10 @@
 """Text for a terminal, in lines that a person can read."""
 
+import math
 import textwrap
 from collections.abc import Mapping
 
-__all__ = ["WIDTH", "fact_lines"]
+__all__ = ["WIDTH", "fact_lines", "write_lower_bound"]
 
 #: Letters in a line.
 WIDTH = 80
@@ -30,3 +31,19 @@ def fact_lines(facts: Mapping[str, str]) -> list[str]:
             f"{name:{indent}}{fact}", WIDTH, subsequent_indent=" " * indent
         )
     ]
+
+
+def write_lower_bound(epsilon: float) -> str:
+    """Write what epsilon is at least with three decimals, never above its value.
+
+    Parameters
+    ----------
+    epsilon : float
+        Not negative.
+
+    Returns
+    -------
+    text : str
+        The lower bound.
+    """
+    return f"{math.floor(epsilon * 1000) / 1000:.3f}"

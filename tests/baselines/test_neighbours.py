@@ -293,7 +293,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
     spent = fit(blobs, mechanism=GNMax(sigma=20.0), sampling_rate=0.15).privacy_spent_
     for part in (
         "where neighbouring data sets add or remove one row",
-        "60 questions to 120 teachers were answered by "
+        "60 questions to the 120 nearest rows of secret samples were answered by "
         "SampledMechanism(mechanism=GNMax(sigma=20.0), sampling_rate=0.15)",
         "this fit alone",
         "label set (read from y)",

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from sklearn_pate.accounting.statement import write_epsilon
 from sklearn_pate.command_line import main
 from sklearn_pate.command_line.options import MECHANISMS
 from sklearn_pate.mechanisms import GNMax
@@ -22,7 +23,7 @@ def test_an_audit_says_what_was_claimed_and_what_was_shown(capsys):
     assert main(QUICK) == 0
     text = capsys.readouterr().out
     claim = GNMax(sigma=5.0).charged_epsilon(20, 2, 0.01)
-    assert f"at most {claim:.3f}, at delta=0.01" in text
+    assert f"at most {write_epsilon(claim)}, at delta=0.01" in text
     assert "Not contradicted" in text
     assert "That is no proof" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sklearn_pate.inspection import audit_mechanism
+from sklearn_pate.inspection import AuditResult, audit_mechanism
 from sklearn_pate.inspection.evidence import bound_from_two_worlds, clopper_pearson
 from sklearn_pate.knowledge import STEPS
 from sklearn_pate.mechanisms import (
@@ -124,9 +124,13 @@ def test_no_price_is_contradicted(mechanism, counts, neighbour, n_queries, delta
     assert result.epsilon_claimed == pytest.approx(
         mechanism.account_curve(n_queries, len(counts)).to_epsilon(delta)
     )
-    assert f"does not contradict the claim of epsilon={result.epsilon_claimed:.3f}" in (
-        str(result)
-    )
+    assert "does not contradict the claim" in str(result)
+
+
+def test_a_claim_is_rounded_up_and_what_is_shown_down():
+    text = str(AuditResult(0.7129, 0.5431, 1e-5, 0.9999, "seen"))
+    assert "contradicts the claim of epsilon=0.544 at delta=1e-05" in text
+    assert "epsilon is at least 0.712 (seen)" in text
 
 
 @pytest.mark.parametrize("mechanism", [LNMax(gamma=0.5), PermuteAndFlip(c=0.5)])
