@@ -187,6 +187,7 @@ def _errors(ax, rows, against):
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_ylim(low, high)
     values = sorted({row[against] for row in rows if row[against]})
+    values = values[:: 1 + len(values) // 8]  # as many as there is room for
     labels = [f"{one:g}" if one < 1000 else f"{one // 1000}k" for one in values]
     ax.set_xticks(values, labels, fontsize=8)
     ax.minorticks_off()

@@ -22,6 +22,7 @@ from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students import Inquiry, train_student
 from sklearn_pate.teachers import shard_groups, shard_rows
+from sklearn_pate.unfitted import with_unfitted
 
 __all__ = [
     "AskingMixin",
@@ -99,11 +100,7 @@ class TaughtClassifier(
         # For the data holder only: the gaps between public rows count private ones.
         for name in ("privacy_analysis_", "public_indices_"):
             state.pop(name, None)
-        # Somebody may have fitted them, on private rows, since they were passed.
-        for name in UNFITTED_WHEN_PICKLED:
-            if name in state:
-                state[name] = clone(state[name], safe=False)
-        return state
+        return with_unfitted(state, UNFITTED_WHEN_PICKLED)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

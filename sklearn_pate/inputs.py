@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
+from sklearn_pate.features import check_features, check_public_features, is_frame
 from sklearn_pate.labels import check_classes, class_indices, read_classes
 from sklearn_pate.public_data import PublicData
 from sklearn_pate.teachers import group_ids, hold_out_groups, hold_out_rows
@@ -22,7 +23,6 @@ __all__ = [
     "PrivateInputs",
     "PublicInputs",
     "check_delta_is_small",
-    "check_features",
     "check_parties",
     "check_target",
     "receive",
@@ -215,7 +215,7 @@ def receive_public(pate, X_public, *, method):
         )
     classes = check_classes(pate.classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
-    X_public = check_features(pate, X_public, reset=True)
+    X_public = check_public_features(pate, X_public)
     assumptions = (
         LABEL_SET,
         PUBLIC_ROWS,
@@ -304,58 +304,6 @@ def check_parties(pate, n_parties, did):
             "n_teachers='auto'."
         )
     check_delta_is_small(pate.delta, n_parties, "parties")
-
-
-def check_features(pate, X, *, reset):
-    """Check features as teachers and student can take them.
-
-    Frames are handed on as they are, so that a ColumnTransformer inside a teacher still
-    finds its columns by name.
-
-    Parameters
-    ----------
-    pate : TeacherEnsemble
-        Holds ``n_features_in_`` and ``feature_names_in_``.
-
-    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Features.
-
-    reset : bool
-        Set the two attributes, or compare with them.
-
-    Returns
-    -------
-    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
-        The same features.
-    """
-    if _is_frame(X):
-        validate_data(pate, X, reset=reset, skip_check_array=True)
-        if X.shape[0] == 0:
-            raise ValueError("Found array with 0 sample(s); pass at least one row.")
-        return X
-    tags = get_tags(pate).input_tags
-    if not sp.issparse(X):
-        X = np.asarray(X)
-    return validate_data(
-        pate,
-        X,
-        reset=reset,
-        accept_sparse="csr" if tags.sparse else False,
-        ensure_all_finite="allow-nan" if tags.allow_nan else True,
-        dtype=None if _holds_text(X) else "numeric",
-        allow_nd=True,
-    )
-
-
-def _holds_text(X):
-    # Text is for the teachers to encode; other objects should be numbers.
-    return X.dtype.kind in "US" or (
-        X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
-    )
-
-
-def _is_frame(X):
-    return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
 def check_delta_is_small(delta, n_units, units):
@@ -447,21 +395,20 @@ def _check_public(pate, X, X_public):
         )
     if isinstance(X_public, PublicData):
         X_public = X_public.X
-    elif hasattr(X_public, "shape") and X_public.shape[0] == X.shape[0]:
+    elif getattr(X_public, "shape", ())[:1] == X.shape[:1]:
         warnings.warn(
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
             "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",
             PublicDataWarning,
             stacklevel=5,
         )
-    if _is_frame(X_public) != _is_frame(X):
+    if is_frame(X_public) != is_frame(X):
         raise ValueError(
             f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}; pass "
             "both as dataframes with the same columns, or neither."
         )
-    X_public = check_features(pate, X_public, reset=False)
     if sp.issparse(X_public) != sp.issparse(X):
         raise ValueError(
             "One of X and X_public is sparse and the other is not; pass both alike."
         )
-    return X_public
+    return check_public_features(pate, X_public, X)

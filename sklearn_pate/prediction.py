@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.contiguous import in_all_classes
-from sklearn_pate.inputs import check_features
+from sklearn_pate.features import check_features
 
 __all__ = ["StudentPredictionMixin"]
 

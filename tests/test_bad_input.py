@@ -1,6 +1,7 @@
 """Wrong calls: one clear sentence each, before any teacher is fitted or noise drawn."""
 
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -138,10 +139,20 @@ WRONG_FITS = {
     "X holds NaN": ({}, {"X": np.where(X > 2, np.nan, X)}, r"Input X contains NaN"),
     "X is a vector": ({}, {"X": X[:, 0]}, r"Expected 2D array, got 1D array"),
     "X is empty": ({}, {"X": X[:0], "y": Y[:0]}, r"Found array with 0 sample"),
-    "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X has 2 features, but PATEClassifier is expecting 3"),
-    "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"Found array with 0 sample"),
+    "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X \(60, 3\); pass rows with the same features"),
+    "a public frame lacks a nameless column": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:, :2]))}, r"X_public has shape \(30, 2\) and X \(60, 3\); pass rows"),
+    "public images of another width": ({}, {"X": X.reshape(60, 3, 1), "X_public": PublicData(X_PUBLIC.reshape(15, 3, 2))}, r"X_public has shape \(15, 3, 2\) and X \(60, 3, 1\); pass rows"),
+    "public rows hold NaN": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.nan, X_PUBLIC))}, r"X_public has shape \(30, 3\) and cannot be used: Input X_public contains NaN.*Prepare it like the private rows"),
+    "public rows hold infinity": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.inf, X_PUBLIC))}, r"Input X_public contains infinity.*Prepare it like the private rows"),
+    "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is a str of shape \(\); pass the public rows themselves"),
+    "public rows are a raw path": ({}, {"X_public": Path("public.csv")}, r"X_public is a PosixPath of shape \(\); pass the public rows"),
+    "public rows are a number in an array": ({}, {"X_public": np.array(3.0)}, r"X_public is a ndarray of shape \(\); pass the public rows"),
+    "public rows differ in length": ({}, {"X_public": PublicData([[1, 2, 3], [1, 2]])}, r"X_public is a list that is no array; pass rows of one length"),
+    "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"X_public is a ndarray of shape \(0, 3\); pass the public rows"),
+    "public rows are an empty frame": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:0]))}, r"X_public is a DataFrame of shape \(0, 3\); pass the public rows"),
+    "public rows of words": ({}, {"X_public": PublicData(np.full((30, 3), "much"))}, r"Column 0 is numeric in X and text in X_public.*give it the same type in both"),
     "public rows are a frame": ({}, {"X_public": PublicData(pd.DataFrame(X_PUBLIC))}, r"X is a ndarray and X_public a DataFrame"),
-    "public columns in another order": ({}, {"X": pd.DataFrame(X, columns=list("abc")), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=list("cba")))}, r"feature names should match|Feature names must be in the same order"),
+    "public columns in another order": ({}, {"X": pd.DataFrame(X, columns=list("abc")), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=list("cba")))}, r"X_public has shape \(30, 3\) and cannot be used: The feature names should match.*\n.*must be in the same order[^X]*Prepare it like the private rows, in columns"),
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
     # groups
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
@@ -189,7 +200,8 @@ WRONG_VOTES = {
     "one array of labels": ({}, ["a", "b", "a"], ABC, r"The labels of party 0 have shape \(\)"),
     "a frame with a column a party": ({}, pd.DataFrame(VOTES), ABC, r"party 0 have shape \(\).*frame.to_numpy\(\).T"),
     "labels of another type": ({"classes": [0, 1]}, VOTES, ABC, r"No label of any party is in classes=\[0, 1\]"),
-    "public rows are a vector": ({}, VOTES, ABC[:, 0], r"Expected 2D array, got 1D array"),
+    "public rows are a vector": ({}, VOTES, ABC[:, 0], r"X_public is a ndarray of shape \(3,\); pass the public rows"),
+    "public rows hold NaN": ({}, VOTES, np.full((3, 2), np.nan), r"Input X_public contains NaN"),
     "more questions than rows": ({"n_queries": 4}, VOTES, ABC, r"n_queries=4 is more than the 3 public rows"),
     "no public rows": ({}, VOTES, None, r"fit_votes needs the public rows that were labelled"),
 }  # fmt: skip

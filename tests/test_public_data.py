@@ -4,6 +4,8 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -138,3 +140,98 @@ def test_cloning_pate_draws_no_accounts_along(pate):
     copied = clone(pate)
     assert copied.mechanism is not pate.mechanism
     assert copied.mechanism.sigma == 1.0
+
+
+# Columns of one type
+
+AGES = np.arange(20.0, 60.0)
+SAID = ["some", "many"] * 20
+
+
+def pandas_or_polars(values, library, **dtype):
+    if library == "pandas":
+        return pd.DataFrame({"height": AGES, "age": pd.Series(values, **dtype)})
+    return pl.DataFrame({"height": AGES, "age": pl.Series(values, **dtype)})
+
+
+def check_types(values, public_values, library="pandas"):
+    """Plan a fit, which checks its data, on one frame for each."""
+    frames = [
+        one if hasattr(one, "columns") else pandas_or_polars(one, library)
+        for one in (values, public_values)
+    ]
+    pate = PATEClassifier(n_teachers=2, delta=1e-3)
+    pate.plan_privacy(frames[0], np.arange(40) % 2, X_public=PublicData(frames[1]))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_numbers_here_and_text_there_are_refused_by_name(library, swapped):
+    pair = [AGES, SAID][:: -1 if swapped else 1]
+    numeric, text = ("X_public", "X") if swapped else ("X", "X_public")
+    with pytest.raises(
+        ValueError, match=f"Column 'age' is numeric in {numeric} and text in {text}"
+    ):
+        check_types(*pair, library=library)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["object", "string", "category", "Int64", "Float32", "boolean"]
+)
+def test_types_of_pandas_own_are_numbers_or_text_too(dtype):
+    is_text = dtype in ("object", "string", "category")
+    values = [*(SAID if is_text else [0, 1] * 20)[:-1], None]
+    column = pandas_or_polars(values, "pandas", dtype=dtype)
+    with pytest.raises(ValueError, match="Column 'age' is numeric in X "):
+        check_types(*((AGES, column) if is_text else (column, SAID)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "public_dtype"),
+    [
+        ("int64", "float64"),
+        ("int64", "Int64"),
+        ("float64", "object"),
+        ("bool", "int8"),
+        ("int64", "category"),  # of numbers
+        ("int64", "str"),  # numbers, written as text
+    ],
+)
+def test_numbers_of_other_types_are_let_through(dtype, public_dtype):
+    values = [0, 1] * 20
+    check_types(
+        pandas_or_polars(values, "pandas", dtype=dtype),
+        pd.DataFrame({"height": AGES, "age": pd.Series(values).astype(public_dtype)}),
+    )
+
+
+@pytest.mark.parametrize("public_dtype", ["object", "string", "category"])
+def test_text_of_other_types_is_let_through(public_dtype):
+    public = pandas_or_polars(SAID, "pandas", dtype=public_dtype)
+    check_types(SAID, public)
+    check_types(public, SAID)
+
+
+def test_polars_types_are_let_through():
+    for one, other in [(pl.Int8, pl.Float64), (pl.Boolean, pl.Int64)]:
+        frames = [
+            pandas_or_polars([0, 1] * 20, "polars").with_columns(pl.col("age").cast(t))
+            for t in (one, other)
+        ]
+        check_types(*frames)
+    check_types(
+        pandas_or_polars(SAID, "polars"),
+        pandas_or_polars(SAID, "polars", dtype=pl.Categorical),
+    )
+
+
+def test_a_public_column_without_a_value_is_let_through():
+    check_types(SAID, np.full(40, np.nan))  # which is how a file of gaps is read
+
+
+def test_a_teacher_learns_from_numbers_and_is_asked_about_numbers_in_text(pate):
+    frame = pandas_or_polars(np.arange(40), "pandas")
+    written = frame.assign(age=frame["age"].astype(str))
+    pate.set_params(n_teachers=4)
+    pate.fit(frame, np.arange(40) % 2, X_public=PublicData(written))
+    assert pate.privacy_analysis_.teacher_failures == []

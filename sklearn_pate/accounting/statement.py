@@ -164,7 +164,7 @@ class PrivacySpent:
 
 
 def write_epsilon(epsilon: float) -> str:
-    """Write epsilon with three decimals, never below its value.
+    """Write epsilon with three decimals, never below its value but for rounding.
 
     Parameters
     ----------
@@ -178,8 +178,8 @@ def write_epsilon(epsilon: float) -> str:
     """
     if np.isinf(epsilon):
         return "inf"
-    # Adding 0 makes a negative zero positive.
-    return f"{np.ceil(epsilon * 1000 - 1e-9) / 1000 + 0:.3f}"
+    # What calibration or a product rounded up by a last digit is no further step.
+    return f"{np.ceil(epsilon * 1000 * (1 - 1e-12)) / 1000 + 0:.3f}"
 
 
 def _enumerate(assumptions):

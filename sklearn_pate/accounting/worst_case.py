@@ -59,7 +59,8 @@ def tight_gaussian_worst_case(
     Raises
     ------
     ValueError
-        If `sigma` is not positive, or `orders` do not increase from above 1.
+        If `sigma` or `n_classes` is not positive, or `orders` do not increase from
+        above 1.
 
     Notes
     -----
@@ -84,6 +85,7 @@ def tight_gaussian_worst_case(
     array([0.64, 0.65])
     """
     check_positive("sigma", sigma)
+    check_positive("n_classes", n_classes)
     orders = np.asarray(orders, dtype=np.float64)
     search = _search_plane if n_classes > 2 else _search_line
     return RdpCurve(orders, _values(search, float(sigma), orders.tobytes()))

@@ -92,7 +92,8 @@ def tight_laplace_worst_case(
     Raises
     ------
     ValueError
-        If `gamma` is not positive, or `orders` do not increase from above 1.
+        If `gamma` or `n_classes` is not positive, or `orders` do not increase from
+        above 1.
 
     Notes
     -----
@@ -118,6 +119,7 @@ def tight_laplace_worst_case(
     array([0.51, 0.54])
     """
     check_positive("gamma", gamma)
+    check_positive("n_classes", n_classes)
     orders = np.asarray(orders, dtype=np.float64)
     gamma = float(gamma)
     # The default orders around these, in whole blocks: the result for an order must

@@ -79,9 +79,13 @@ class DPSGDClassifier(PrivateLearner):
         what belongs to these, such as `optimizer__momentum`. Its training loop is not,
         nor is `train_split`: a validation split would be a second look at private rows.
         `callbacks` are refused for the same reason. The module takes rows as float32,
-        and gives one output for each class. Layers that mix rows, such as
-        ``BatchNorm``, are refused. A module that was pretrained on public data is a
-        good start; one pretrained on private data voids the statement.
+        and gives one output for each class. It is tried on a few rows that are made up,
+        and refused before anything is charged if one row does more than its clipped
+        gradient: if layers mix rows, as ``BatchNorm`` does, or have something else than
+        rows along their first axis. What a module does to some rows only, or to many
+        at once, may escape; that it does not is an assumption of the statement. A
+        module that was pretrained on public data is a good start; one pretrained on
+        private data voids the statement.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit; the noise is calibrated to it. None uses
@@ -270,7 +274,7 @@ class DPSGDClassifier(PrivateLearner):
         return np.require(X, requirements="W")  # torch warns of arrays that are not
 
     def _plan(self, rows):
-        from sklearn_pate.baselines.dpsgd_training import rehearse
+        from sklearn_pate.baselines.dpsgd_rehearsal import rehearse
 
         n_rows = len(rows.X)
         expected = min(self.estimator.batch_size, n_rows)
@@ -327,7 +331,7 @@ def _check_network(estimator):
         )
     for name in ("batch_size", "max_epochs"):
         check_count(f"estimator.{name}", getattr(estimator, name))
-    if estimator.callbacks not in (None, "disable") and list(estimator.callbacks):
+    if estimator.callbacks not in (None, "disable", [], ()):
         raise ValueError(
             f"estimator.callbacks={estimator.callbacks!r} would see private rows, and "
             "are not run; leave callbacks=None."

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
-from opacus.validators import ModuleValidator
 from sklearn.base import clone
 
 from sklearn_pate.mechanisms.continuous import standard_normal
@@ -15,14 +14,18 @@ from sklearn_pate.mechanisms.sampled import PoissonSampler
 from sklearn_pate.seeding import MAX_SEED, seeded_globals
 from sklearn_pate.students.training import one_torch_thread
 
-__all__ = ["NoisySteps", "one_thread_quietly", "rehearse", "train"]
+__all__ = [
+    "NoisySteps",
+    "initialized",
+    "losses_of_rows",
+    "one_thread_quietly",
+    "train",
+]
 
 # Gradients of single rows are held for some rows at a time: so many numbers stay in
 # the processor's cache, and a batch of any size fits into memory.
 _NUMBERS_AT_ONCE = 2**21
 _FEWEST_ROWS_AT_ONCE = 16
-# What torch, skorch and Opacus raise for a network that does not fit.
-_REFUSALS = (ValueError, RuntimeError, TypeError, IndexError, NotImplementedError)
 
 
 def train(estimator, X, codes, n_classes, plan, *, noise, seed):
@@ -63,6 +66,8 @@ def train(estimator, X, codes, n_classes, plan, *, noise, seed):
             steps = NoisySteps(net, X, y.long(), plan, noise)
             sampler = PoissonSampler(plan.sampling_rate, noise)
             for _ in range(plan.n_steps):
+                # On the processor, torch keeps 32 bits of a seed: too few for a fit.
+                torch.default_generator.manual_seed(_secret_seed(noise))
                 steps.follow(np.flatnonzero(sampler.draw(len(X)) & (codes >= 0)))
         # Layers and parameters carry gradients of single rows; a new network does not.
         published = initialized(estimator, n_classes, seed)
@@ -81,8 +86,12 @@ def _secret_globals(noise):
     masks, one row more would change the gradients of all others.
     """
     with seeded_globals(int(noise.index(MAX_SEED, 1)[0])):
-        torch.manual_seed(int(noise.index(2**63, 1)[0]))
+        torch.manual_seed(_secret_seed(noise))
         yield
+
+
+def _secret_seed(noise):
+    return int(noise.index(2**63, 1)[0])
 
 
 class NoisySteps:
@@ -111,8 +120,8 @@ class NoisySteps:
         self.X = X
         self.y = y
         net.module_.train()
-        module = GradSampleModule(net.module_, loss_reduction="sum")
-        module.forbid_grad_accumulation()
+        self.module = GradSampleModule(net.module_, loss_reduction="sum")
+        self.module.forbid_grad_accumulation()
         self.optimizer = NoisyOptimizer(
             net.optimizer_,
             noise,
@@ -137,13 +146,38 @@ class NoisySteps:
         for n_followed, part in enumerate(parts, start=1):
             optimizer.zero_grad()  # what is added up already stays
             if len(part):
-                losses = losses_of_rows(self.net, self.X[part], self.y[part])
-                losses.sum().backward()
+                self.differentiate(self.X[part], self.y[part])
             else:
                 for p in optimizer.params:
                     p.grad_sample = p.new_zeros((0, *p.shape))
             optimizer.signal_skip_step(n_followed < len(parts))
             optimizer.step()
+
+    def differentiate(self, X, y):
+        """Let each parameter hold its gradient for each row, as ``grad_sample``.
+
+        Parameters
+        ----------
+        X : Tensor of float32 of shape (n_rows, ...)
+            At least one row.
+
+        y : Tensor of int64 of shape (n_rows,)
+            Class indices.
+
+        Raises
+        ------
+        ValueError
+            If there is not one gradient for each row. Each would be clipped on its own,
+            and a row that has several could move the sum by more than the bound.
+        """
+        losses_of_rows(self.net, X, y).sum().backward()
+        for gradients in self.optimizer.grad_samples:
+            if len(gradients) != len(X):
+                raise ValueError(
+                    f"the module makes {len(gradients)} gradients out of {len(X)} "
+                    "rows, so that clipping does not bound what one row does; give "
+                    "each layer one slice for each row, along the first axis."
+                )
 
 
 class NoisyOptimizer(DPOptimizer):
@@ -246,69 +280,3 @@ def one_thread_quietly():
         # Nobody needs the gradient with respect to the rows.
         warnings.filterwarnings("ignore", message="Full backward hook is firing when")
         yield
-
-
-def rehearse(estimator, row_shape, n_classes, plan):
-    """Find out whether a network can be trained row by row. Looks at no data.
-
-    Parameters
-    ----------
-    estimator : NeuralNetClassifier
-        Not changed.
-
-    row_shape : tuple of int
-        Shape of one row.
-
-    n_classes : int
-        Number of classes.
-
-    plan : StepsPlan
-        Of the steps to come.
-
-    Raises
-    ------
-    ValueError
-        If it cannot.
-    """
-    with one_thread_quietly(), seeded_globals(0):
-        try:
-            _rehearse(estimator, row_shape, n_classes, plan)
-        except _REFUSALS as error:
-            raise ValueError(
-                f"estimator cannot be trained on rows of shape {row_shape} with "
-                f"{n_classes} classes: {error}"
-            ) from error
-
-
-def _rehearse(estimator, row_shape, n_classes, plan):
-    net = initialized(estimator, n_classes, 0)
-    module = net.module_.train()
-    if not any(p.requires_grad for p in module.parameters()):
-        raise ValueError("its module has no weights to train.")
-    X = torch.rand(2, *row_shape, requires_grad=True)
-    y = torch.tensor([0, n_classes - 1])
-    buffers = [one.clone() for one in module.buffers()]
-    losses = losses_of_rows(net, X, y)
-    if losses.shape != (2,):
-        raise ValueError(
-            f"its criterion gives {tuple(losses.shape)} losses for 2 rows; use one "
-            "that gives a loss for each row with reduction='none', such as "
-            "torch.nn.CrossEntropyLoss."
-        )
-    (gradient,) = torch.autograd.grad(losses[0], X, allow_unused=True)
-    is_mixed = gradient is not None and gradient[1].any()
-    if is_mixed or not all(map(torch.equal, buffers, module.buffers())):
-        raise ValueError(
-            "its module mixes the rows of a batch, or keeps statistics of them, so "
-            "that clipping does not bound what one row does; use layers that treat "
-            "each row on its own, such as torch.nn.GroupNorm instead of BatchNorm."
-        )
-    for problem in ModuleValidator.validate(module):
-        raise ValueError(str(problem))
-    probabilities = net.predict_proba(X.detach().numpy())
-    if probabilities.shape != (2, n_classes):
-        raise ValueError(
-            f"its module gives outputs of shape {probabilities.shape[1:]} for a row; "
-            "let it give one for each class."
-        )
-    NoisySteps(net, X.detach(), y, plan, noise=None).follow(np.arange(2))

@@ -13,6 +13,8 @@ from sklearn_pate.baselines.erm_solver import HuberHinge, LogisticLoss
 
 __all__ = ["DPLinearSVC", "DPLogisticRegression"]
 
+_SMALLEST_HUBER = 1e-9  # below, rounding would not tell it from a kink
+
 
 class DPLogisticRegression(PrivateLinearClassifier):
     """Logistic regression with differential privacy, by noise in its training.
@@ -82,11 +84,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
         None draws the noise from the operating system. An integer makes it reproducible
         and **voids every guarantee**.
 
-    max_iter : int, default=100
-        Number of Newton steps at most. If they do not suffice, `fit` raises
-        RuntimeError and releases nothing, but its price is spent; as that depends on
-        the private rows, keep it to yourself.
-
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -109,10 +106,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
     data_norm_ : float
         The bound of the rows' norm that was used.
 
-    n_iter_ : int
-        `max_iter`. The number of steps that were taken depends on private rows in a way
-        that no noise hides, and is not kept.
-
     n_features_in_ : int
         Number of features.
 
@@ -134,10 +127,16 @@ class DPLogisticRegression(PrivateLinearClassifier):
     Rows to predict are clipped and scaled down as those in training: ``coef_`` and
     ``intercept_`` give the same scores for rows within the bounds.
 
-    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where b is
-    the root mean square of the norm of the random linear term (for "output",
-    max(b / 8, (2 n c b^2 / (64 d))^{1/3})): noise is balanced against regularisation,
-    see ``plan_perturbation``.
+    There is no limit to the number of steps that is worth setting, and none is told: a
+    fit that stopped early would be outside the proofs, and how long it took depends on
+    private rows in a way that no noise hides.
+
+    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
+    epsilon is the part of one problem, and b is about the length of the random linear
+    term: 2 (d (d + 1))^{1/2} / epsilon with d weights, and for "gaussian"
+    (d k)^{1/2} / mu, if k problems that are mu-GDP together keep to epsilon and delta.
+    For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. Noise is
+    balanced against regularisation, see ``plan_perturbation``.
 
     A kernel machine takes random Fourier features:
     ``make_pipeline(RBFSampler(gamma=1), DPLogisticRegression(data_norm=math.sqrt(2)))``
@@ -170,7 +169,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         noise_seed: int | None = None,
-        max_iter: int = 100,
     ) -> None:
         self.method = method
         self.C = C
@@ -183,7 +181,6 @@ class DPLogisticRegression(PrivateLinearClassifier):
         self.classes = classes
         self.ledger = ledger
         self.noise_seed = noise_seed
-        self.max_iter = max_iter
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict class probabilities.
@@ -267,10 +264,6 @@ class DPLinearSVC(PrivateLinearClassifier):
         None draws the noise from the operating system. An integer makes it reproducible
         and **voids every guarantee**.
 
-    max_iter : int, default=100
-        Number of Newton steps at most. If they do not suffice, `fit` raises
-        RuntimeError after its price was spent. See :class:`DPLogisticRegression`.
-
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -292,10 +285,6 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     data_norm_ : float
         The bound of the rows' norm that was used.
-
-    n_iter_ : int
-        `max_iter`. The number of steps that were taken depends on private rows in a way
-        that no noise hides, and is not kept.
 
     n_features_in_ : int
         Number of features.
@@ -335,7 +324,6 @@ class DPLinearSVC(PrivateLinearClassifier):
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         noise_seed: int | None = None,
-        max_iter: int = 100,
     ) -> None:
         self.method = method
         self.C = C
@@ -349,11 +337,14 @@ class DPLinearSVC(PrivateLinearClassifier):
         self.classes = classes
         self.ledger = ledger
         self.noise_seed = noise_seed
-        self.max_iter = max_iter
 
     def _check_parameters(self):
         super()._check_parameters()
         check_positive("huber", self.huber)
+        if self.huber < _SMALLEST_HUBER:
+            raise ValueError(
+                f"huber={self.huber!r} must be at least {_SMALLEST_HUBER}, such as 0.5."
+            )
 
     def _loss(self):
         return HuberHinge(float(self.huber))

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Bounds", "read_feature_bounds"]
 
+_SMALLEST_UNIT = 1e-200
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -39,6 +41,16 @@ class Bounds:
         """Longest that a row with its constant can be."""
         return math.hypot(self.norm, self.constant)
 
+    def can_be_undone(self) -> bool:
+        """Tell whether weights can be expressed in units of the features.
+
+        Returns
+        -------
+        can_be : bool
+            Not if the bounds are so small that this would overflow.
+        """
+        return bool(np.all(self._length * self.width > _SMALLEST_UNIT))
+
     def scaled(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bring rows within the bounds.
 
@@ -54,8 +66,9 @@ class Bounds:
         """
         if self.clips:
             X = (np.clip(X, self.low, self.low + self.width) - self.low) / self.width
+        # In units of the bound, as the square of a small number may be rounded to 0.
         with np.errstate(over="ignore", divide="ignore"):
-            shrink = np.minimum(1, self.norm / np.linalg.norm(X, axis=1))
+            shrink = np.minimum(1, 1 / np.linalg.norm(X / self.norm, axis=1))
         return X * shrink[:, np.newaxis]
 
     def rows(self, X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,7 +23,6 @@ from sklearn_pate.baselines.erm_solver import MarginLoss, minimise
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms.continuous import FLOATING_POINT
-from sklearn_pate.students.checks import check_count
 
 __all__ = ["PrivateLinearClassifier"]
 
@@ -54,11 +53,11 @@ class PrivateLinearClassifier(PrivateLearner):
     feature_bounds: tuple[ArrayLike, ArrayLike] | None
     fit_intercept: bool
     intercept_scaling: float
-    max_iter: int
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     data_norm_: float
+    _bounds: Bounds
 
     @abstractmethod
     def _loss(self) -> MarginLoss:
@@ -80,8 +79,7 @@ class PrivateLinearClassifier(PrivateLearner):
         """
         check_is_fitted(self, "coef_")
         X = self._check_features(X, reset=False)
-        bounds = self._bounds(X.shape[1], self.data_norm_)
-        scores = bounds.scores(X, self.coef_, self.intercept_)
+        scores = self._bounds.scores(X, self.coef_, self.intercept_)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -116,25 +114,31 @@ class PrivateLinearClassifier(PrivateLearner):
                 f"fit_intercept={self.fit_intercept!r} must be True or False."
             )
         check_positive("intercept_scaling", self.intercept_scaling)
-        check_count("max_iter", self.max_iter)
 
     def _check_features(self, X, *, reset):
         return validate_data(self, X, reset=reset, dtype=np.float64)
 
-    def _bounds(self, n_features, data_norm):
+    def _bounds_of(self, n_features, data_norm):
         low, width = read_feature_bounds(self.feature_bounds, n_features)
-        return Bounds(
+        bounds = Bounds(
             low=low,
             width=width,
             clips=self.feature_bounds is not None,
             norm=data_norm,
             constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
         )
+        if not bounds.can_be_undone():
+            raise ValueError(
+                f"feature_bounds={self.feature_bounds!r} and data_norm={data_norm!r} "
+                "leave no room for weights in floating point; scale the features."
+            )
+        return bounds
 
     def _plan(self, rows):
         n_rows, n_features = rows.X.shape
         n_classes = len(rows.classes)
-        bounds = self._bounds(n_features, self._norm(rows.X))
+        bounds = self._bounds_of(n_features, self._norm(rows.X))
+        _check_memory(n_features)
         task = Task(
             epsilon=float(self.epsilon),
             delta=float(self.delta),
@@ -179,7 +183,7 @@ class PrivateLinearClassifier(PrivateLearner):
             "decides how much noise there is, and nothing is private. Pass bounds that "
             "you know without a look at X.",
             PrivacyLeakWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return float(np.linalg.norm(X, axis=1).max()) or 1.0
 
@@ -198,9 +202,21 @@ class PrivateLinearClassifier(PrivateLearner):
                 regularisation=perturbation.regularisation,
                 linear_term=perturbation.draw_linear_term(noise, X.shape[1]),
                 tolerance=TOLERANCE,
-                max_iter=self.max_iter,
             ) + perturbation.draw_output_noise(noise, X.shape[1])
         self.coef_, self.intercept_ = how.bounds.to_features(weights)
         self.data_norm_ = how.bounds.norm
+        self._bounds = how.bounds
         self.C_ = 1 / perturbation.regularisation
-        self.n_iter_ = int(self.max_iter)
+
+
+def _check_memory(n_features):
+    """Raise unless there is memory for the solver, before the price is charged."""
+    try:
+        np.empty((n_features, n_features))
+    except MemoryError:
+        gigabytes = 8 * n_features**2 / 2**30
+        raise ValueError(
+            f"X has {n_features} features, for whose squares the solver would need "
+            f"{gigabytes:.0f} GiB of memory; take fewer, by random features "
+            "(RBFSampler) or a projection that was fitted on public rows."
+        ) from None

@@ -31,6 +31,11 @@ _SHARE_OF_OUTPUT = 1e-3
 # chosen (make_classification: 3,000 and 25,000 rows, plain and one-hot, balanced and
 # three to one, epsilon from 0.1 to 1); noise on the output would do with less.
 _NORM_OF_WEIGHTS = 8.0
+# Less is none, and Newton's method would depend on how columns are rounded.
+_LEAST_REGULARISATION = 1e-6
+# Of a longer linear term, rounding alone may be more than the tolerance.
+_LONGEST_LINEAR_TERM = 1e15 * TOLERANCE
+_SURE = 40  # a Gamma draw beyond its shape plus this has a chance below 1e-15
 
 
 @dataclass(frozen=True)
@@ -179,7 +184,8 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
         How noise is added.
 
     C : float or "auto"
-        1 / lambda. It is lowered where curvature would cost more than half of epsilon.
+        1 / lambda. It is lowered where curvature would cost more than half of epsilon,
+        and to 1e6 for the solver's sake.
 
     task : Task
         What is known in public.
@@ -192,7 +198,8 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     Raises
     ------
     ValueError
-        If no noise of a size that can be drawn is enough.
+        If no noise of a size that can be drawn is enough, or `C` or epsilon is so small
+        that rounding is in the way.
 
     Notes
     -----
@@ -228,7 +235,17 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     losses has a trace of n c at most. |w| is taken to be 8.
     """
     wanted = _auto_regularisation(method, task) if C == "auto" else 1 / float(C)
-    return _PLANS[method](wanted, task)
+    if not wanted < np.inf:
+        raise ValueError(f"C={C!r} regularises without limit; raise it, to 1e-3, say.")
+    perturbation = _PLANS[method](max(wanted, _LEAST_REGULARISATION), task)
+    longest = (task.n_weights + _SURE) * perturbation.linear_scale
+    if longest > _LONGEST_LINEAR_TERM:
+        raise ValueError(
+            f"epsilon={task.epsilon!r} takes so much noise, with {task.n_weights} "
+            f"weights and {task.n_problems} problems, that rounding would keep the "
+            "solver from the minimum; raise epsilon."
+        )
+    return perturbation
 
 
 def _auto_regularisation(method, task):

@@ -24,6 +24,7 @@ from sklearn_pate.labels import check_classes
 from sklearn_pate.mechanisms.noise import NoiseSource, check_noise_seed
 from sklearn_pate.notebook import ReportLinkMixin
 from sklearn_pate.parameter_checks import check_ledger
+from sklearn_pate.unfitted import with_unfitted
 
 __all__ = ["Plan", "PrivateLearner", "Rows"]
 
@@ -115,6 +116,11 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
         LedgerError
             If the file of the `ledger` cannot be read or written; nothing was released.
+
+        RuntimeError
+            If training failed after the price was charged, for rounding or a network
+            that misbehaves. That it did may tell about private rows: keep it to
+            yourself.
 
         Warns
         -----
@@ -210,6 +216,9 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             assumptions=(*assumptions, CHOSEN_BLINDLY),
             curve=curve,
         )
+
+    def __getstate__(self):
+        return with_unfitted(super().__getstate__(), self.get_params(deep=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

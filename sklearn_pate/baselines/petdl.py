@@ -313,7 +313,8 @@ class PETDLClassifier(TeacherEnsemble):
             Private rows.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Their labels. With `classes`, a missing one (None, NaN) counts as a label
+            that is not among them: the row is dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None

@@ -1,5 +1,7 @@
 """The command line: plan a fit, report on a released model, audit a mechanism."""
 
+import os
+import sys
 from collections.abc import Sequence
 
 from sklearn_pate import __version__
@@ -24,7 +26,10 @@ exit codes:
   0  done
   1  an audit contradicted what a mechanism claims
   2  an option or a file cannot work; one sentence says why
+  141  whoever read the output, such as "head", stopped before its end
 """
+# What a shell calls the end by a closed pipe. 1, as Python has it, is for audits.
+BROKEN_PIPE = 128 + 13
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") -> int:
@@ -41,7 +46,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
     Returns
     -------
     code : int
-        0, or 1 for an audit that contradicts a claim.
+        0, 1 for an audit that contradicts a claim, or 141 if the output was not read
+        to its end.
 
     Raises
     ------
@@ -49,6 +55,18 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
         With code 2 and one sentence on stderr for bad input, and with code 0 after the
         help or the version was printed.
     """
+    try:
+        try:
+            return _run(arguments, program)
+        finally:
+            sys.stdout.flush()  # here, a closed pipe can still be told
+    except BrokenPipeError:
+        # Python writes what is left when it ends, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _run(arguments: Sequence[str] | None, program: str) -> int:
     parser = Parser(prog=program, description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument(
         "--version", action="version", version=f"sklearn-pate {__version__}"
@@ -59,6 +77,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
     given = parser.parse_args(arguments)
     try:
         return given.run(given)
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as error:
         asked: Parser = given.parser
         asked.refuse(error, given.names)

@@ -37,7 +37,12 @@ class Parser(argparse.ArgumentParser):
         message : str
             From argparse.
         """
-        message = message.removesuffix(".")
+        # To argparse, "-1,3" is another option, and not the value of --counts.
+        message = re.sub(
+            r"(--[\w-]+): expected one argument$",
+            r"\g<0>; one that starts with a minus is written \1=...",
+            message.removesuffix("."),
+        )
         self.exit(2, f'{self.prog}: {message}; see "{self.prog} --help"\n')
 
     def refuse(self, error: Exception, names: Mapping[str, str]) -> NoReturn:

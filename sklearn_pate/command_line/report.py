@@ -16,9 +16,10 @@ __all__ = ["add_to"]
 
 DESCRIPTION = """\
 Write the privacy report of a released model: what is promised to whom, what an attacker
-can learn at most, and which assumptions somebody has to sign. MODEL is the file that
-clf.publish().save("model.skops") wrote, with its card, model.json, beside it. Only the
-statement in it is read: nothing is loaded that could run code, whoever made the file.
+can learn at most, which assumptions somebody has to sign, and the sha256 of the model
+that they sign for. MODEL is the file that clf.publish().save("model.skops") wrote, with
+its card, model.json, beside it. Only the statement in it is read: nothing is loaded
+that could run code, whoever made the file.
 """
 EPILOG = """\
 examples:
@@ -147,6 +148,7 @@ def run(given: argparse.Namespace) -> int:
         evaluated_on=given.evaluated_on,
         quality_is_public=given.quality_is_public,
         ledger=None if given.ledger is None else _ledger(given.ledger),
+        model_file=given.model,
     )
     if report.internal and not given.internal:
         because = " and ".join(report.to_dict()["internal_because"])

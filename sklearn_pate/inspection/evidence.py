@@ -162,7 +162,7 @@ def bound_from_two_worlds(
     Parameters
     ----------
     scores : ndarray of shape (n_trials,)
-        One world.
+        One world. NaN is a score like any other, higher than all numbers.
 
     neighbour_scores : ndarray of shape (n_trials,)
         The other. If trials of either half made the score function, then those of the
@@ -189,15 +189,21 @@ def bound_from_two_worlds(
     half of the error probability, epsilon >= ln((P_lower(S) - delta) / Q_upper(S)). As
     in Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine
     learning: how private is private SGD?". Nothing is lost to the choice of the event,
-    as other trials measure it.
+    as other trials measure it. Any fixed order of the scores will do, such as one that
+    ends in NaN.
     """
+    # NaN compares with nothing, but has a rank: the last.
+    _, ranks = np.unique(
+        np.concatenate([scores, neighbour_scores]), return_inverse=True
+    )
+    worlds = np.split(ranks, [len(scores)])
     n_choosing = len(scores) // 2
     n_measuring = len(scores) - n_choosing
     alpha = 1 - confidence
     candidates = []
     # A score may rise or fall from one world to the other, and either tail tell more.
     for sign, order in product((1, -1), (1, -1)):
-        p, q = (sign * world for world in (scores, neighbour_scores)[::order])
+        p, q = (sign * world for world in worlds[::order])
         thresholds = np.unique(np.concatenate([p[:n_choosing], q[:n_choosing]]))
         if len(thresholds) > _MOST_THRESHOLDS:
             kept = np.linspace(0, len(thresholds) - 1, _MOST_THRESHOLDS).astype(int)

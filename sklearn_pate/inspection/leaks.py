@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import (
     AdditiveChi2Sampler,
@@ -19,7 +20,6 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
-    check_cv,
 )
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
@@ -80,7 +80,7 @@ STRATIFIED = (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-# They are fitted, and look at no value: at the number of columns alone.
+# They are fitted, and look at no value: at the number of columns alone. Subclasses may.
 DATA_FREE = (
     AdditiveChi2Sampler,
     GaussianRandomProjection,
@@ -93,7 +93,10 @@ DATA_FREE = (
 # These settings of theirs do look at values, or at the number of rows.
 SETTINGS_THAT_LOOK = {("gamma", "scale"), ("n_components", "auto")}
 INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
-FROZEN = "Or fit it on public rows: FrozenEstimator(step.fit(X_public))."
+FROZEN = (
+    "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and take "
+    "X_public through it before the fit: a pipeline does not."
+)
 
 
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
@@ -149,19 +152,20 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
 
 
 def looks_at_labels(cv: Any) -> bool:
-    """Tell whether a splitter's folds depend on y.
+    """Tell whether the splits of a classifier's rows depend on y.
 
     Parameters
     ----------
-    cv : splitter
-        As scikit-learn's ``check_cv`` returns it.
+    cv : splitter, iterable, int, float, "prefit" or None
+        As scikit-learn's searches and meta-estimators take it. It is not read.
 
     Returns
     -------
     stratified : bool
-        Whether it is one of scikit-learn's stratified ones.
+        Whether it is one of scikit-learn's stratified splitters, or None, a number of
+        folds or a share of rows, each of which stands for one.
     """
-    return isinstance(cv, STRATIFIED)
+    return cv is None or isinstance(cv, (Real, *STRATIFIED))
 
 
 def _leaks_around(estimator, prefix):
@@ -178,9 +182,7 @@ def _leaks_around(estimator, prefix):
         "learns there (a choice between candidates, a threshold, a calibration) has no "
         "guarantee, and each fit inside it is a release with its own price."
     )
-    if hasattr(estimator, "cv") and looks_at_labels(
-        check_cv(estimator.cv, [0, 1], classifier=True)
-    ):
+    if hasattr(estimator, "cv") and looks_at_labels(estimator.cv):
         reason += (
             " Its splits look at labels, too: one changed label moves other rows "
             "between folds, which no price covers; cv=KFold(shuffle=True) does not."
@@ -225,6 +227,15 @@ def leaks_of_step(step, name):
         Of the step, or of one inside it.
     """
     if isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
+        if isinstance(step, ColumnTransformer) and _chooses_by_values(step):
+            yield PrivacyLeak(
+                name,
+                type(step).__name__,
+                "chooses columns by a function that may look at private rows in front "
+                "of a private classifier: which ones it takes has no guarantee. Names "
+                "of columns and make_column_selector look at no value.",
+                INSIDE + FROZEN,
+            )
         for inner_name, inner in _children(step):
             yield from leaks_of_step(inner, f"{name}__{inner_name}")
     elif step in (None, "passthrough", "drop") or _is_fitted_on_nothing_private(step):
@@ -292,8 +303,16 @@ def _searched(search):
     ]
 
 
+def _chooses_by_values(column_transformer):
+    """Tell whether a function chooses columns that is not known to see types only."""
+    return any(
+        callable(columns) and type(columns) is not make_column_selector
+        for *_, columns in column_transformer.transformers
+    )
+
+
 def _is_fitted_on_nothing_private(step):
-    if isinstance(step, DATA_FREE):
+    if type(step) in DATA_FREE:
         named = step.get_params(deep=False).items()
         settings = {(name, value) for name, value in named if isinstance(value, str)}
         return not settings & SETTINGS_THAT_LOOK

@@ -70,8 +70,9 @@ def audit_neighbours(
         Public rows, for estimators that take any.
 
     statistic : callable, default=None
-        Makes a number of a fitted estimator, out of what is published. None means all
-        answers, weighted by what the first half of the runs says of them.
+        Makes a number of a fitted estimator, out of what is published; NaN is a value
+        of its own, higher than any number. None means all answers, weighted by what the
+        first half of the runs says of them.
 
     n_runs : int, default=200
         Fits on each data set. Half of them choose the event, half measure it.

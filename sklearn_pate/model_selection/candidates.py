@@ -94,10 +94,17 @@ def list_candidates(estimator, param_grid, classes):
     ValueError
         If one of them cannot be searched.
     """
+    settings = list(ParameterGrid(param_grid))
+    if not settings:
+        raise ValueError(
+            f"param_grid={param_grid!r} holds no candidate; list at least one setting. "
+            "{} stands for the estimator as it is."
+        )
     candidates = []
-    for params in ParameterGrid(param_grid):
+    for params in settings:
         one = clone(estimator).set_params(**clone(params, safe=False))
         _check(one)
+        _check_seeds(one, params)
         _silence(one)
         prefix, learner = _last(one)
         if learner.get_params(deep=False).get("classes", classes) is None:
@@ -159,6 +166,17 @@ def _check(estimator):
         refused = _REFUSED.get(name.rpartition("__")[2])
         if refused is not None and value is not None:
             raise ValueError(f"{name}={value!r} of the estimator {refused}")
+
+
+def _check_seeds(estimator, params):
+    """Raise if the grid sets a seed: what it says of the winner would be wrong."""
+    for name, value in estimator.get_params().items():
+        is_seed = name.rpartition("__")[2] == "random_state" and value is not None
+        if is_seed and any(f"{name}__".startswith(f"{key}__") for key in params):
+            raise ValueError(
+                f"{name}={value!r} in param_grid would be replaced by a secret seed of "
+                "each trial; leave it out, or None."
+            )
 
 
 def _check_steps(estimator):

@@ -50,6 +50,7 @@ from sklearn_pate.notebook import ReportLinkMixin
 from sklearn_pate.parameter_checks import check_ledger
 from sklearn_pate.pipelines import last_step
 from sklearn_pate.seeding import MAX_SEED
+from sklearn_pate.unfitted import with_unfitted
 
 __all__ = ["PrivateSearchCV"]
 
@@ -91,7 +92,7 @@ class PrivateSearchCV(
     param_grid : dict or list of dict
         As for GridSearchCV. The number of candidates costs nothing, but the more there
         are, the less often each is tried. All of them must protect the same unit. The
-        dearest one sets the price.
+        dearest one sets the price. A `random_state` in it is refused.
 
     trials : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
@@ -137,7 +138,7 @@ class PrivateSearchCV(
     Attributes
     ----------
     best_params_ : dict
-        The winner. May be published.
+        The winner; estimators in it are not fitted. May be published.
 
     best_estimator_ : classifier
         Fitted with these parameters, on the rows that were not for scores. May be
@@ -290,7 +291,7 @@ class PrivateSearchCV(
                 "on public or made-up rows to see why."
             )
         _restate(winner.fitted, plan.spent)
-        self.best_params_ = winner.candidate.params
+        self.best_params_ = clone(winner.candidate.params, safe=False)
         self.best_estimator_ = winner.fitted
         self.classes_ = winner.fitted.classes_
         self.privacy_spent_ = plan.spent
@@ -438,6 +439,10 @@ class PrivateSearchCV(
     def _check_before_predicting(self, X):
         check_is_fitted(self, "best_estimator_")
         return check_features(self, X, reset=False)
+
+    def __getstate__(self):
+        passed = ("estimator", "param_grid", "best_params_")
+        return with_unfitted(super().__getstate__(), passed)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

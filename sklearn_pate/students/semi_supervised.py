@@ -1,6 +1,7 @@
 """How a student is trained on the answers."""
 
 import warnings
+from contextlib import contextmanager
 from copy import deepcopy
 
 import numpy as np
@@ -201,7 +202,8 @@ def train_student(
     Raises
     ------
     Exception
-        Whatever the student's `fit` raises. It has seen nothing sensitive.
+        Whatever the student's `fit` raises, with a note that the answers are paid for.
+        It has seen nothing sensitive.
 
     Warns
     -----
@@ -241,7 +243,7 @@ def train_student(
         unlabeled = np.zeros((X_public.shape[0], n_classes))
     if clusters is not None:
         rows, labels = clusters.spread(rows, labels)
-    with seeded_globals(seed):
+    with seeded_globals(seed), _blaming_the_student():
         if accepts_unlabeled(student):
             unlabeled[rows] = labels
             hints = {} if hint is None else {_name_in_fit(student, "hint"): hint}
@@ -251,6 +253,20 @@ def train_student(
         if labels.ndim == 2:
             return student.fit(X_rows, labels)
         return fit_class_indices(student, X_rows, labels)
+
+
+@contextmanager
+def _blaming_the_student():
+    """Say of an error what it means for the privacy that was spent."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(
+            "The student could not learn from public rows and the released answers, "
+            "which are paid for. Before another fit, try student.fit on X_public with "
+            "made-up labels."
+        )
+        raise
 
 
 def _constant_student(labels, n_classes):

@@ -17,6 +17,7 @@ from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.teachers.threads import one_thread, this_thread
 
 __all__ = [
+    "ASKED",
     "Ballot",
     "Poll",
     "Shard",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 ABSTAIN = -1
+
+#: What the failure begins with of a teacher that had been trained.
+ASKED = "on X_public, "
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,10 @@ class Ballot:
     warnings: tuple[str, ...] = ()
 
 
+class AskedError(Exception):
+    """Says what a trained teacher failed with when it was asked."""
+
+
 class BlockError(ValueError):
     """Ends the poll: if a block abstained, one shard would change many votes."""
 
@@ -303,6 +311,8 @@ def _ballot(shard, train):
         )
     except BlockError:
         raise
+    except AskedError as error:
+        ballot.failure = f"{ASKED}{error}"
     except Exception as error:
         ballot.failure = f"{type(error).__name__}: {error}"
     return ballot
@@ -318,9 +328,11 @@ def _train(poll, X_public, shard):
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)
-        said = poll.form.read(
-            fit_class_indices(teacher, own_X, own_codes), own_X_public
-        )
+        teacher = fit_class_indices(teacher, own_X, own_codes)
+        try:
+            said = poll.form.read(teacher, own_X_public)
+        except Exception as error:
+            raise AskedError(f"{type(error).__name__}: {error}") from error
     if "torch" in sys.modules and not had_torch:
         # The teacher imported it, too late to be seeded and limited: once more.
         return _train(poll, X_public, shard)

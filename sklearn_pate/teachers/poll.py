@@ -9,6 +9,7 @@ from sklearn import get_config
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate.teachers.ballots import (
+    ASKED,
     Poll,
     Shard,
     VoteForm,
@@ -33,7 +34,8 @@ class TeacherProblems:
     Parameters
     ----------
     failures : list of (int, str)
-        Teachers that raised, and the exception's type and text.
+        Teachers that raised, and the exception's type and text. It begins with "on
+        X_public, " if the teacher was trained, and failed when it was asked.
 
     warnings : list of (int, str)
         Teachers that warned, and the warning's category and text.
@@ -331,8 +333,13 @@ def _raise_for_no_votes(n_teachers, failures):
             "in classes, or every prediction was out of range. Compare classes with "
             "the labels in y."
         )
+    first = failures[0][1]
+    if first.startswith(ASKED):
+        where, remedy = "in predict on X_public", ", and then predict on X_public"
+    else:
+        where, remedy = "in training", ""
     raise ValueError(
-        "All teachers with data failed. Try estimator.fit on a few hundred rows alone, "
-        "with y encoded as class indices. The first one said (do not publish: this may "
-        f"quote private rows): {failures[0][1]}"
+        f"All teachers with data failed, the first one {where}. Try estimator.fit on a "
+        f"few hundred rows alone, with y encoded as class indices{remedy}. It said (do "
+        f"not publish: this may quote private rows): {first.removeprefix(ASKED)}"
     )

@@ -307,6 +307,20 @@ def test_dropout_is_as_secret_as_the_noise(rows):
     assert not torch.equal(*(weights(clf.fit(*rows)) for _ in range(2)))
 
 
+def test_every_step_seeds_dropout_anew(rows, monkeypatch):
+    X, y = rows
+    seeds = []
+    forward = Perceptron.forward
+
+    def watched(self, X):
+        seeds.append(torch.initial_seed() % 2**32)  # what torch keeps of it
+        return forward(self, X)
+
+    monkeypatch.setattr(Perceptron, "forward", watched)
+    make(network(module__dropout=0.5)).fit(X, y)
+    assert len(set(seeds[-18:])) == 18
+
+
 def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
     X, y = rows
     clf = make(network(module__dropout=0.5), noise_seed=3)
@@ -369,6 +383,19 @@ def test_the_network_keeps_no_diary_no_gradient_and_no_hook(planted, capsys):
         assert not module._forward_hooks
         assert not module._backward_hooks
         assert not hasattr(module, "activations")
+
+
+def test_saved_bytes_hold_no_fit_without_privacy_of_the_network_given(rows):
+    X, y = rows
+    net = network(train_split=None, verbose=0)
+    clf = make(net).fit(X, y)
+    net.fit(X, y)
+    weight = net.module_.layers[0].weight.detach().numpy()
+    assert weight.tobytes() in pickle.dumps(net)
+    saved = pickle.dumps(clf)
+    assert weight.tobytes() not in saved
+    assert not pickle.loads(saved).estimator.history_
+    assert len(net.history_) == 1
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, "pickle"])

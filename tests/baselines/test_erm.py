@@ -164,8 +164,10 @@ def test_the_norm_of_bounded_features_may_be_bounded_further(two):
 @every_learner
 def test_a_norm_that_is_read_from_the_rows_voids_the_statement(two, learner):
     X, y = two
-    with pytest.warns(PrivacyLeakWarning, match="Neither data_norm nor feature_bounds"):
+    match = "Neither data_norm nor feature_bounds"
+    with pytest.warns(PrivacyLeakWarning, match=match) as caught:
         fitted = learner().fit(X, y)
+    assert caught[0].filename == __file__  # it points at the line that was forgotten
     spent = fitted.privacy_spent_
     assert spent.epsilon == np.inf
     assert np.all(np.isinf(spent.curve.values))
@@ -177,6 +179,14 @@ def test_rows_of_zeros_have_some_norm():
     with pytest.warns(PrivacyLeakWarning):
         fitted = DPLogisticRegression().fit(np.zeros((10, 2)), np.arange(10) % 2)
     assert fitted.data_norm_ == 1
+
+
+def test_predictions_are_those_of_the_fit_whatever_is_set_afterwards(two):
+    X, y = two
+    fitted = DPLogisticRegression(feature_bounds=(-20, 20)).fit(X, y)
+    scores = fitted.decision_function(X)
+    fitted.set_params(feature_bounds=(-1, 1), intercept_scaling=3.0)
+    np.testing.assert_array_equal(fitted.decision_function(X), scores)
 
 
 # Labels
@@ -355,10 +365,11 @@ def test_a_fit_beyond_the_budget_leaves_nothing(two, ledger, learner, monkeypatc
     assert not hasattr(learner, "privacy_spent_")
 
 
-def test_a_solver_that_fails_releases_nothing(two):
+def test_a_solver_that_fails_releases_nothing(two, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.baselines.erm_solver._MOST_STEPS", 1)
     X, y = two
-    learner = DPLogisticRegression(data_norm=20, max_iter=1, **LITTLE_NOISE)
-    with pytest.raises(RuntimeError, match="max_iter=1 Newton steps"):
+    learner = DPLogisticRegression(data_norm=20, **LITTLE_NOISE)
+    with pytest.raises(RuntimeError, match="kept the solver from the minimum"):
         learner.fit(X, y)
     assert not hasattr(learner, "coef_")
     assert not hasattr(learner, "privacy_spent_")
@@ -378,17 +389,17 @@ def test_a_fitted_classifier_holds_what_is_released_and_no_more(
     facts = {name for name in vars(learnt) if name not in learnt.get_params()}
     assert facts == {
         "C_",
+        "_bounds",
         "classes_",
         "coef_",
         "data_norm_",
         "intercept_",
         "n_features_in_",
-        "n_iter_",
         "privacy_spent_",
     }
     # None of them depends on the rows but by the noisy weights.
     again = learner(method=method, data_norm=20).fit(X[::-1] / 3, y)
-    for name in facts - {"coef_", "intercept_"}:
+    for name in facts - {"_bounds", "coef_", "intercept_"}:
         assert np.all(getattr(learnt, name) == getattr(again, name))
     if duplicate == "pickle":
         copied = pickle.loads(pickle.dumps(learnt))

@@ -55,12 +55,14 @@ WRONG_FITS = {
     "feature_bounds are missing": ({"feature_bounds": (0, np.nan)}, {}, r"must be finite"),
     "fit_intercept is a word": ({"fit_intercept": "yes"}, {}, r"fit_intercept='yes' must be True or False"),
     "intercept_scaling is zero": ({"intercept_scaling": 0}, {}, r"intercept_scaling=0 must be a positive"),
-    "max_iter is zero": ({"max_iter": 0}, {}, r"max_iter=0 must be a positive integer"),
-    "max_iter is a float": ({"max_iter": 10.0}, {}, r"max_iter=10.0 must be"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
     "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
     "noise_seed is a word": ({"noise_seed": "zero"}, {}, r"noise_seed='zero' must be None or an integer"),
     "noise beyond what can be drawn": ({"method": "gaussian", "epsilon": 1e-7, "delta": 1e-12}, {}, r"epsilon=1e-07 with delta=1e-12 takes noise beyond 1048576"),
+    "C regularises without limit": ({"C": 5e-324}, {}, r"C=5e-324 regularises without limit"),
+    "noise that drowns the solver": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 takes so much noise, with 4 weights"),
+    "feature_bounds next to nothing": ({"feature_bounds": (0, 5e-324)}, {}, r"feature_bounds=\(0, 5e-324\) and data_norm=.* leave no room"),
+    "data_norm next to nothing": ({"data_norm": 1e-320, "fit_intercept": False}, {}, r"data_norm=1e-320 leave no room for weights in floating point"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples"),
     "y holds numbers": ({}, {"y": X[:, 0]}, r"Unknown label type: continuous"),
@@ -92,6 +94,18 @@ def test_a_wrong_fit_is_refused_in_one_sentence(case, call, learner, ledger):
 def test_a_hinge_without_width_is_refused(huber):
     with pytest.raises(ValueError, match=r"huber=.* must be a positive, finite number"):
         DPLinearSVC(huber=huber, data_norm=1).fit(X, Y)
+
+
+def test_a_hinge_that_rounding_makes_a_kink_is_refused():
+    with pytest.raises(ValueError, match=r"huber=1e-320 must be at least 1e-09"):
+        DPLinearSVC(huber=1e-320, data_norm=1).fit(X, Y)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_more_features_than_memory_are_refused():
+    wide = np.zeros((2, 5_000_000))
+    with pytest.raises(ValueError, match=r"X has 5000000 features, .* 186265 GiB of m"):
+        DPLogisticRegression(data_norm=1).fit(wide, [0, 1])
 
 
 @pytest.mark.usefixtures("no_noise")

@@ -9,6 +9,7 @@ from scipy import stats
 from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.objective import curvature_price, gaussian_objective_curve
 from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression
+from sklearn_pate.baselines.erm_bounds import Bounds
 from sklearn_pate.baselines.erm_perturbation import (
     METHODS,
     TOLERANCE,
@@ -135,7 +136,6 @@ def test_no_replaced_row_moves_the_weights_beyond_the_sensitivity(
         "regularisation": perturbation.regularisation,
         "linear_term": np.zeros(3),
         "tolerance": TOLERANCE,
-        "max_iter": 100,
     }
     one = minimise(X, signs, loss, **options)
     signs[0] *= -1
@@ -153,7 +153,6 @@ def test_a_row_can_move_the_weights_by_the_sensitivity():
         "regularisation": perturbation.regularisation,
         "linear_term": np.zeros(1),
         "tolerance": TOLERANCE,
-        "max_iter": 100,
     }
     one, other = (
         minimise(np.ones((1, 1)), np.array([sign]), loss, **options)
@@ -276,7 +275,6 @@ def noises(request):
             regularisation=perturbation.regularisation,
             linear_term=np.zeros(3),
             tolerance=1e-10,
-            max_iter=100,
         )
         return method, weights - exact, perturbation.output_scale
     found = linear_terms(weights, X, signs, LOSSES[name], perturbation.regularisation)
@@ -332,9 +330,16 @@ def test_the_minimiser_gets_noise_that_hides_its_tolerance(method, monkeypatch):
         regularisation=1 / learner.C_,
         linear_term=np.zeros(3),
         tolerance=1e-10,
-        max_iter=100,
     )
     scale = plan(method, LOSSES["logistic"], n_weights=3).output_scale
     lengths = np.linalg.norm(weights - exact, axis=1) / scale
     law = stats.chi(3) if method == "gaussian" else stats.gamma(3)
     assert p_value(lengths, law.cdf) > 1e-6
+
+
+def test_rows_are_within_the_bound_however_small_it_is():
+    nothing = {"low": np.zeros(2), "width": np.ones(2), "clips": False, "constant": 0.0}
+    X = np.array([[1e-165, 0.0], [3e-163, 1e-170], [1e300, 1e300], [1e-171, 0.0]])
+    rows = Bounds(**nothing, norm=1e-170).rows(X)
+    lengths = np.linalg.norm(rows, axis=1)
+    np.testing.assert_allclose(lengths, [1, 1, 0, 0.1], rtol=1e-12)

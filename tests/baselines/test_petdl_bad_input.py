@@ -122,7 +122,7 @@ WRONG_FITS = {
     # data
     "no public rows": ({}, {"X_public": None}, r"PETDLClassifier needs public rows"),
     "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
-    "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X has 2 features, but PETDLClassifier is expecting 4"),
+    "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X \(60, 4\)"),
     "public rows are text to be compared": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"batches='cluster' compares public rows, which are text.*pass representation=.*or use batches='random'"),
     "public rows are sparse and to be compared": ({"estimator": LogisticRegression(), "student": LogisticRegression()}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"batches='cluster' compares public rows, which are text, sparse"),
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),

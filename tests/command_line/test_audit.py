@@ -93,6 +93,7 @@ WRONG = [
     (["--mechanism", "interactive"], "--mechanism: invalid choice: 'interactive'"),
     (["--counts", "ten"], "--counts: 'ten' is no list of votes .*; write 130,120"),
     (["--counts", "10"], "--counts: '10' is no list of votes for two classes or more"),
+    (["--counts", "-1,4"], r"starts with a minus is written --counts=\.\.\.; see"),
     (["--counts=-1,4"], "--counts: '-1,4' is no list of votes"),
     (["--neighbour", "12,8"], r"--neighbour \[12, 8\] is no neighbour of --counts"),
     (["--neighbour", "5,5,5"], r"--neighbour \[5, 5, 5\] has 3 classes and --counts"),

@@ -1,6 +1,7 @@
 """``plan``: what is printed is the forecast, and what is wrong is said in one line."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,6 +76,18 @@ def test_it_runs_as_a_module():
     assert done.stdout.startswith("usage: python -m sklearn_pate [-h]")
     for command in ("plan", "report", "audit"):
         assert f"\n    {command}" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems tell it otherwise")
+@pytest.mark.parametrize("buffering", [1, -1])  # each line as it comes, or all at last
+@pytest.mark.parametrize("command", [["--help"], ASKED, ["audit", "--trials", "100"]])
+def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, capsys):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", buffering) as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main(command) == 141
+    assert capsys.readouterr().err == ""
 
 
 WRONG = [

@@ -61,6 +61,10 @@ def facts_of(name):
     return json.loads(Path(name).read_text())
 
 
+def sha256(model):
+    return hashlib.sha256(model.read_bytes()).hexdigest()
+
+
 def rewrite(model, change):
     """Change members of the model file, and make the hash on the card fit."""
     with zipfile.ZipFile(model) as archive:
@@ -70,21 +74,22 @@ def rewrite(model, change):
         for name, content in members.items():
             archive.writestr(name, content)
     card = json.loads(model.with_suffix(".json").read_text())
-    card["sha256"] = hashlib.sha256(model.read_bytes()).hexdigest()
+    card["sha256"] = sha256(model)
     model.with_suffix(".json").write_text(json.dumps(card))
 
 
 def test_the_report_is_that_of_the_loaded_model(model):
     loaded = PublishedClassifier.load(model)
     assert main(["report", "model.skops", "-o", "report.json", "--title", "Blobs"]) == 0
-    report = PrivacyReport.from_estimator(loaded, title="Blobs")
+    report = PrivacyReport.from_estimator(loaded, title="Blobs", model_file=model)
+    assert report.to_dict()["model_file"]["sha256"] == sha256(model)
     assert facts_of("report.json") == report.to_dict()
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
 def test_the_format_is_that_of_the_name(model, published, name):
     assert main(["report", "model.skops", "-o", name]) == 0
-    report = PrivacyReport.from_estimator(published)
+    report = PrivacyReport.from_estimator(published, model_file=model)
     text = report.to_html() if name.endswith("html") else report.to_markdown()
     assert Path(name).read_text() == text
 
@@ -92,7 +97,8 @@ def test_the_format_is_that_of_the_name(model, published, name):
 def test_without_a_file_it_is_markdown_that_fits_a_terminal(model, published, capsys):
     assert main(["report", "model.skops"]) == 0
     printed = capsys.readouterr().out
-    markdown = PrivacyReport.from_estimator(published).to_markdown()
+    report = PrivacyReport.from_estimator(published, model_file=model)
+    markdown = report.to_markdown()
     # Words and tables are the same; a broken quotation has more marks of one.
     words, expected = (text.replace(">", "").split() for text in (printed, markdown))
     assert words == expected

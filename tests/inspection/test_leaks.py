@@ -1,7 +1,11 @@
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import (
+    ColumnTransformer,
+    make_column_selector,
+    make_column_transformer,
+)
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -9,13 +13,19 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     Normalizer,
     OneHotEncoder,
+    PolynomialFeatures,
     StandardScaler,
     scale,
 )
@@ -43,6 +53,21 @@ class FromAnotherLibrary:
         return X
 
 
+class Centred(PolynomialFeatures):
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        return super().fit(X, y)
+
+
+class Selector(make_column_selector):
+    def __call__(self, X):
+        return X.columns[X.var() > 1]
+
+
+def varied(X):
+    return X.var(axis=0) > 1
+
+
 def names(estimator):
     return [leak.name for leak in privacy_leaks(estimator)]
 
@@ -57,6 +82,9 @@ def names(estimator):
         FrozenEstimator(StandardScaler()),
         make_union(Normalizer(), FunctionTransformer()),
         make_column_transformer((Normalizer(), [0]), remainder="passthrough"),
+        make_column_transformer((Normalizer(), make_column_selector("^age"))),
+        FrozenEstimator(make_column_transformer((Normalizer(), varied))),
+        PolynomialFeatures(),
     ],
 )
 def test_steps_that_learn_nothing_do_not_leak(step):
@@ -89,6 +117,13 @@ def test_steps_that_learn_nothing_do_not_leak(step):
         (ColumnTransformer((("s", StandardScaler(), [0]),)), ["step__s"]),
         (FeatureUnion([["s", StandardScaler()]]), ["step__s"]),
         (FunctionTransformer(scale), ["step"]),
+        (make_column_transformer(("passthrough", varied)), ["step"]),
+        (make_column_transformer((Normalizer(), Selector())), ["step"]),
+        (
+            make_union(make_column_transformer((PCA(), [0]), ("drop", varied))),
+            ["step__columntransformer", "step__columntransformer__pca"],
+        ),
+        (Centred(), ["step"]),
     ],
 )
 def test_steps_that_learn_leak(step, leaks):
@@ -122,6 +157,30 @@ def test_what_is_fitted_beside_leaks():
     assert names(VotingClassifier([("pate", INSIDE), ("lr", frozen)])) == [""]
     stacking = StackingClassifier([("p", INSIDE)], LogisticRegression())
     assert sorted(names(stacking)) == ["", "final_estimator"]
+
+
+@pytest.mark.parametrize(
+    ("cv", "looks"),
+    [
+        ("prefit", False),
+        (KFold(2, shuffle=True), False),
+        (0.3, True),
+        (3, True),
+        (None, True),
+    ],
+)
+def test_splits_of_any_kind_are_looked_at(cv, looks):
+    tuned = TunedThresholdClassifierCV(INSIDE, cv=cv, refit=cv != "prefit")
+    stacking = StackingClassifier([("p", INSIDE)], FrozenEstimator(PCA()), cv=cv)
+    for around in (tuned, stacking):
+        [leak] = privacy_leaks(around)
+        assert ("one changed label moves other rows" in leak.reason) is looks
+
+
+def test_a_look_at_splits_uses_none_of_them_up():
+    splits = iter([([0, 1], [2, 3])])
+    privacy_leaks(GridSearchCV(INSIDE, {}, cv=splits))
+    assert len(list(splits)) == 1
 
 
 def test_candidates_of_a_search_are_looked_at():

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_pate.accounting.classical import pure_dp_curve, threshold_worst_case
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
-from sklearn_pate.inputs import check_features
+from sklearn_pate.features import check_features
 
 #: What the fits of `Says` were given, in order: a test empties it.
 FITS = []

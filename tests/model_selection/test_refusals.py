@@ -3,7 +3,9 @@
 
 import numpy as np
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -45,6 +47,11 @@ WRONG = {
     "a function of all rows": (pipeline(FunctionTransformer(lambda X: X - X.mean(axis=0))), r"functiontransformer \(FunctionTransformer\) may look across private rows"),
     "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Says())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
     "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Says()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
+    "columns that vary": (pipeline(make_column_transformer(("passthrough", lambda X: X.var(axis=0) > 1))), r"columntransformer \(ColumnTransformer\) chooses columns by a function"),
+    "no candidates": ({"param_grid": []}, r"param_grid=\[\] holds no candidate; list at least one"),
+    "a seed in the grid": ({"param_grid": {"random_state": [None, 7]}}, r"random_state=7 in param_grid would be replaced by a secret seed .*leave it out"),
+    "a seed in an estimator of the grid": ({"estimator": PATEClassifier(), "param_grid": {"estimator": [RandomForestClassifier(random_state=7)]}}, r"estimator__random_state=7 in param_grid"),
+    "a seed in a pipeline": ({"estimator": make_pipeline(RBFSampler(), Says()), "param_grid": {"rbfsampler__random_state": [7]}}, r"rbfsampler__random_state=7 in param_grid"),
     "an account of a candidate": ({"estimator": Says(ledger=LEDGER)}, r"ledger='a ledger of its own' of the estimator would be charged for every trial.* give the ledger to PrivateSearchCV"),
     "an account in the grid": ({"param_grid": {"ledger": [None, LEDGER]}}, r"ledger='a ledger of its own' of the estimator"),
     "an account in a pipeline": ({"estimator": make_pipeline(Says(ledger=LEDGER)), "param_grid": {}}, r"says__ledger='a ledger of its own' of the estimator"),

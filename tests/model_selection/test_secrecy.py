@@ -89,6 +89,32 @@ def test_a_pickle_is_as_long_however_many_trials_there_were():
     assert len(lengths) == 1
 
 
+def test_what_was_fitted_before_stays_out_of_the_winner_and_of_pickles():
+    rng = np.random.default_rng(0)
+    X, X_public = rng.normal(size=(400, 2)), rng.normal(size=(50, 2))
+    y = (X[:, 0] > 0).astype(int)
+    fitted = GaussianNB().fit(X, y)
+    secret = fitted.theta_.tobytes()
+    assert secret in pickle.dumps(fitted)
+    pate = PATEClassifier(n_teachers=5, n_queries=5, epsilon=4)
+    searched = PrivateSearchCV(
+        pate, [{"estimator": [fitted]}, {"student": [fitted]}], expected_trials=2
+    ).fit(X, y, X_public=PublicData(X_public))
+    [best] = searched.best_params_.values()
+    assert not hasattr(best, "theta_")
+    assert secret not in pickle.dumps(searched)
+    best.fit(X, y)  # by whoever publishes it
+    again = pickle.loads(pickle.dumps(searched))
+    assert not any(hasattr(one, "theta_") for one in again.best_params_.values())
+    np.testing.assert_array_equal(again.predict(X), searched.predict(X))
+    assert hasattr(fitted, "theta_")
+
+
+def test_a_pickle_holds_no_fit_of_the_estimator():
+    searched = PrivateSearchCV(Says().fit(X, Y), {"answer": [0]})
+    assert not hasattr(pickle.loads(pickle.dumps(searched)).estimator, "classes_")
+
+
 @pytest.mark.parametrize("trials", LAWS)
 @pytest.mark.parametrize("loud", [{"loud": True}, {"verbose": 3}])
 def test_trials_are_silent(trials, loud, capfd):

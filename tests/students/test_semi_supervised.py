@@ -138,3 +138,17 @@ def test_unlabeled_rows_help_where_answers_are_few(digits):
         }.items()
     }
     assert scores["semi-supervised"] > scores["supervised"] + 0.03
+
+
+def test_an_error_of_the_student_says_that_the_answers_are_paid_for():
+    X_public = np.array([[0.0], [np.nan]])
+    with pytest.raises(ValueError, match="contains NaN") as caught:
+        train_student(
+            LogisticRegression(),
+            X_public,
+            queried=np.array([0, 1]),
+            answers=np.array([0, 1]),
+            n_classes=2,
+            seed=0,
+        )
+    assert "which are paid for" in caught.value.__notes__[0]

@@ -257,8 +257,29 @@ def test_predictions_out_of_range_are_abstentions(blobs, value):
 
 def test_all_teachers_failing_raises_with_the_first_error(blobs):
     X, y, X_public, _ = blobs
-    with pytest.raises(ValueError, match=r"All teachers .*this teacher is sick"):
+    with pytest.raises(
+        ValueError,
+        match=r"All teachers .* in training\. Try estimator\.fit .*is sick",
+    ):
         poll(Fails(), X, y, X_public)
+
+
+def test_all_teachers_failing_on_public_rows_raises_with_their_name(
+    blobs,
+):
+    X, y, X_public, _ = blobs
+    with pytest.raises(
+        ValueError,
+        match=r"in predict on X_public\. Try .* then predict on X_public\. "
+        r"It said .* rows\): ValueError: X has 3 features",
+    ):
+        poll(DecisionTreeClassifier(), X, y, np.hstack([X_public, X_public[:, :1]]))
+
+
+def test_a_failure_on_public_rows_says_so(blobs):
+    X, y, X_public, _ = blobs
+    _, problems = poll(Odd(1, poison=X[17, 0], odd="0"), X, y, X_public)
+    assert problems.failures[0][1].startswith("on X_public, ValueError: predict")
 
 
 # Forget, and leave nothing behind

@@ -180,9 +180,12 @@ class AnswerCostDisplay:
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
+
         ValueError
-            If the estimator is not fitted, asks no questions, gives no guarantee, or
-            states the price of more than its questions, as the winner of a
+            If the estimator asks no questions, gives no guarantee, or states the price
+            of more than its questions, as the winner of a
             :class:`~sklearn_pate.model_selection.PrivateSearchCV` does.
 
         ImportError

@@ -4,14 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.pipelines import last_step
+from sklearn_pate.planning import plans_privacy
 
 __all__ = [
     "COLORS",
     "SENSITIVE",
     "check_comparable",
+    "fitted_last_step",
     "line_style",
     "log_ticks",
     "make_axes",
@@ -141,6 +144,30 @@ def stamp(ax):
     )
 
 
+def fitted_last_step(estimator: Any) -> Any:
+    """Return what a picture is about, and raise if it is private and not fitted.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Or a Pipeline.
+
+    Returns
+    -------
+    learner : estimator
+        The same, or the last step.
+
+    Raises
+    ------
+    NotFittedError
+        If it would have ``privacy_spent_`` after a fit.
+    """
+    learner = last_step(estimator)
+    if plans_privacy(learner):
+        check_is_fitted(learner, "privacy_spent_")
+    return learner
+
+
 def statement_of(estimator: Any) -> PrivacySpent:
     """Return the statement of a fitted private estimator.
 
@@ -156,10 +183,13 @@ def statement_of(estimator: Any) -> PrivacySpent:
 
     Raises
     ------
+    NotFittedError
+        If the estimator is not fitted.
+
     ValueError
-        If there is none.
+        If it has none.
     """
-    learner = last_step(estimator)
+    learner = fitted_last_step(estimator)
     spent = getattr(learner, "privacy_spent_", None)
     if spent is None:
         raise ValueError(

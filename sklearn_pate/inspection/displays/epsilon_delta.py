@@ -175,8 +175,11 @@ class EpsilonDeltaDisplay:
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
+
         ValueError
-            If the estimator is not fitted, or gives no guarantee.
+            If the estimator gives no guarantee.
 
         ImportError
             If matplotlib is not installed.

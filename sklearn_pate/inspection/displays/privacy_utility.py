@@ -1,10 +1,12 @@
 """PrivacyUtilityDisplay: what accuracy an epsilon buys."""
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, check_scoring
 
 from sklearn_pate.inspection.displays.drawing import (
@@ -153,7 +155,7 @@ class PrivacyUtilityDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        _check_sensitive(self.sensitive)
+        _check_options(self.sensitive, self.baseline)
         epsilons, means, deviations = mean_scores(self.epsilons, self.scores)
         ax = make_axes(type(self), ax)
         style: dict[str, Any] = {
@@ -225,8 +227,12 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `sensitive` is neither True nor False, an estimator states no finite
-            epsilon, or units differ; nothing was scored.
+            If `sensitive` is neither True nor False, `baseline` is no number,
+            `estimators` is no list, one states no finite epsilon, or units differ;
+            nothing was scored.
+
+        NotFittedError
+            If an estimator is not fitted; nothing was scored.
 
         ImportError
             If matplotlib is not installed.
@@ -255,7 +261,12 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        _check_sensitive(sensitive)
+        _check_options(sensitive, baseline)
+        if hasattr(estimators, "fit"):  # a Pipeline would be taken for its steps
+            raise ValueError(
+                f"estimators is a single {type(estimators).__name__}; pass a list of "
+                "fitted estimators, such as [clf]."
+            )
         statements = [statement_of(one) for one in estimators]
         check_comparable(statements)
         display = cls(
@@ -317,8 +328,8 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `sensitive` is neither True nor False, or there are not as many epsilons
-            as predictions.
+            If `sensitive` is neither True nor False, `baseline` is no number, or there
+            are not as many epsilons as predictions.
 
         ImportError
             If matplotlib is not installed.
@@ -335,7 +346,7 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        _check_sensitive(sensitive)
+        _check_options(sensitive, baseline)
         display = cls(
             epsilons=epsilons,
             scores=[score_func(y_true, y_pred) for y_pred in predictions],
@@ -389,8 +400,12 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `sensitive` is neither True nor False, the search is not over epsilon
-            alone, a fit of it failed, or its winner states no finite epsilon.
+            If `sensitive` is neither True nor False, `baseline` is no number, the
+            search is not over epsilon alone, a fit of it failed, or its winner states
+            no finite epsilon.
+
+        NotFittedError
+            If the search is not fitted.
 
         ImportError
             If matplotlib is not installed.
@@ -420,10 +435,11 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        _check_sensitive(sensitive)
+        _check_options(sensitive, baseline)
         results = getattr(search, "cv_results_", search)
         if not isinstance(results, Mapping):
-            raise ValueError(
+            is_search = hasattr(search, "refit")
+            raise (NotFittedError if is_search else ValueError)(
                 f"search has no cv_results_, as {type(search).__name__} is none or is "
                 "not fitted; pass a fitted GridSearchCV, or its cv_results_."
             )
@@ -454,11 +470,17 @@ class PrivacyUtilityDisplay:
         return "epsilon of each fit" + (f" ({', '.join(about)})" if about else "")
 
 
-def _check_sensitive(sensitive):
+def _check_options(sensitive, baseline):
     if not isinstance(sensitive, bool):
         raise ValueError(
             f"sensitive={sensitive!r} must be True or False; pass True unless all rows "
             "that scores or a baseline come from are public."
+        )
+    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
+    if baseline is not None and not (is_number and np.isfinite(baseline)):
+        raise ValueError(
+            f"baseline={baseline!r} must be a finite number, the score without "
+            "privacy, or None."
         )
 
 

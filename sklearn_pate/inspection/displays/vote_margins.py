@@ -10,12 +10,12 @@ from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.exact import log_losing
 from sklearn_pate.inspection.displays.drawing import (
     COLORS,
+    fitted_last_step,
     make_axes,
     require_matplotlib,
     stamp,
 )
 from sklearn_pate.mechanisms import Mechanism
-from sklearn_pate.pipelines import last_step
 
 __all__ = ["VoteMarginsDisplay"]
 
@@ -64,7 +64,8 @@ class VoteMarginsDisplay:
         How many of them noise is expected to turn.
 
     line_ : matplotlib Line2D or None
-        The width of the noise.
+        The width of the noise. Outside the axes, as its label says, where no margin
+        can be as wide.
 
     ax_ : matplotlib Axes
         Where it was drawn.
@@ -154,11 +155,12 @@ class VoteMarginsDisplay:
                 label=f"turned by noise, on average {np.sum(self.turned):.1f}",
             )
         if self.width is not None:
+            beyond = ", more than there are" if self.width > self.n_teachers else ""
             self.line_ = ax.axvline(
                 self.width / self.n_teachers,
                 color="black",
                 linestyle="--",
-                label=f"one in {_ONE_IN} is turned at {self.width} votes",
+                label=f"one in {_ONE_IN} is turned at {self.width} votes{beyond}",
             )
         ax.set(
             xlabel=f"margin of the votes, as a share of {self.n_teachers} teachers",
@@ -200,6 +202,9 @@ class VoteMarginsDisplay:
         ValueError
             If `sensitive` is not True, or the estimator has no votes.
 
+        NotFittedError
+            If the estimator is not fitted.
+
         ImportError
             If matplotlib is not installed.
 
@@ -222,14 +227,14 @@ class VoteMarginsDisplay:
         """
         require_matplotlib(cls)
         _check_sensitive(sensitive)
-        learner = last_step(estimator)
+        learner = fitted_last_step(estimator)
         analysis = getattr(learner, "privacy_analysis_", None)
         # A sum of teachers' knowledge is no vote.
         if analysis is None or not isinstance(analysis.mechanism, Mechanism):
             raise ValueError(
                 f"{type(learner).__name__} has no votes in a privacy_analysis_, as it "
-                "is not fitted, was pickled, copied or published, or holds no votes; "
-                "pass a PATEClassifier right after its fit."
+                "was pickled, copied or published, or holds no votes; pass a "
+                "PATEClassifier right after its fit."
             )
         return cls.from_counts(
             analysis.counts,

@@ -26,6 +26,11 @@ from sklearn_pate.inspection.privacy_report.bounds import (
     round_up,
     wrong_once_in,
 )
+from sklearn_pate.inspection.privacy_report.published_model import (
+    has_card,
+    name_file,
+)
+from sklearn_pate.inspection.privacy_report.to_confirm import QUALITY_ROWS_PUBLIC
 from sklearn_pate.planning import plans_privacy
 from sklearn_pate.publication.privacy_card import versions_of
 
@@ -44,7 +49,6 @@ _FINGERPRINT = 12  # letters, as the ledger's own report shows
 ASKING = ("teachers", "parties", "neighbours")
 SEED = re.compile(r"noise_seed=(?!None\b)([\w.]+\([^)]*\)|[^,)\s]+)")
 
-QUALITY_ROWS_PUBLIC = "the rows behind the figures of quality are public"
 QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"
 LEDGER_IS_PRIVATE = "it has the history of the ledger"
 
@@ -57,12 +61,13 @@ def collect_facts(
     evaluated_on: str | None,
     quality_is_public: bool | None,
     ledger: PrivacyLedger | None,
+    model_file: Any,
 ) -> dict[str, Any]:
     """Collect everything that a report says.
 
     Parameters
     ----------
-    clf, title, quality, evaluated_on, quality_is_public, ledger : object
+    clf, title, quality, evaluated_on, quality_is_public, ledger, model_file : object
         As :meth:`PrivacyReport.from_estimator` takes them.
 
     Returns
@@ -119,8 +124,11 @@ def collect_facts(
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
         "assumptions": _assumptions(spent, steps, figures),
-        "classifier": type(learner).__name__,
+        # Nobody fitted a PublishedClassifier, and its card does not say what was.
+        "classifier": None if has_card(learner) else type(learner).__name__,
         "model": _name_of(model),
+        "model_file": None if model_file is None else name_file(learner, model_file),
+        "published": learner.card.get("date") if has_card(learner) else None,
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "quality": figures,
@@ -144,7 +152,7 @@ def _unwrapped(clf):
 
 
 def _statement_of(learner, clf):
-    if plans_privacy(learner) or _has_card(learner):
+    if plans_privacy(learner) or has_card(learner):
         check_is_fitted(learner, "privacy_spent_")
     spent = getattr(learner, "privacy_spent_", None)
     if not isinstance(spent, PrivacySpent):
@@ -381,9 +389,4 @@ def _name_of(model):
 
 
 def _versions(learner, model):
-    return learner.card["versions"] if _has_card(learner) else versions_of(model)
-
-
-def _has_card(learner):
-    """Tell whether this is a PublishedClassifier, which shows its own report."""
-    return hasattr(type(learner), "card")
+    return learner.card["versions"] if has_card(learner) else versions_of(model)

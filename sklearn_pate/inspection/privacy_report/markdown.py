@@ -45,7 +45,7 @@ def to_markdown(facts: dict[str, Any]) -> str:
     if banner is not None:
         parts.insert(0, f"> **{_escaped(banner)}**")
     parts += [
-        f"{facts['date']}. {may_be_published(facts)}",
+        f"Written on {facts['date']}. {may_be_published(facts)}",
         f"**{_escaped(verdict_of(facts))}**",
     ]
     for section in sections_of(facts):

@@ -65,7 +65,7 @@ def to_html(facts: dict[str, Any]) -> str:
 <body>
 <header>
 {shown}<h1>{escape(facts["title"])}</h1>
-<p class="meta"><time datetime="{facts["date"]}">{facts["date"]}</time>. \
+<p class="meta">Written on <time datetime="{facts["date"]}">{facts["date"]}</time>. \
 {escape(may_be_published(facts))}</p>
 <p class="verdict {kind}">{escape(verdict_of(facts))}</p>
 {gauge}</header>

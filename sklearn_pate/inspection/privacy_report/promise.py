@@ -312,7 +312,8 @@ def _what_is_not_said(facts):
                     (
                         "Side doors",
                         "How long the fit took, its logs, warnings and errors, files "
-                        "that it kept to go on after a crash, the machine it ran on.",
+                        "that it kept to go on after a crash, and the machine it ran "
+                        "on may tell something about private rows, too.",
                     ),
                 )
             )

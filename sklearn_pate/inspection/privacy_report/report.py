@@ -39,7 +39,8 @@ class PrivacyReport:
     Nothing is read from the parameters of the estimator, which may name files or hold
     rows, and may have been changed since the fit. What is shown is the statement, the
     classes of the fitted parts, and the numbers of classes and features, which the
-    statement assumes to be public. ``privacy_analysis_`` is never shown.
+    statement assumes to be public; of a published model, the date on its card, and its
+    file if you name it. ``privacy_analysis_`` is never shown.
 
     The bounds on attackers are functions of epsilon and delta alone, as in Wasserman
     and Zhou (2010), "A statistical framework for differential privacy", and Kairouz,
@@ -82,6 +83,7 @@ class PrivacyReport:
         evaluated_on: str | None = None,
         quality_is_public: bool | None = None,
         ledger: PrivacyLedger | None = None,
+        model_file: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Make the report of a fit.
 
@@ -112,6 +114,12 @@ class PrivacyReport:
             Show its history: budget, and who was charged what and when. **It names
             users, and tells which fits saw equal data**: the report is internal.
 
+        model_file : str or path-like, default=None
+            Where a PublishedClassifier was saved: "model.skops", say. The page then
+            tells which model it is about, by the file's name and its sha256, and is
+            published with both. The file is compared with its card, and the card with
+            that of `clf`; it is not loaded.
+
         Returns
         -------
         report : PrivacyReport
@@ -121,7 +129,11 @@ class PrivacyReport:
         ------
         ValueError
             If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
-            `quality_is_public`, or `ledger` protects another unit.
+            `quality_is_public`, `ledger` protects another unit, or `model_file` is
+            damaged or comes with another card than `clf`.
+
+        FileNotFoundError
+            If `model_file` or its card is missing.
 
         NotFittedError
             If `clf` is not fitted.
@@ -137,6 +149,7 @@ class PrivacyReport:
                 evaluated_on=evaluated_on,
                 quality_is_public=quality_is_public,
                 ledger=ledger,
+                model_file=model_file,
             )
         )
 

@@ -63,13 +63,14 @@ caption{{text-align:left;padding-bottom:.3rem}}
 th,td{{text-align:left;vertical-align:top;padding:.3rem 1.2rem .3rem 0;
 border-bottom:1px solid var(--line)}}
 th{{font-weight:400}}
+td:only-of-type{{overflow-wrap:anywhere}}
 thead th{{font-weight:600;vertical-align:bottom}}
 ul{{padding-left:1.2rem}}
 li{{margin:.35rem 0}}
 .checks{{list-style:none;padding:0}}
 .checks li{{display:flex;gap:.7rem;margin:.6rem 0}}
 .box{{flex:none;width:1rem;height:1rem;margin-top:.25rem;border:1.5px solid var(--ink)}}
-.signatures{{width:100%;min-width:30rem}}
+.signatures{{width:100%}}
 .signatures th:not(:last-child){{width:24%}}
 .signatures tbody th,.signatures tbody td{{height:3.2rem;vertical-align:bottom}}
 figure{{margin:1rem 0}}
@@ -94,7 +95,6 @@ caption{{break-after:avoid}}
 .banner,.verdict,.warns,.gauge div{{print-color-adjust:exact;
 -webkit-print-color-adjust:exact}}
 .scroll{{overflow:visible}}
-.signatures{{min-width:0}}
 .scroll td{{overflow-wrap:anywhere;padding-right:.6rem}}
 .scroll th{{padding-right:.6rem}}
 a{{color:inherit}}

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from sklearn_pate.account import CHOSEN_BLINDLY
-from sklearn_pate.inputs import COLUMNS, LABEL_SET, LABEL_SET_READ, PUBLIC_ROWS
 from sklearn_pate.inspection.privacy_report.blocks import (
     Bullets,
     Checks,
@@ -15,7 +13,6 @@ from sklearn_pate.inspection.privacy_report.blocks import (
     Text,
 )
 from sklearn_pate.inspection.privacy_report.data_flow import stations_of
-from sklearn_pate.inspection.privacy_report.facts import QUALITY_ROWS_PUBLIC
 from sklearn_pate.inspection.privacy_report.promise import (
     at_most,
     epsilon_text,
@@ -23,27 +20,9 @@ from sklearn_pate.inspection.privacy_report.promise import (
     promise_sections,
 )
 from sklearn_pate.inspection.privacy_report.sources import sources_of
+from sklearn_pate.inspection.privacy_report.to_confirm import QUESTIONS
 
 __all__ = ["banner_of", "may_be_published", "sections_of"]
-
-# What to ask before confirming an assumption.
-_ASK = {
-    LABEL_SET: "Would a stranger know every label that may occur?",
-    LABEL_SET_READ: (
-        "That a rare label occurs, such as a diagnosis, tells that somebody has it. "
-        "Were all labels known beforehand?"
-    ),
-    PUBLIC_ROWS: (
-        "X_public are the rows without labels. Nobody in them is protected. May "
-        "everybody see them, and were they chosen without a look at the private rows?"
-    ),
-    COLUMNS: "Would a stranger know which columns there are, and what they may hold?",
-    CHOSEN_BLINDLY: (
-        "Were models, thresholds, numbers of teachers and questions settled before any "
-        "look at these data, on public ones, or on others?"
-    ),
-    QUALITY_ROWS_PUBLIC: "May everybody see them, labels included?",
-}
 
 _HOW = {
     "teachers": (
@@ -155,10 +134,21 @@ def _assumptions(facts):
         "The promise rests on what the software cannot know. Somebody who knows the "
         "data has to confirm, one by one, that:"
     )
-    items = tuple((one, _ASK.get(one, "")) for one in facts["assumptions"])
+    # A card of another version may hold others.
+    items = tuple((one, QUESTIONS.get(one, "")) for one in facts["assumptions"])
+    blocks = [Text(text), Checks(items)]
+    if facts["model_file"] is not None:
+        blocks.append(Text(_which_model(facts)))
     roles = ("Data holder", "Data protection")
-    return Section(
-        "Assumptions to sign", [Text(text), Checks(items), Signatures(roles)]
+    return Section("Assumptions to sign", [*blocks, Signatures(roles)])
+
+
+def _which_model(facts):
+    file = facts["model_file"]
+    when = "" if facts["published"] is None else f", published on {facts['published']}"
+    return (
+        f"This is about the model in {file['name']}{when}, and about no other. The "
+        f"sha256 of this file is {file['sha256']}."
     )
 
 
@@ -217,7 +207,11 @@ def _costs(facts):
 def _parameters(facts):
     alone = facts["not_covered"] and facts["epsilon"] is not None
     of_what = ", of the classifier without what is in front of it" if alone else ""
+    file = facts["model_file"] or {"name": None, "sha256": None}
     named = {
+        "Model file": file["name"],
+        "Its sha256": file["sha256"],
+        "Published on": facts["published"],
         "Classifier": facts["classifier"],
         "What predicts": facts["model"],
         "Mechanism": facts["mechanism"],

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -190,7 +191,7 @@ def test_a_learner_without_questions_is_refused():
 def test_an_estimator_without_a_statement_is_refused(pate):
     with pytest.raises(ValueError, match="GaussianNB has no privacy_spent_; pass"):
         AnswerCostDisplay.from_estimator(GaussianNB())
-    with pytest.raises(ValueError, match="PATEClassifier has no privacy_spent_"):
+    with pytest.raises(NotFittedError, match="PATEClassifier instance is not fitted"):
         AnswerCostDisplay.from_estimator(PATEClassifier())
     with pytest.raises(ValueError, match="PublishedClassifier has no mechanism_"):
         AnswerCostDisplay.from_estimator(pate.publish())

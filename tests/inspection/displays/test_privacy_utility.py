@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold
@@ -219,6 +220,44 @@ def test_what_has_no_statement_is_refused():
         PrivacyUtilityDisplay.from_estimators([plain], *TEST, sensitive=True)
     with pytest.raises(ValueError, match="nothing to draw; pass at least one fit"):
         PrivacyUtilityDisplay.from_estimators([], *TEST, sensitive=True)
+
+
+def test_what_is_not_fitted_is_called_so(fits):
+    learner = DPLogisticRegression()
+    with pytest.raises(NotFittedError, match="DPLogisticRegression instance is not f"):
+        PrivacyUtilityDisplay.from_estimators(
+            [fits[0], learner], *TEST, sensitive=True, scoring=unscored
+        )
+    with pytest.raises(NotFittedError, match="no cv_results_"):
+        PrivacyUtilityDisplay.from_cv_results(search_over(learner), sensitive=True)
+
+
+def test_one_estimator_in_place_of_a_list_is_refused(fits):
+    for one in (fits[0], make_pipeline(FunctionTransformer(), fits[0])):
+        message = f"estimators is a single {type(one).__name__}; pass a list"
+        with pytest.raises(ValueError, match=message):
+            PrivacyUtilityDisplay.from_estimators(
+                one, *TEST, sensitive=True, scoring=unscored
+            )
+
+
+@pytest.mark.parametrize("baseline", ["no", True, np.nan, np.inf, [0.9]])
+def test_a_baseline_that_is_no_score_is_refused_before_any_work(fits, baseline):
+    wrong = {"sensitive": True, "baseline": baseline}
+    numbers = {"epsilons": [1], "scores": [0.5]}
+    for draw in (
+        lambda: PrivacyUtilityDisplay(**numbers, **wrong).plot(),
+        lambda: PrivacyUtilityDisplay.from_estimators(
+            fits, *TEST, scoring=unscored, **wrong
+        ),
+        lambda: PrivacyUtilityDisplay.from_predictions(
+            [0], [[0]], [1], score_func=unscored, **wrong
+        ),
+        lambda: PrivacyUtilityDisplay.from_cv_results(results_of(), **wrong),
+    ):
+        with pytest.raises(ValueError, match=r"baseline=.* must be a finite number"):
+            draw()
+    assert not plt.get_fignums()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import binom
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -100,6 +101,16 @@ def test_at_the_width_of_the_noise_it_turns_one_in_twenty(c):
     assert display.line_.get_xdata()[0] == display.width / 100
 
 
+@pytest.mark.parametrize(("c", "is_wider"), [(0.03, False), (0.029, True)])
+def test_noise_that_is_wider_than_the_axes_is_called_so(c, is_wider):
+    display = draw(mechanism=GumbelMax(c=c))  # 99 and 102 of 100 votes
+    _, right = display.ax_.get_xlim()
+    assert (display.line_.get_xdata()[0] > right) == is_wider
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    said = f"one in 20 is turned at {display.width} votes"
+    assert texts[-1] == said + ", more than there are" * is_wider
+
+
 def test_a_fit_is_drawn_from_its_own_votes(pate):
     analysis = pate.privacy_analysis_
     expected = draw(analysis.counts, n_teachers=20, mechanism=pate.mechanism_)
@@ -155,8 +166,14 @@ def test_it_cannot_be_pickled_or_copied():
 
 
 def test_what_was_pickled_or_published_has_no_votes(pate):
-    for clf in (pickle.loads(pickle.dumps(pate)), pate.publish(), PATEClassifier()):
+    for clf in (pickle.loads(pickle.dumps(pate)), pate.publish()):
         with pytest.raises(ValueError, match=r"no votes.*right after its fit"):
+            VoteMarginsDisplay.from_estimator(clf, sensitive=True)
+
+
+def test_what_is_not_fitted_is_called_so():
+    for clf in (PATEClassifier(), make_pipeline(PATEClassifier())):
+        with pytest.raises(NotFittedError, match="PATEClassifier instance is not fit"):
             VoteMarginsDisplay.from_estimator(clf, sensitive=True)
 
 

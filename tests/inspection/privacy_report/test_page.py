@@ -125,6 +125,7 @@ def test_tables_have_captions_scrolls_and_named_rows_and_columns(report):
         if tag == "table":
             assert parents[-1] == "div"
     assert ".scroll{overflow-x:auto" in report.to_html()
+    assert "min-width" not in report.to_html()  # lines to sign fit on a phone
 
 
 def test_words_of_the_user_are_words_in_every_format(reports):

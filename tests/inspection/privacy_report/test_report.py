@@ -1,5 +1,6 @@
 """What a privacy report says, that it is right, and what it does not say."""
 
+import hashlib
 import json
 import os
 import pickle
@@ -319,8 +320,58 @@ def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_pat
     published.save(tmp_path / "model.skops")
     read = PublishedClassifier.load(tmp_path / "model.skops")
     assert report_on(read).to_dict() == report_on(published).to_dict()
-    of_fit = report_on(pate()).to_dict() | {"classifier": "PublishedClassifier"}
+    of_fit = report_on(pate()).to_dict()
+    assert of_fit["classifier"] == "PATEClassifier"
+    # Nobody fitted a PublishedClassifier.
+    of_fit |= {"classifier": None, "published": published.card["date"]}
     assert report_on(published).to_dict() == of_fit
+    for text in every_format(report_on(published)).values():
+        assert "PublishedClassifier" not in text
+
+
+@pytest.fixture
+def saved(tmp_path):
+    pytest.importorskip("skops")
+    published = pate().publish()
+    published._card["date"] = "2024-02-29"
+    path = tmp_path / CANARY / "model.skops"
+    path.parent.mkdir()
+    published.save(path)
+    return published, path
+
+
+def test_who_signs_is_told_which_model_it_is_about(saved):
+    published, path = saved
+    report = report_on(published, model_file=path)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    facts = report.to_dict()
+    assert facts["model_file"] == {"name": "model.skops", "sha256": sha256}
+    assert facts["published"] == "2024-02-29"
+    for text in every_format(report).values():
+        assert CANARY not in text
+    for text in (report.to_html(), report.to_markdown()):
+        to_sign = text[text.index("Assumptions to sign") :]
+        for said in ("model.skops", "2024-02-29", sha256):
+            assert said in to_sign[: to_sign.index("Data protection")]
+            assert said in to_sign[to_sign.index("What the fit is made of") :]
+
+
+def test_the_file_of_another_model_is_refused(saved):
+    published, path = saved
+    another = pate(n_queries=41).publish()
+    for clf, says in (
+        (another, r"model_file='.*model\.skops' has another privacy card than clf"),
+        (pate(), r"and clf is a PATEClassifier; pass clf\.publish\(\), as it was"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            report_on(clf, model_file=path)
+    with pytest.raises(ValueError, match=r"model_file='m\.pickle' must end in '\.sk"):
+        report_on(published, model_file="m.pickle")
+    with pytest.raises(FileNotFoundError, match=r"other\.skops is missing"):
+        report_on(published, model_file=path.with_name("other.skops"))
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ValueError, match="does not have the sha256"):
+        report_on(published, model_file=path)
 
 
 def test_a_search_is_reported_on_as_a_whole():
