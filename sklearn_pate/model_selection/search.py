@@ -22,9 +22,9 @@ from sklearn_pate.accounting.curve import check_delta
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.charging import charge_release
+from sklearn_pate.features import check_features
 from sklearn_pate.inputs import (
     check_delta_is_small,
-    check_features,
     check_target,
     receive_labels,
 )
