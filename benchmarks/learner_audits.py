@@ -12,7 +12,7 @@ hour on one core. No noise is seeded; every audit has confidence 1 - 1e-4.
 import os
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -219,16 +219,20 @@ DEFECTS = {
 }
 
 
-def learners():
+def sound_and_not(attack, names, defects):
     """Return rows: every learner as it is, then with a defect."""
-    rows = [_row(name, None) for name in LEARNERS]
-    for name, (defect, plant) in DEFECTS.items():
+    sound = dict.fromkeys(names, (None, nullcontext))
+    rows = []
+    for name, (defect, plant) in [*sound.items(), *defects.items()]:
         with plant():
-            rows.append(_row(name, defect))
+            facts = attack(name)
+        rows.append({"learner": name, "defect": defect, **facts})
+        print(rows[-1], flush=True)
     return rows
 
 
-def _row(name, defect):
+def by_two_worlds(name):
+    """Attack a learner by many fits on two data sets."""
     estimator, worlds, statistic, n_runs, public = LEARNERS[name]
     audits = [
         audit_neighbours(
@@ -236,9 +240,7 @@ def _row(name, defect):
         )
         for _ in range(N_AUDITS)
     ]
-    row = {"learner": name, "defect": defect, "n_runs": n_runs, **measured(audits)}
-    print(row, flush=True)
-    return row
+    return {"n_runs": n_runs, **measured(audits)}
 
 
 N_CANARIES = 300  # two thirds of the coins are guessed
@@ -327,16 +329,8 @@ CANARY_DEFECTS = {
 }
 
 
-def learner_canaries():
-    """Return rows: every learner as it is, then with a defect."""
-    rows = [_of_canaries(name, None) for name in WITH_CANARIES]
-    for name, (defect, plant) in CANARY_DEFECTS.items():
-        with plant():
-            rows.append(_of_canaries(name, defect))
-    return rows
-
-
-def _of_canaries(name, defect):
+def by_canaries(name):
+    """Attack a learner by one fit on rows that coins decide about."""
     estimator, rows = WITH_CANARIES[name]
     X, y, X_canaries = rows()
     n_guesses = len(X_canaries) * 2 // 3
@@ -346,21 +340,20 @@ def _of_canaries(name, defect):
         )
         for _ in range(N_AUDITS)
     ]
-    row = {
-        "learner": name,
-        "defect": defect,
+    return {
         "n_canaries": len(X_canaries),
         "n_guesses": n_guesses,
         "n_correct": [int(audit.evidence.split()[0]) for audit in audits],
         **measured(audits),
     }
-    print(row, flush=True)
-    return row
 
 
-TABLES = {"learners": learners, "learner_canaries": learner_canaries}
+TABLES = {
+    "learners": (by_two_worlds, LEARNERS, DEFECTS),
+    "learner_canaries": (by_canaries, WITH_CANARIES, CANARY_DEFECTS),
+}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for table in sys.argv[1:] or TABLES:
-        save("audits", {table: TABLES[table]()})
+        save("audits", {table: sound_and_not(*TABLES[table])})

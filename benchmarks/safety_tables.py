@@ -114,14 +114,14 @@ def audits_defects():
     return f"{markdown(header, rows)}\n\n{source(results)}"
 
 
-def audits_learners():
-    """Show what audits say of the other private learners, sound and not."""
-    results = load("audits")["learners"]
+def _of_learners(table, name, size):
+    """Show audits of learners, sound and not, with what says how much was tried."""
+    results = load("audits")[table]
     rows = [
         [
             row["learner"],
             row["defect"] or "",
-            str(row["n_runs"]),
+            size(row),
             f"{row['delta']:g}",
             number(row["epsilon_lower"]["mean"]),
             number(row["epsilon_claimed"]),
@@ -129,43 +129,25 @@ def audits_learners():
         ]
         for row in results["rows"]
     ]
-    header = [
-        "learner",
-        "planted defect",
-        "fits on each data set",
-        "delta",
-        "epsilon shown",
-        "claimed",
-        "audits that contradict",
-    ]
+    header = ["learner", "planted defect", name, "delta", "epsilon shown", "claimed"]
+    header.append("audits that contradict")
     return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
+def audits_learners():
+    """Show what audits say of the other private learners, sound and not."""
+    return _of_learners(
+        "learners", "fits on each data set", lambda row: str(row["n_runs"])
+    )
 
 
 def audits_learner_canaries():
     """Show how many coins are guessed from one fit of the other private learners."""
-    results = load("audits")["learner_canaries"]
-    rows = [
-        [
-            row["learner"],
-            row["defect"] or "",
-            f"{number(np.mean(row['n_correct']), 0)} of {row['n_guesses']}",
-            f"{row['delta']:g}",
-            number(row["epsilon_lower"]["mean"]),
-            number(row["epsilon_claimed"]),
-            f"{row['n_contradicted']} of {row['n_audits']}",
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "learner",
-        "planted defect",
-        "guesses that are right",
-        "delta",
-        "epsilon shown",
-        "claimed",
-        "audits that contradict",
-    ]
-    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+    def right(row):
+        return f"{number(np.mean(row['n_correct']), 0)} of {row['n_guesses']}"
+
+    return _of_learners("learner_canaries", "guesses that are right", right)
 
 
 def audits_membership():
