@@ -56,7 +56,7 @@ def state_privacy(
     if representation is not None:
         assumptions = (
             *assumptions,
-            "the representation makes each row's features from that row alone",
+            "the representation was fitted on public rows alone",
         )
     if pate.ledger is not None and isinstance(pate.random_state, Integral):
         assumptions = (

@@ -31,7 +31,10 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     :class:`~sklearn_pate.PATEClassifier`, it lets teachers with few rows each learn a
     linear classifier where they would have to learn a network: more teachers, and so
     less noise for the same epsilon. It sees no label and no answer, and costs no
-    privacy. Each row's features depend on that row alone.
+    privacy. Each row's features depend on that row alone, but for the last bits where
+    several rows are transformed together;
+    :class:`~sklearn_pate.baselines.PrivateKNNClassifier`, where these would count,
+    transforms one row at a time.
 
     Parameters
     ----------

@@ -121,8 +121,8 @@ WRONG_FITS = {
     "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public ones are text, sparse"),
     "sparse rows": ({}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"Sparse data was passed"),
     "X holds NaN": ({}, {"X": np.where(X > 1, np.nan, X)}, r"Input X contains NaN"),
-    "fewer features of private rows": ({"representation": Uneven("fewer")}, {}, r"makes 4 features of public rows and 3 of private ones"),
-    "missing features of private rows": ({"representation": Uneven("NaN")}, {}, r"the private ones are text, sparse, or have missing values"),
+    "fewer features of a row alone": ({"representation": Uneven("fewer")}, {}, r"features of a public row that depend on other rows"),
+    "missing features of a row alone": ({"representation": Uneven("NaN")}, {}, r"cannot transform one row of float64 alone.*no finite numbers"),
     # whose rows
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
     "the unit without groups": ({"privacy_unit": "group"}, {}, r"privacy_unit='group' needs groups in fit"),

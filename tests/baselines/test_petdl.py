@@ -307,5 +307,5 @@ def test_a_representation_is_what_teachers_and_clusters_see(split):
     petdl = fit_digits(split, representation=PCA(10), **SOFT)
     assert petdl.representation_.n_features_in_ == 64
     assert petdl.student_.n_features_in_ == 64, "the student sees rows as they came"
-    assert "the representation makes each row's features" in str(petdl.privacy_spent_)
+    assert "the representation was fitted on public rows" in str(petdl.privacy_spent_)
     assert petdl.score(*split.test) > 0.6

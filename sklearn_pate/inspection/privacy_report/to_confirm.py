@@ -56,9 +56,16 @@ QUESTIONS = {
         "as clipping or cleaning? If so, did each preparation have a random_state of "
         "its own? Otherwise, two equal models tell that it changed nothing."
     ),
-    "the representation makes each row's features from that row alone": (
-        "For the engineer: if one private row changes, do the features of all others "
-        "stay as they are?"
+    "the representation was fitted on public rows alone": (
+        "For the engineer: did the representation, and whatever it was started from "
+        "(pretrained weights, a FrozenEstimator), see public rows alone, and may "
+        "everybody see these?"
+    ),
+    "the representation makes each row's features from that row alone, the same each "
+    "time": (
+        "For the engineer: every private row is transformed alone. If a row is added "
+        "or removed, do the features of all others stay as they are, bit by bit? They "
+        "would not if the representation kept something from one call to the next."
     ),
     "what is in a FrozenEstimator was fitted on public rows": (
         "For the engineer: what is frozen here, on which rows was it fitted, and may "
