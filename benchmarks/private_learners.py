@@ -3,7 +3,8 @@
 adult, kddcup99, diabetes, mnist    accuracy against epsilon, all learners
 
 Run some of them with ``python benchmarks/private_learners.py adult``, all of them
-without a name: an hour on two cores. Finished runs are kept in
+without a name: more than an hour on two cores. ``--learners Private-kNN`` measures
+these again and keeps the rows of the others. Finished runs are kept in
 ``benchmarks/work``; after an interruption, the same command goes on. Seeds are those of
 shards, teachers and students; noise is drawn from the operating system.
 
@@ -25,7 +26,8 @@ from types import SimpleNamespace
 import numpy as np
 from learner_data import load
 from learners import DELTA, NOT_PRIVATE, PRIVATE
-from record import save, summary
+from record import environment, save, summary
+from record import load as load_results
 from runs import Runs
 
 from sklearn_pate.accounting.steps import two_steps
@@ -35,6 +37,8 @@ SEEDS = range(5)
 # Fits that take less than a second are repeated, for the noise of a draw.
 QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
+PEER = "diffprivlib, logistic"
+PACKAGES = ("torch", "skorch", "opacus")
 #: Neighbours that replace one: the epsilon stated is the one to compare at.
 REPLACE_ONE = ("row", "party")
 
@@ -98,8 +102,11 @@ def predicted(fitted, data):
     return fitted.predict_proba(X)[:, 1]
 
 
-def comparison(name, runs):
-    """Return the rows of one data set: every learner at every epsilon."""
+def comparison(name, runs, kept):
+    """Return the rows of one data set: every learner at every epsilon.
+
+    Rows in `kept`, by learner and target epsilon, are not measured again.
+    """
     # Boosting on raw pixels is no ceiling of these learners.
     ceilings = [one for one in NOT_PRIVATE if name != "mnist" or "boosting" not in one]
     settings = [
@@ -113,10 +120,14 @@ def comparison(name, runs):
     many = QUICK if name in ("adult", "kddcup99") else SEEDS
     rows = []
     for one in settings:
+        if (one["learner"], one["epsilon"]) in kept:
+            rows.append(kept[one["learner"], one["epsilon"]])
+            continue
         seeds = many if "perturbation" in one["learner"] else SEEDS
         [results] = runs(SimpleNamespace(name=name), [one], seeds)
         rows.append(_row(one, results))
-    return rows + peer(rows_of(name), many)
+    of_peer = [row for (learner, _), row in kept.items() if learner == PEER]
+    return rows + (of_peer or peer(rows_of(name), many))
 
 
 def rows_of(name):
@@ -175,7 +186,7 @@ def peer(data, seeds):
             fits = [json.loads(line) for line in lines]
             rows.append(
                 {
-                    "learner": "diffprivlib, logistic",
+                    "learner": PEER,
                     "target": epsilon,
                     "epsilon": epsilon,
                     "delta": 0.0,
@@ -189,6 +200,20 @@ def peer(data, seeds):
     return rows
 
 
+def kept_rows(table, learners):
+    """Return the rows of the result file that are not measured again."""
+    if learners is None:
+        return {}
+    before = load_results("private_learners")[table]
+    if before["versions"] != environment(PACKAGES)["versions"]:
+        raise SystemExit(f"{table} was measured with other versions; measure it all.")
+    return {
+        (row["learner"], row["target"]): row
+        for row in before["rows"]
+        if row["learner"] not in learners
+    }
+
+
 TABLES = {name: partial(comparison, name) for name in RUNS}
 
 
@@ -196,15 +221,16 @@ def main():
     """Run the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
+    parser.add_argument("--learners", nargs="+", choices=[*PRIVATE, *NOT_PRIVATE])
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "private-learners.jsonl", run, lambda *_: None)
     for table in given.tables or TABLES:
-        rows = TABLES[table](runs)
+        rows = TABLES[table](runs, kept_rows(table, given.learners))
         save(
             "private_learners",
             {table: rows},
-            packages=("torch", "skorch", "opacus"),
+            packages=PACKAGES,
             seeds=list(SEEDS),
         )
 
