@@ -91,6 +91,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed
 	$(RUN) benchmarks/safety.py
 	$(RUN) benchmarks/audits.py
 	$(RUN) benchmarks/learner_audits.py
+	$(RUN) benchmarks/rounding_attack.py
 	$(RUN) benchmarks/tables.py
 
 $(VENV)/dist: $(VENV)/core

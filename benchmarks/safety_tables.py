@@ -150,6 +150,27 @@ def audits_learner_canaries():
     return _of_learners("learner_canaries", "guesses that are right", right)
 
 
+def audits_rounding():
+    """Show how often an attack on last bits is right, and how often with a defect."""
+    results = load("audits")["rounding"]
+    rows = [
+        [
+            row["representation"],
+            row["dtype"],
+            f"{row['one_at_a_time']} of {row['n_trials']}",
+            f"{row['together']} of {row['n_trials']}",
+        ]
+        for row in results["rows"]
+    ]
+    header = [
+        "representation",
+        "rows",
+        "right, rows transformed one at a time",
+        "right, planted defect: all rows together",
+    ]
+    return f"{markdown(header, rows)}\n\n{source(results)}"
+
+
 def audits_membership():
     """Show how well membership in the training data is guessed."""
     results = load("audits")["membership"]
@@ -181,4 +202,5 @@ SAFETY_TABLES = (
     audits_defects,
     audits_learners,
     audits_learner_canaries,
+    audits_rounding,
 )
