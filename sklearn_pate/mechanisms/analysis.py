@@ -8,7 +8,13 @@ from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost, log_losing
+from sklearn_pate.accounting.exact import (
+    LOCAL_ORDERS,
+    LocalCosts,
+    local_costs,
+    log_losing,
+    more_than_claimed,
+)
 from sklearn_pate.accounting.optimal import gaussian_optimal_cost, pure_optimal_cost
 from sklearn_pate.accounting.sanitize import (
     SanitizedCost,
@@ -85,15 +91,20 @@ class AnalysedMechanism(PricedMechanism):
         ValueError
             If `counts` are not vote counts, or a parameter is not set or out of range.
         """
+        return self._local_costs(
+            counts, orders, ballots=ballots, direction=direction
+        ).total
+
+    def _local_costs(self, counts, orders, **options) -> LocalCosts:
+        """Return the costs behind `local_curve`."""
         self._check_ready()
-        return local_cost(
+        return local_costs(
             self._plurality(),
             counts,
             orders,
             ceiling=self._ceiling(orders),
             check=self._check(),
-            ballots=ballots,
-            direction=direction,
+            **options,
         )
 
     def optimal_curve(

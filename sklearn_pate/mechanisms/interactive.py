@@ -177,12 +177,13 @@ class InteractiveGNMax(ConfidentGNMax):
         Raises
         ------
         ValueError
-            If `probabilities` are no probabilities of the shape of `counts`.
+            If `counts` are not vote counts, or `probabilities` no probabilities of the
+            same shape.
         """
-        counts = np.asarray(counts)
+        counts = check_counts(counts).astype(np.int64)
         own = self.check_probabilities(asked["probabilities"], counts.shape)
-        surplus = (counts - self.n_teachers * own).max(axis=1)
-        given = self._answer_where(surplus, counts, noise)
+        surplus = counts - self._expected(own)
+        given = self._answer_where(surplus.max(axis=1), counts, noise)
         given = self._capped(given, max_answers)
         sure = (given == NO_ANSWER) & (own.max(axis=1) > self.confidence)
         return Response(
@@ -243,10 +244,14 @@ class InteractiveGNMax(ConfidentGNMax):
             orders,
             ceiling=self._ceiling(orders),
             check=self._check(),
-            expected=self.n_teachers * own,
+            expected=self._expected(own),
             ballots=ballots,
             direction=direction,
         )
+
+    def _expected(self, own):
+        """Return the whole votes to subtract from the counts."""
+        return self._check().whole_expectations(own, self.n_teachers)
 
     def _paper_curve(self, counts):
         # The paper gives no figure without the student's probabilities.
