@@ -18,6 +18,7 @@ from sklearn_pate.accounting.questions import Questions
 
 __all__ = [
     "LOCAL_ORDERS",
+    "ROUNDING",
     "LocalCosts",
     "NoisyCheck",
     "local_cost",
@@ -28,12 +29,12 @@ __all__ = [
 
 #: Every fourth of the default orders: within 0.2 % of the best one.
 LOCAL_ORDERS = DEFAULT_ORDERS[::4]
+#: A cost above a claim by this share of it at most is above it by rounding: costs are
+#: right to nine digits.
+ROUNDING = 1e-6
 
 # Every so many orders all moves are tried; between them only those that may be worst.
 _STRIDE = 8
-# A cost above a claim by no more than this share of it is one of rounding: costs are
-# right to nine digits.
-_ROUNDING = 1e-6
 # Thresholds beyond this are as good as infinite; float64 still counts votes from them.
 _FARTHEST = 2**50
 
@@ -364,7 +365,7 @@ def more_than_claimed(cost: RdpCurve, claim: RdpCurve) -> bool:
     more : bool
         At one order at least. The claim is then wrong.
     """
-    allowed = claim.values * (1 + _ROUNDING)
+    allowed = claim.values * (1 + ROUNDING)
     return bool(np.any(np.isfinite(cost.values) & (cost.values > allowed)))
 
 
@@ -373,7 +374,7 @@ def _below(ceiling, costs):
 
     A cost that is plainly above its ceiling stays: the ceiling is then wrong.
     """
-    rounded = (costs <= ceiling * (1 + _ROUNDING)) | ~np.isfinite(costs)
+    rounded = (costs <= ceiling * (1 + ROUNDING)) | ~np.isfinite(costs)
     return np.where(rounded, np.minimum(costs, ceiling), costs)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost
+from sklearn_pate.accounting.exact import LOCAL_ORDERS
 from sklearn_pate.mechanisms.base import NO_ANSWER
 from sklearn_pate.mechanisms.confident import ConfidentGNMax
 from sklearn_pate.mechanisms.noise import NoiseSource
@@ -235,19 +235,25 @@ class InteractiveGNMax(ConfidentGNMax):
             If `counts` are not vote counts, `probabilities` no probabilities of the
             same shape, or the parameters are not set.
         """
+        return self._local_costs(
+            counts,
+            orders,
+            probabilities=probabilities,
+            ballots=ballots,
+            direction=direction,
+        ).total
+
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, probabilities, **options):
         counts = check_counts(counts)
         self._check_ready()
         own = self.check_probabilities(probabilities, counts.shape)
-        return local_cost(
-            self._plurality(),
-            counts,
-            orders,
-            ceiling=self._ceiling(orders),
-            check=self._check(),
-            expected=self._expected(own),
-            ballots=ballots,
-            direction=direction,
+        return super()._local_costs(
+            counts, orders, expected=self._expected(own), **options
         )
+
+    def _log_law(self, counts, probabilities=None):
+        own = self.check_probabilities([probabilities], (1, counts.shape[1]))
+        return self._log_checked_law(counts, counts - self._expected(own))
 
     def _expected(self, own):
         """Return the whole votes to subtract from the counts."""

@@ -23,7 +23,7 @@ from tests.accounting.oracles import neighbours
 
 ORDERS = np.array([1.1, 1.6, 2, 3.3, 6, 12, 30])
 REACH = 5
-# Just above a whole number of votes: its difference to a count is rounded to it, or not.
+# Just above one vote: its difference to a count is rounded to a whole number, or not.
 JUST_ABOVE_ONE = 1 + 2**-52
 
 
