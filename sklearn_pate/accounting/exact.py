@@ -323,12 +323,13 @@ def local_costs(
         )
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
+    whole = None
     if expected is not None and check is not None:
-        expected = check.whole_expectations(expected)
-    questions = Questions(counts, expected)
+        whole = check.whole_expectations(expected).astype(np.float64)
+    questions = Questions(counts, whole)
     teachers = None
     if ballots is not None:
-        groups = questions.groups_of(counts, expected)
+        groups = questions.groups_of(counts, whole)
         teachers = _Teachers(questions, groups, np.asarray(ballots), orders.size)
     del counts  # of a million questions, the gathered ones take far less memory
     total, largest = np.zeros(orders.size), np.zeros(orders.size)

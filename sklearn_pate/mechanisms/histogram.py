@@ -214,7 +214,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         ValueError
             If `counts` are not vote counts, or `sigma` is not set.
         """
-        return self.local_curve([counts], orders)
+        return self.local_curve(np.asarray(counts)[np.newaxis], orders)
 
     def optimal_curve(
         self,
