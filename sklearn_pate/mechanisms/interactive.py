@@ -61,11 +61,14 @@ class InteractiveGNMax(ConfidentGNMax):
     -----
     Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
     the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
-    argmax_j p_j; else there is none. It costs what :class:`ConfidentGNMax` costs, as
-    one moved vote changes the largest surplus by at most one, and the student's
-    probabilities may come from earlier answers; `local_curve` holds along the
-    probabilities that were used, and is no bound for a student that was trained on the
-    answers. The proof is in :doc:`What an answer costs </accounting>`.
+    argmax_j p_j; else there is none. Probabilities and threshold are taken as the exact
+    numbers that they are, and the check is decided on whole ones: it passes if
+    max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
+    vote changes the largest of these by at most one, and the mechanism costs what
+    :class:`ConfidentGNMax` costs. The student's probabilities may come from earlier
+    answers; `local_curve` holds along the probabilities that were used, and is no bound
+    for a student that was trained on the answers. The proof is in :doc:`What an answer
+    costs </accounting>`, Lemma 4.
 
     Examples
     --------
