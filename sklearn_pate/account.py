@@ -114,13 +114,15 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
     else:
         optimal_epsilon = mechanism.optimal_curve(counts).quiet_epsilon(pate.delta)
         paper_epsilon = mechanism.paper_epsilon(counts, pate.delta)
-    curve = mechanism.local_curve(counts, **asked)
+    costs = mechanism._local_costs(counts, **asked)
     return PrivacyAnalysis(
-        epsilon=curve.quiet_epsilon(pate.delta),
+        epsilon=costs.total.quiet_epsilon(pate.delta),
         delta=float(pate.delta),
-        curve=curve,
+        curve=costs.total,
         optimal_epsilon=optimal_epsilon,
         paper_epsilon=paper_epsilon,
+        # The noise is paid for: to raise or warn here would tell of the votes.
+        exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
         along_transcript=questions.strategy.adaptive,
         in_ledger=pate.ledger is not None,
         counts=counts,
@@ -162,6 +164,7 @@ def analyse_release(pate, spent, mechanism, sums, problems):
         curve=spent.curve,
         optimal_epsilon=None,
         paper_epsilon=None,
+        exceeds_claim=None,
         along_transcript=False,
         in_ledger=pate.ledger is not None,
         counts=sums,

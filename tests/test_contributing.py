@@ -18,27 +18,48 @@ for folder in Path(__file__).parent.glob("sklearn_pate/*"):
 """
 
 
-def test_the_examples_of_the_guide_pass_their_tests(tmp_path):
-    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", GUIDE, flags=re.DOTALL)
-    assert len(blocks) == GUIDE.count("```python\n")
+BLOCKS = re.findall(r"```python\n# (\S+)\n(.*?)```", GUIDE, flags=re.DOTALL)
+
+
+def run_tests(folder, blocks, *options):
+    """Run the blocks of the guide as files of a folder."""
     for name, code in blocks:
-        path = tmp_path / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code)
-    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (folder / "conftest.py").write_text(CONFTEST)
     # With the project's own settings: warnings are errors, docstrings are run.
-    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*pytest, "-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, tmp_path],
-        cwd=tmp_path,
+    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    return subprocess.run(
+        [*pytest, "-c", ROOT / "pyproject.toml", "--rootdir", folder, folder],
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_the_examples_of_the_guide_pass_their_tests(tmp_path):
+    assert len(BLOCKS) == GUIDE.count("```python\n")
+    done = run_tests(tmp_path, BLOCKS)
     assert done.returncode == 0, done.stdout + done.stderr
-    for name, _ in blocks:
+    for name, _ in BLOCKS:
         assert f"{Path(name).name} ." in done.stdout, f"{name} was not run"
+
+
+def test_the_tests_of_the_guide_fail_for_a_mechanism_that_claims_half(tmp_path):
+    right = "return pure_dp_curve(self.c, orders)"
+    blocks = [
+        (name, code.replace(right, f"{right} * 0.5"))
+        for name, code in BLOCKS
+        if "randomized" in name
+    ]
+    assert sum(right in code for _, code in blocks) == 1
+    done = run_tests(tmp_path, blocks, "-k", "price or audit")
+    assert done.returncode == 1, done.stdout + done.stderr
+    # Both of the enumeration, with two classes and with three, and the audit.
+    assert "3 failed" in done.stdout
 
 
 def test_the_guide_names_only_what_make_can_make():

@@ -1,5 +1,8 @@
 """The exact Renyi cost of the votes that were cast. Sensitive."""
 
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -13,17 +16,33 @@ from sklearn_pate.accounting.lattice import DiscreteGaussian
 from sklearn_pate.accounting.outcomes import Plurality, after_move, untouched
 from sklearn_pate.accounting.questions import Questions
 
-__all__ = ["LOCAL_ORDERS", "NoisyCheck", "local_cost", "log_losing"]
+__all__ = [
+    "LOCAL_ORDERS",
+    "ROUNDING",
+    "LocalCosts",
+    "NoisyCheck",
+    "local_cost",
+    "local_costs",
+    "log_losing",
+    "more_than_claimed",
+]
 
 #: Every fourth of the default orders: within 0.2 % of the best one.
 LOCAL_ORDERS = DEFAULT_ORDERS[::4]
+#: A cost above a claim by this share of it at most is above it by rounding: costs are
+#: right to nine digits.
+ROUNDING = 1e-6
 
 # Every so many orders all moves are tried; between them only those that may be worst.
 _STRIDE = 8
+# Thresholds beyond this are as good as infinite; float64 still counts votes from them.
+_FARTHEST = 2**50
 
 
 class NoisyCheck:
     """Whether the largest count, with discrete Gaussian noise, reaches a threshold.
+
+    Mechanisms draw, and accounts price, what this class decides.
 
     Parameters
     ----------
@@ -32,11 +51,80 @@ class NoisyCheck:
 
     sigma : float
         Scale of the noise, in votes.
+
+    Notes
+    -----
+    As counts and noise Z are whole, max_j (n_j - e_j) + Z >= T holds exactly where
+    max_j (n_j - t_j) + Z >= 0, with the whole thresholds t_j = ceil(T + e_j). These are
+    computed from the rational numbers that the floats are, and from nothing private, so
+    that one moved vote changes the largest of the whole numbers n_j - t_j by at most 1.
+    A difference n_j - e_j in floating point is rounded otherwise from one count to the
+    next, and may pass two whole numbers at once.
     """
 
     def __init__(self, threshold: float, sigma: float) -> None:
-        self._threshold = threshold
+        is_whole = isinstance(threshold, Integral)
+        self._exact = Fraction(int(threshold) if is_whole else float(threshold))
+        self._threshold = int(self._raised([0], 1)[0])
         self._noise = DiscreteGaussian(sigma)
+
+    def whole_expectations(
+        self, expected: ArrayLike, n_teachers: int = 1
+    ) -> NDArray[np.int64]:
+        """Round expected votes so that whole numbers decide as the exact ones do.
+
+        Parameters
+        ----------
+        expected : array-like
+            What each class is expected to get, and has subtracted from its count:
+            votes, or shares of `n_teachers`. Public.
+
+        n_teachers : int, default=1
+            What `expected` is multiplied by, exactly.
+
+        Returns
+        -------
+        votes : ndarray of int64, of the shape of `expected`
+            The t_j of the Notes, less the one of a class that is expected to get none.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite.
+        """
+        expected = np.asarray(expected)
+        if not np.all(np.isfinite(expected)):
+            raise ValueError(
+                "expected holds NaN or infinity; pass finite numbers of votes."
+            )
+        distinct, place = np.unique(expected, return_inverse=True)
+        thresholds = self._raised(distinct.tolist(), int(n_teachers))
+        return (thresholds - self._threshold)[place].reshape(expected.shape)
+
+    def _raised(self, expected, n_teachers):
+        """Return ceil(T + n e), of each e, by integer arithmetic."""
+        top, bottom = self._exact.as_integer_ratio()
+        n_top = n_teachers * bottom
+        parts = (value.as_integer_ratio() for value in expected)
+        votes = [-(-(top * b + n_top * a) // (bottom * b)) for a, b in parts]
+        return np.array(
+            [min(max(vote, -_FARTHEST), _FARTHEST) for vote in votes], dtype=np.int64
+        )
+
+    def needed(self, largest: NDArray) -> NDArray:
+        """Return the least noise with which the check passes.
+
+        Parameters
+        ----------
+        largest : ndarray
+            The largest count, less `whole_expectations` if there are any. Whole.
+
+        Returns
+        -------
+        needed : ndarray of the same shape
+            The check passes where the noise is at least that. Whole.
+        """
+        return self._threshold - largest
 
     def log_probabilities(
         self, largest: NDArray[np.float64]
@@ -46,14 +134,14 @@ class NoisyCheck:
         Parameters
         ----------
         largest : ndarray
-            The largest count, before noise.
+            As for `needed`.
 
         Returns
         -------
         log_pass, log_fail : ndarray of the same shape
             In nats.
         """
-        needed = np.ceil(self._threshold - largest)
+        needed = self.needed(np.asarray(largest, dtype=np.float64))
         return self._noise.log_cdf(-needed), self._noise.log_cdf(needed - 1)
 
 
@@ -88,8 +176,9 @@ def local_cost(
         :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
-        A worst case of one question at the same orders, not to be exceeded. It also
-        stands in for what float64 cannot hold: noise far below a vote.
+        A worst case of one question at the same orders. It stands in for what float64
+        cannot hold, as with noise far below a vote, and for what is above it by
+        rounding. A cost that is plainly above it stays: the worst case is then wrong.
 
     check : NoisyCheck, default=None
         The check before each answer, for mechanisms that may not answer. Every question
@@ -97,7 +186,8 @@ def local_cost(
 
     expected : array-like of shape (n_queries, n_classes), default=None
         Votes to subtract from each count before the check takes the largest
-        (InteractiveGNMax).
+        (InteractiveGNMax). The check rounds them, see
+        `NoisyCheck.whole_expectations`.
 
     ballots : array-like of int of shape (n_teachers, n_queries), default=None
         The votes behind `counts`, -1 for an abstention. With them, one teacher's moves
@@ -148,6 +238,84 @@ def local_cost(
     >>> tight_gaussian_worst_case(sigma=10, n_classes=2, orders=[8]).values.round(5)
     array([0.05199])
     """
+    return local_costs(
+        plurality,
+        counts,
+        orders,
+        ceiling=ceiling,
+        check=check,
+        expected=expected,
+        ballots=ballots,
+        direction=direction,
+    ).total
+
+
+@dataclass(frozen=True)
+class LocalCosts:
+    """Exact Renyi costs of a list of questions, at the votes. Sensitive.
+
+    Parameters
+    ----------
+    total : RdpCurve
+        Of all questions together.
+
+    largest : RdpCurve
+        At each order, of the question that costs most there, whatever the ballots.
+    """
+
+    total: RdpCurve
+    largest: RdpCurve
+
+
+def local_costs(
+    plurality: Plurality,
+    counts: ArrayLike,
+    orders: ArrayLike = LOCAL_ORDERS,
+    *,
+    ceiling: RdpCurve | None = None,
+    check: NoisyCheck | None = None,
+    expected: ArrayLike | None = None,
+    ballots: ArrayLike | None = None,
+    direction: Literal["both", "forward"] = "both",
+) -> LocalCosts:
+    """Compute what :func:`local_cost` does, and the largest cost of one question.
+
+    Parameters
+    ----------
+    plurality : Plurality
+        As for `local_cost`.
+
+    counts : array-like of shape (n_queries, n_classes)
+        As for `local_cost`.
+
+    orders : array-like of shape (n_orders,)
+        As for `local_cost`.
+
+    ceiling : RdpCurve, default=None
+        As for `local_cost`.
+
+    check : NoisyCheck, default=None
+        As for `local_cost`.
+
+    expected : array-like of shape (n_queries, n_classes), default=None
+        As for `local_cost`.
+
+    ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        As for `local_cost`.
+
+    direction : {"both", "forward"}, default="both"
+        As for `local_cost`.
+
+    Returns
+    -------
+    costs : LocalCosts
+        Sensitive.
+
+    Raises
+    ------
+    ValueError
+        As for `local_cost`.
+    """
     if direction not in ("both", "forward"):
         raise ValueError(
             f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
@@ -155,26 +323,60 @@ def local_cost(
         )
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
-    if expected is not None:
-        expected = np.asarray(expected, dtype=np.float64)
-    questions = Questions(counts, expected)
+    whole = None
+    if expected is not None and check is not None:
+        whole = check.whole_expectations(expected).astype(np.float64)
+    questions = Questions(counts, whole)
     teachers = None
     if ballots is not None:
-        groups = questions.groups_of(counts, expected)
+        groups = questions.groups_of(counts, whole)
         teachers = _Teachers(questions, groups, np.asarray(ballots), orders.size)
     del counts  # of a million questions, the gathered ones take far less memory
-    total = np.zeros(orders.size)
+    total, largest = np.zeros(orders.size), np.zeros(orders.size)
     for batch in questions.batches(plurality.points_per_move):
         # Overflow ends in an infinite cost.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             costs = _costs_by_loser(plurality, check, batch, orders, direction)
         if ceiling is not None:
-            costs = np.minimum(costs, ceiling.values)
+            costs = _below(ceiling.values, costs)
+        of_questions = costs.max(axis=1)
+        largest = np.maximum(largest, of_questions.max(axis=0))
         if teachers is None:
-            total += questions.repeats[batch.index] @ costs.max(axis=1)
+            total += questions.repeats[batch.index] @ of_questions
         else:
             teachers.charge(batch, costs)
-    return RdpCurve(orders, total if teachers is None else teachers.largest())
+    if teachers is not None:
+        total = teachers.largest()
+    return LocalCosts(RdpCurve(orders, total), RdpCurve(orders, largest))
+
+
+def more_than_claimed(cost: RdpCurve, claim: RdpCurve) -> bool:
+    """Tell whether a cost is above a claim by more than rounding. Sensitive.
+
+    Parameters
+    ----------
+    cost : RdpCurve
+        Exact. Where it is not finite, float64 could not hold it, and it says nothing.
+
+    claim : RdpCurve
+        At the same orders.
+
+    Returns
+    -------
+    more : bool
+        At one order at least. The claim is then wrong.
+    """
+    allowed = claim.values * (1 + ROUNDING)
+    return bool(np.any(np.isfinite(cost.values) & (cost.values > allowed)))
+
+
+def _below(ceiling, costs):
+    """Put the ceiling where float64 holds no cost, or one above it by rounding.
+
+    A cost that is plainly above its ceiling stays: the ceiling is then wrong.
+    """
+    rounded = (costs <= ceiling * (1 + ROUNDING)) | ~np.isfinite(costs)
+    return np.where(rounded, np.minimum(costs, ceiling), costs)
 
 
 def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:

@@ -216,6 +216,13 @@ class PrivacyAnalysis:
         Epsilon as the mechanism's paper computed it; for few votes perhaps more than
         ``privacy_spent_.epsilon``, which knows a tighter worst case.
 
+    exceeds_claim : bool or None
+        Whether a question, or all of them together, cost more at these votes than the
+        mechanism claims for any votes, rounding aside. True means that the mechanism's
+        price is wrong, and ``privacy_spent_`` with it: publish nothing of this fit. A
+        fit neither raises nor warns about it, which would tell of the votes. False
+        proves nothing about other votes. None where the cost depends on no votes.
+
     along_transcript : bool
         Whether questions depended on earlier answers. The figures above then hold
         along the questions that were asked, as in the papers' tables, and bound nothing
@@ -279,6 +286,7 @@ class PrivacyAnalysis:
     curve: RdpCurve
     optimal_epsilon: float | None
     paper_epsilon: float | None
+    exceeds_claim: bool | None
     along_transcript: bool
     in_ledger: bool
     counts: NDArray[np.int64]

@@ -235,8 +235,16 @@ def _in_words(asked: dict[str, Any], result: AuditResult) -> str:
         "shown": f"epsilon is at least {write_lower_bound(result.epsilon_lower)}, with "
         f"confidence {result.confidence:g}",
         "evidence": result.evidence,
+        "exact": f"these votes cost {result.exact_share:.3g} times what is claimed for "
+        "all votes, at the Renyi order where that is most",
     }
-    if result.contradicted:
+    if result.price_is_wrong:
+        verdict = (
+            "CONTRADICTED: these votes cost more than is claimed for all votes, by the "
+            "law that the mechanism states itself. Do not release what it answered, "
+            "and report this."
+        )
+    elif result.contradicted:
         chance = 1 - result.confidence
         verdict = (
             "CONTRADICTED: the mechanism leaks more than it claims, but for a chance "

@@ -38,11 +38,17 @@ def audit_mechanism(
     operating system. That is done at `counts` and at `neighbour`, and an event is
     looked for that is likelier at one of them than the price allows.
 
+    Besides, the exact cost at each of the two counts is computed from the law that the
+    mechanism states of its answers, over all neighbours, in both directions and at all
+    Renyi orders of the claim. A claim that is below it by more than rounding is
+    contradicted, whatever was drawn. (A sum has no votes to move, and is not
+    enumerated.)
+
     A claim that is not contradicted is not proved: these two counts may be harmless
     ones, and an event may be too rare to be seen in `n_trials`. A claim that is
-    contradicted is wrong, but for one audit in ``1 / (1 - confidence)``. Made-up counts
-    reveal nothing; if they are the votes of a real fit, the result is as sensitive as
-    they are.
+    contradicted by what was drawn is wrong, but for one audit in
+    ``1 / (1 - confidence)``. Made-up counts reveal nothing; if they are the votes of a
+    real fit, the result is as sensitive as they are.
 
     Parameters
     ----------
@@ -133,6 +139,9 @@ def audit_mechanism(
         )
         seal = partial(_seal_votes, n_teachers)
     claim = mechanism.charged_epsilon(n_queries, worlds.shape[1], delta)
+    exact_share = None
+    if not isinstance(mechanism, NoisySum):
+        exact_share = _exact_share(mechanism, worlds, n_queries)
     seen, neighbour_seen = (
         _ask(
             mechanism,
@@ -153,7 +162,29 @@ def audit_mechanism(
     epsilon, evidence = bound_from_two_worlds(
         scores, neighbour_scores, delta=delta, confidence=confidence
     )
-    return AuditResult(epsilon, claim, float(delta), confidence, evidence)
+    return AuditResult(epsilon, claim, float(delta), confidence, evidence, exact_share)
+
+
+def _exact_share(mechanism, worlds, n_queries):
+    """Return the largest exact cost as a share of the claimed curve."""
+    n_classes = worlds.shape[1]
+    claimed = mechanism.charged_curve(n_queries, n_classes)
+    shares = [0.0]
+    for counts in worlds:
+        exact = mechanism.enumerated_curve(
+            counts, claimed.orders, probabilities=_opinion(mechanism, n_classes)
+        )
+        # Where float64 holds no cost, nothing is known.
+        known = np.isfinite(exact.values)
+        shares.extend(n_queries * exact.values[known] / claimed.values[known])
+    return float(max(shares))
+
+
+def _opinion(mechanism, n_classes):
+    """Return the probabilities of a student that finds all classes alike, or None."""
+    if not mechanism.needs_probabilities:
+        return None
+    return np.full(n_classes, 1 / n_classes)
 
 
 def _check_shapes(counts, neighbour):
@@ -234,9 +265,9 @@ def _ask(mechanism, sealed, *, n_trials, n_queries, n_repeats):
     rows = np.arange(n_trials * n_queries)
     oracle = Oracle(sealed, mechanism, n_queries=len(rows))
     asked = {}
-    if mechanism.needs_probabilities:
-        shape = len(rows), sealed.n_classes
-        asked["probabilities"] = np.full(shape, 1 / sealed.n_classes)
+    opinion = _opinion(mechanism, sealed.n_classes)
+    if opinion is not None:
+        asked["probabilities"] = np.tile(opinion, (len(rows), 1))
     answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # As many for each row as were released, in the order of the rows.

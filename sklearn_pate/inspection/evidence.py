@@ -11,6 +11,7 @@ from scipy.stats import beta, binom
 
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.curve import check_delta
+from sklearn_pate.accounting.exact import ROUNDING
 from sklearn_pate.accounting.statement import write_epsilon
 from sklearn_pate.inspection.plain_text import write_lower_bound
 
@@ -54,6 +55,10 @@ class AuditResult:
     evidence : str
         What was seen, in numbers.
 
+    exact_share : float, default=None
+        The exact Renyi cost of the audited votes as a share of what is claimed for all
+        votes, at the order where it is largest. None where no law was enumerated.
+
     Notes
     -----
     `epsilon_lower` has exact binomial bounds behind it (Clopper and Pearson 1934), or
@@ -80,28 +85,46 @@ class AuditResult:
     delta: float
     confidence: float
     evidence: str
+    exact_share: float | None = None
+
+    @property
+    def price_is_wrong(self) -> bool:
+        """Whether the exact cost of the audited votes is above the claim.
+
+        Returns
+        -------
+        wrong : bool
+            True is no matter of chance. Rounding aside.
+        """
+        return self.exact_share is not None and self.exact_share > 1 + ROUNDING
 
     @property
     def contradicted(self) -> bool:
-        """Whether the claim is smaller than what was shown.
+        """Whether the claim is smaller than what was shown, or than the exact cost.
 
         Returns
         -------
         contradicted : bool
-            True means a defect, at the stated confidence: of many audits of true
-            claims, one in ``1 / (1 - confidence)`` is True by chance. False proves
-            nothing.
+            True means a defect: for certain if `price_is_wrong`, else at the stated
+            confidence, as of many audits of true claims one in
+            ``1 / (1 - confidence)`` is True by chance. False proves nothing.
         """
-        return self.epsilon_lower > self.epsilon_claimed
+        return self.price_is_wrong or self.epsilon_lower > self.epsilon_claimed
 
     def __str__(self):
         found = "contradicts" if self.contradicted else "does not contradict"
-        return (
+        text = (
             f"The audit {found} the claim of epsilon="
             f"{write_epsilon(self.epsilon_claimed)} at delta={self.delta:g}: with "
             f"confidence {self.confidence:g}, epsilon is at least "
-            f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})."
+            f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})"
         )
+        if self.price_is_wrong:
+            text += (
+                f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
+                "times what is claimed for all votes"
+            )
+        return text + "."
 
 
 def clopper_pearson(n_hits, n_trials, alpha):

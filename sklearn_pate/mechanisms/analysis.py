@@ -1,14 +1,22 @@
 """What the votes that were cast say about the price. Sensitive."""
 
 from abc import abstractmethod
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting.bounds import check_counts
-from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost, log_losing
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.enumeration import enumerated_cost
+from sklearn_pate.accounting.exact import (
+    LOCAL_ORDERS,
+    LocalCosts,
+    local_costs,
+    log_losing,
+    more_than_claimed,
+)
 from sklearn_pate.accounting.optimal import gaussian_optimal_cost, pure_optimal_cost
 from sklearn_pate.accounting.sanitize import (
     SanitizedCost,
@@ -85,16 +93,93 @@ class AnalysedMechanism(PricedMechanism):
         ValueError
             If `counts` are not vote counts, or a parameter is not set or out of range.
         """
+        return self._local_costs(
+            counts, orders, ballots=ballots, direction=direction
+        ).total
+
+    def _local_costs(
+        self, counts: ArrayLike, orders: ArrayLike = LOCAL_ORDERS, **options: Any
+    ) -> LocalCosts:
+        """Return the costs behind `local_curve`, which has the same parameters."""
         self._check_ready()
-        return local_cost(
+        return local_costs(
             self._plurality(),
             counts,
             orders,
             ceiling=self._ceiling(orders),
             check=self._check(),
-            ballots=ballots,
-            direction=direction,
+            **options,
         )
+
+    def _exceeds_claim(self, costs: LocalCosts, n_queries: int, n_classes: int) -> bool:
+        """Tell whether votes cost more than the claim for all votes. Sensitive.
+
+        The claim is that of one question, and of all of them if all are answered.
+        """
+        orders = costs.total.orders
+
+        def claimed(n):
+            # At the orders of a statement, whose price is known already.
+            curve = self._price(n, n, n_classes, DEFAULT_ORDERS)
+            return RdpCurve(orders, curve.values[np.isin(DEFAULT_ORDERS, orders)])
+
+        return more_than_claimed(costs.largest, claimed(1)) or more_than_claimed(
+            costs.total, claimed(n_queries)
+        )
+
+    def enumerated_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = DEFAULT_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+    ) -> RdpCurve:
+        """Compute what one question costs, neighbour by neighbour. Sensitive.
+
+        It is what `local_curve` computes, from the laws of the answers alone and
+        without regard to any bound: a claim that is below it is wrong. Made-up counts
+        reveal nothing.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_classes,)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        probabilities : array-like of shape (n_classes,), default=None
+            The student's class probabilities, for a mechanism that needs them.
+
+        Returns
+        -------
+        curve : RdpCurve
+            By :func:`~sklearn_pate.accounting.enumeration.enumerated_cost`; infinite
+            also where float64 does not hold a probability, with noise far below a vote.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
+        """
+        self._check_ready()
+        return enumerated_cost(
+            partial(self._log_law, probabilities=probabilities), counts, orders
+        )
+
+    def _log_law(self, counts, probabilities=None):
+        """Return the log-law of none (with a check), 1, ..., K, for rows of votes."""
+        return self._log_checked_law(counts, counts)
+
+    def _log_checked_law(self, counts, scores):
+        """Return the same, with a check of the largest score."""
+        votes = counts.astype(np.float64)
+        law = self._plurality().log_probabilities(votes, np.ones_like(votes))
+        check = self._check()
+        if check is None:
+            return law
+        log_pass, log_fail = check.log_probabilities(scores.max(axis=1))
+        return np.column_stack([log_fail, law + log_pass[:, np.newaxis]])
 
     def optimal_curve(
         self,

@@ -101,10 +101,10 @@ class ConfidentGNMax(Mechanism):
     def _answer(self, counts, noise):
         return self._answer_where(counts.max(axis=1), counts, noise)
 
-    def _answer_where(self, score, counts, noise):
-        """Answer where the score, with noise, reaches the threshold."""
-        drawn = noise.discrete_gaussian(self.sigma_threshold, score.shape)
-        passed = drawn >= np.ceil(self.threshold - score)
+    def _answer_where(self, largest, counts, noise):
+        """Answer where the largest count, less what is expected, passes the check."""
+        drawn = noise.discrete_gaussian(self.sigma_threshold, largest.shape)
+        passed = drawn >= self._check().needed(largest)
         answers = gaussian_plurality(counts, self.sigma, noise)
         return np.where(passed, answers, NO_ANSWER)
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting.bounds import check_counts, gaussian_worst_case
-from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.exact import LOCAL_ORDERS
+from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.mechanisms.gaussian import GNMax
 from sklearn_pate.mechanisms.noise import NoiseSource
 from sklearn_pate.mechanisms.priced import Response, VoteIndependentMixin
@@ -171,14 +171,50 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         ValueError
             If `counts` are not vote counts, or `sigma` is not set.
         """
+        return self._local_costs(counts, orders, ballots=ballots).total
+
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, ballots=None):
         self._check_ready()
-        counts = check_counts(counts)
-        if ballots is None:
-            n_changed = np.sum(1 + counts.any(axis=1))  # nobody's vote can move
-        else:
-            n_changed = np.max(np.sum(1 + (np.asarray(ballots) >= 0), axis=1))
+        # Nobody's vote can move where there is none.
+        n_changed = 1 + check_counts(counts).any(axis=1)
+        n_in_all = n_changed.sum()
+        if ballots is not None:
+            n_in_all = np.max(np.sum(1 + (np.asarray(ballots) >= 0), axis=1))
         orders = np.asarray(orders, dtype=np.float64)
-        return RdpCurve(orders, n_changed * orders / (2 * self.sigma**2))
+        one_count = RdpCurve(orders, orders / (2 * self.sigma**2))
+        return LocalCosts(one_count * n_in_all, one_count * n_changed.max(initial=0))
+
+    def enumerated_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = DEFAULT_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+    ) -> RdpCurve:
+        """Compute what one histogram costs, in closed form: there are too many to list.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_classes,)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders. At whole ones the cost is exact, at others an upper bound.
+
+        probabilities : array-like of shape (n_classes,), default=None
+            Not used.
+
+        Returns
+        -------
+        curve : RdpCurve
+            That of `local_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
+        """
+        return self.local_curve(np.asarray(counts)[np.newaxis], orders)
 
     def optimal_curve(
         self,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_pate.accounting.bounds import check_counts
 from sklearn_pate.accounting.calibrate import is_positive
 from sklearn_pate.accounting.curve import RdpCurve
-from sklearn_pate.accounting.exact import LOCAL_ORDERS, local_cost
+from sklearn_pate.accounting.exact import LOCAL_ORDERS
 from sklearn_pate.mechanisms.base import NO_ANSWER
 from sklearn_pate.mechanisms.confident import ConfidentGNMax
 from sklearn_pate.mechanisms.noise import NoiseSource
@@ -61,11 +61,14 @@ class InteractiveGNMax(ConfidentGNMax):
     -----
     Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
     the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
-    argmax_j p_j; else there is none. It costs what :class:`ConfidentGNMax` costs, as
-    one moved vote changes the largest surplus by at most one, and the student's
-    probabilities may come from earlier answers; `local_curve` holds along the
-    probabilities that were used, and is no bound for a student that was trained on the
-    answers. The proof is in :doc:`What an answer costs </accounting>`.
+    argmax_j p_j; else there is none. Probabilities and threshold are taken as the exact
+    numbers that they are, and the check is decided on whole ones: it passes if
+    max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
+    vote changes the largest of these by at most one, and the mechanism costs what
+    :class:`ConfidentGNMax` costs. The student's probabilities may come from earlier
+    answers; `local_curve` holds along the probabilities that were used, and is no bound
+    for a student that was trained on the answers. The proof is in :doc:`What an answer
+    costs </accounting>`, Lemma 4.
 
     Examples
     --------
@@ -177,12 +180,13 @@ class InteractiveGNMax(ConfidentGNMax):
         Raises
         ------
         ValueError
-            If `probabilities` are no probabilities of the shape of `counts`.
+            If `counts` are not vote counts, or `probabilities` no probabilities of the
+            same shape.
         """
-        counts = np.asarray(counts)
+        counts = check_counts(counts).astype(np.int64)
         own = self.check_probabilities(asked["probabilities"], counts.shape)
-        surplus = (counts - self.n_teachers * own).max(axis=1)
-        given = self._answer_where(surplus, counts, noise)
+        surplus = counts - self._expected(own)
+        given = self._answer_where(surplus.max(axis=1), counts, noise)
         given = self._capped(given, max_answers)
         sure = (given == NO_ANSWER) & (own.max(axis=1) > self.confidence)
         return Response(
@@ -234,19 +238,29 @@ class InteractiveGNMax(ConfidentGNMax):
             If `counts` are not vote counts, `probabilities` no probabilities of the
             same shape, or the parameters are not set.
         """
+        return self._local_costs(
+            counts,
+            orders,
+            probabilities=probabilities,
+            ballots=ballots,
+            direction=direction,
+        ).total
+
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, probabilities, **options):
         counts = check_counts(counts)
         self._check_ready()
         own = self.check_probabilities(probabilities, counts.shape)
-        return local_cost(
-            self._plurality(),
-            counts,
-            orders,
-            ceiling=self._ceiling(orders),
-            check=self._check(),
-            expected=self.n_teachers * own,
-            ballots=ballots,
-            direction=direction,
+        return super()._local_costs(
+            counts, orders, expected=self._expected(own), **options
         )
+
+    def _log_law(self, counts, probabilities=None):
+        own = self.check_probabilities([probabilities], (1, counts.shape[1]))
+        return self._log_checked_law(counts, counts - self._expected(own))
+
+    def _expected(self, own):
+        """Return the whole votes to subtract from the counts."""
+        return self._check().whole_expectations(own, self.n_teachers)
 
     def _paper_curve(self, counts):
         # The paper gives no figure without the student's probabilities.

@@ -585,13 +585,19 @@ def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts
     np.testing.assert_array_equal(values, np.minimum(without, ceiling.values))
 
 
-def test_the_ceiling_is_one_of_each_question():
+def test_a_ceiling_that_is_plainly_too_low_hides_no_cost():
     questions = [[9, 5, 1], [4, 4, 4]]
     costs = [cost("gaussian", 3.0, [question]) for question in questions]
     ceiling = RdpCurve(ORDERS, np.mean(costs, axis=0))
-    capped = np.sum([np.minimum(c, ceiling.values) for c in costs], axis=0)
     found = cost("gaussian", 3.0, questions, ceiling=ceiling)
-    np.testing.assert_allclose(found, capped, rtol=1e-12)
+    np.testing.assert_allclose(found, np.sum(costs, axis=0), rtol=1e-12)
+
+
+def test_a_cost_that_is_above_the_ceiling_by_rounding_is_the_ceiling():
+    exact = cost("gaussian", 3.0, [[9, 5, 1]])
+    ceiling = RdpCurve(ORDERS, exact * (1 - 1e-12))
+    found = cost("gaussian", 3.0, [[9, 5, 1]], ceiling=ceiling)
+    np.testing.assert_array_equal(found, ceiling.values)
 
 
 @pytest.mark.parametrize("direction", ["both", "forward"])
