@@ -2,6 +2,8 @@
 
 from contextlib import contextmanager
 
+from sklearn.frozen import FrozenEstimator
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # before scikit-learn 1.9 there is `verbose` only
@@ -14,7 +16,35 @@ except ImportError:  # before scikit-learn 1.9 there is `verbose` only
         return method
 
 
-__all__ = ["CallbackSupportMixin", "each_teacher", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "drop_callbacks", "each_teacher", "with_callbacks"]
+
+
+def drop_callbacks(estimator):
+    """Take the callbacks off an estimator and off those among its parameters.
+
+    A clone shares them with the original, across processes too, and they may keep
+    scores on the rows that it is fitted on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Changed in place. What is in a FrozenEstimator is the user's own, is not fitted,
+        and keeps its callbacks.
+
+    Returns
+    -------
+    estimator : estimator
+        The same.
+    """
+    params = estimator.get_params().values()
+    frozen = [one.estimator for one in params if isinstance(one, FrozenEstimator)]
+    for part in (estimator, *params):
+        is_users = isinstance(part, FrozenEstimator) or any(
+            part is one for one in frozen
+        )
+        if hasattr(part, "_skl_callbacks") and not is_users:
+            part.set_callbacks()
+    return estimator
 
 
 @contextmanager

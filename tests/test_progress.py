@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
@@ -81,3 +84,26 @@ def test_verbose_shows_progress_without_callbacks(pate, blobs, capfd):
     X, y, X_public, _ = blobs
     pate.set_params(verbose=10).fit(X, y, X_public=PublicData(X_public))
     assert "Done" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    "nest",
+    [
+        lambda logistic: logistic,
+        lambda logistic: make_pipeline(StandardScaler(), make_pipeline(logistic)),
+        lambda logistic: GridSearchCV(logistic, {"C": [1.0]}, cv=2),
+    ],
+    ids=["itself", "step of a step", "searched"],
+)
+def test_callbacks_of_a_teacher_see_no_shard(pate, blobs, nest, n_jobs):
+    X, y, X_public, _ = blobs
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    logistic = LogisticRegression().set_callbacks(monitor)
+    pate.set_params(
+        estimator=nest(logistic), student=DecisionTreeClassifier(), n_jobs=n_jobs
+    )
+    pate.fit(X, y, X_public=PublicData(X_public))
+    with pytest.raises(ValueError, match="No logs to retrieve"):
+        monitor.get_logs(select="all")
+    assert logistic._skl_callbacks == [monitor]  # the user's own has them still

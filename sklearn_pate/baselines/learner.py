@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._hooks import autologging_off
 from sklearn_pate.account import CHOSEN_BLINDLY, SEEDED
 from sklearn_pate.accounting.curve import check_delta
 from sklearn_pate.accounting.ledger import PrivacyLedger
@@ -130,7 +131,8 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """
         rows, plan = self._settle(X, y)
         charge_release(self.ledger, plan.spent, (rows.X, rows.codes))
-        self._learn(rows, plan.how, NoiseSource(self.noise_seed))
+        with autologging_off():
+            self._learn(rows, plan.how, NoiseSource(self.noise_seed))
         self.classes_ = rows.classes
         self.privacy_spent_ = plan.spent
         return self

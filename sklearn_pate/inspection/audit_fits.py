@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from sklearn_pate._hooks import autologging_off
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.planning import plans_privacy
@@ -65,7 +66,8 @@ def fit_uncharged(estimator: Any, **data: Any) -> Any:
     fitted : classifier
         As sensitive as the data, until its claim is known to hold.
     """
-    with warnings.catch_warnings():
+    # Its public part too: no price was charged for the answers.
+    with warnings.catch_warnings(), autologging_off():
         # What the student makes of the answers does not matter here.
         warnings.simplefilter("ignore", StudentWarning)
         return clone(estimator).set_params(ledger=None).fit(**data)

@@ -28,7 +28,13 @@ from sklearn.utils import get_tags
 
 from sklearn_pate.planning import plans_privacy
 
-__all__ = ["PrivacyLeak", "leaks_of_step", "looks_at_labels", "privacy_leaks"]
+__all__ = [
+    "RESAMPLES",
+    "PrivacyLeak",
+    "leaks_of_step",
+    "looks_at_labels",
+    "privacy_leaks",
+]
 
 
 @dataclass(frozen=True)
@@ -97,13 +103,56 @@ FROZEN = (
     "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and take "
     "X_public through it before the fit: a pipeline does not."
 )
+# A step with fit_resample, as imbalanced-learn has them. One that drops rows is among
+# them: how many are left, and which, decides where all others go.
+RESAMPLES = (
+    "repeats, mixes or drops private rows in front of a private classifier: one "
+    "changed row changes several of those that it is fitted on, and its privacy "
+    "statement is void."
+)
+RESAMPLE_INSIDE = (
+    "Resample inside estimator= of a PATEClassifier or PETDLClassifier, as "
+    "imblearn.pipeline.make_pipeline(step, classifier): each teacher then resamples "
+    "its own shard. Or weigh classes there, with class_weight='balanced'. Private "
+    "classifiers without teachers have no place for it: leave it out."
+)
+# What is around a private classifier and chooses the rows of its fits.
+BALANCES = (
+    "is fitted on private rows that it chooses by their labels: one changed label "
+    "changes which other rows the private classifier inside is fitted on, and its "
+    "privacy statement is void."
+)
+BOOTSTRAPS = (
+    "is fitted on private rows that it draws with replacement: copies of one row reach "
+    "several teachers of the private classifier inside, or count as several rows, and "
+    "its privacy statement is void."
+)
+WITHOUT_COPIES = (
+    "Set bootstrap=False, which leaves several fits on overlapping rows, whose prices "
+    "add up. Or number the rows, and pass the numbers as groups=, with "
+    "privacy_unit='group' and metadata routing, so that copies stay together. "
+)
+FITS_OFTEN = (
+    "is fitted on private rows several times, by the private classifier inside: each "
+    "fit is a release with its own price, and publishing them together costs the price "
+    "of all."
+)
+ADD_UP = (
+    "Add the prices up (the curves in privacy_spent_ do), or charge all fits to one "
+    "PrivacyLedger. "
+)
+HARMLESS_INSIDE = (
+    "Inside a PATEClassifier it does no harm: as estimator= (each teacher then has "
+    "one, on its own shard) or as student=."
+)
 
 
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     """List what is fitted on private rows around a PATEClassifier, or another learner.
 
     A privacy statement covers the private classifier alone. A step in front of it, or a
-    search around it, looks at private rows for free. Nothing is fitted here, and no
+    search around it, looks at private rows for free. One that resamples them, as
+    imbalanced-learn and bootstraps do, voids the statement. Nothing is fitted, and no
     data is needed: the classes and tags of the estimators tell, and what it returns
     depends on nothing else.
 
@@ -177,6 +226,39 @@ def _leaks_around(estimator, prefix):
         name, last = estimator.steps[-1]
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
+    reason, remedy = _learns_around(estimator)
+    yield PrivacyLeak(
+        prefix.removesuffix("__"), type(estimator).__name__, reason, remedy
+    )
+    for name, inner in _children(estimator):
+        if _holds_private(inner):
+            yield from _leaks_around(inner, f"{prefix}{name}__")
+        elif _is_published(inner) and _grids(estimator) is None:
+            yield PrivacyLeak(
+                prefix + name,
+                type(inner).__name__,
+                "is fitted on private rows beside a private classifier: it is "
+                "published with it, without any guarantee.",
+                "Leave it out, or train it as the student.",
+            )
+    for candidate in _searched(estimator):
+        yield from _leaks_around(candidate, f"{prefix}estimator__")
+
+
+def _is_published(inner):
+    """Tell whether what is beside a private classifier learns, and is published."""
+    return not (isinstance(inner, FrozenEstimator) or hasattr(inner, "fit_resample"))
+
+
+def _learns_around(estimator):
+    """Say what an estimator does around a private classifier, and what to do."""
+    params = estimator.get_params(deep=False)
+    if "sampling_strategy" in params:
+        return BALANCES, HARMLESS_INSIDE
+    if "bootstrap" in params:
+        if params["bootstrap"]:
+            return BOOTSTRAPS, WITHOUT_COPIES + HARMLESS_INSIDE
+        return FITS_OFTEN, ADD_UP + HARMLESS_INSIDE
     reason = (
         "is fitted on private rows and labels around a private classifier: what it "
         "learns there (a choice between candidates, a threshold, a calibration) has no "
@@ -187,27 +269,12 @@ def _leaks_around(estimator, prefix):
             " Its splits look at labels, too: one changed label moves other rows "
             "between folds, which no price covers; cv=KFold(shuffle=True) does not."
         )
-    yield PrivacyLeak(
-        prefix.removesuffix("__"),
-        type(estimator).__name__,
-        reason,
+    remedy = (
         "Put it inside, as student= (it then learns from answers) or as estimator= (it "
         "then learns inside each teacher), fit it on labelled rows that are public, or "
-        "search with PrivateSearchCV.",
+        "search with PrivateSearchCV."
     )
-    for name, inner in _children(estimator):
-        if _holds_private(inner):
-            yield from _leaks_around(inner, f"{prefix}{name}__")
-        elif not isinstance(inner, FrozenEstimator) and _grids(estimator) is None:
-            yield PrivacyLeak(
-                prefix + name,
-                type(inner).__name__,
-                "is fitted on private rows beside a private classifier: it is "
-                "published with it, without any guarantee.",
-                "Leave it out, or train it as the student.",
-            )
-    for candidate in _searched(estimator):
-        yield from _leaks_around(candidate, f"{prefix}estimator__")
+    return reason, remedy
 
 
 def leaks_of_step(step, name):
@@ -238,7 +305,12 @@ def leaks_of_step(step, name):
             )
         for inner_name, inner in _children(step):
             yield from leaks_of_step(inner, f"{name}__{inner_name}")
-    elif step in (None, "passthrough", "drop") or _is_fitted_on_nothing_private(step):
+    elif step in (None, "passthrough", "drop"):
+        return
+    elif hasattr(step, "fit_resample"):  # a FrozenEstimator around it, too
+        if getattr(step, "func", step) is not None:  # FunctionSampler(), does nothing
+            yield PrivacyLeak(name, type(step).__name__, RESAMPLES, RESAMPLE_INSIDE)
+    elif _is_fitted_on_nothing_private(step):
         return
     elif _requires_fit(step):
         yield PrivacyLeak(
@@ -282,7 +354,8 @@ def _children(estimator):
 
 
 def _is_estimator(value):
-    return hasattr(value, "fit") and not isinstance(value, type)
+    can_be_fitted = hasattr(value, "fit") or hasattr(value, "fit_resample")
+    return can_be_fitted and not isinstance(value, type)
 
 
 def _grids(search):
@@ -292,14 +365,14 @@ def _grids(search):
 
 
 def _searched(search):
-    """List what a search makes of its estimator by replacing whole estimators in it."""
+    """List what a search makes of its estimator, where classes or rows change."""
     return [
         clone(search.estimator).set_params(**{name: value})
         for grid in _grids(search) or []
         for name, values in grid.items()
         if isinstance(values, (list, tuple))
         for value in values
-        if _is_estimator(value)
+        if _is_estimator(value) or name.rpartition("__")[2] == "bootstrap"
     ]
 
 

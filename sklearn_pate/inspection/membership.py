@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._hooks import autologging_off
 from sklearn_pate.inspection.evidence import check_count
 from sklearn_pate.seeding import MAX_SEED, seeded_clone
 
@@ -217,11 +218,13 @@ def _logits(estimator, X, y, members, fit_params, seed):
     model = seeded_clone(estimator, seed)
     if "ledger" in model.get_params(deep=False):
         model.set_params(ledger=None)  # what an audit fits is not released
-    model.fit(_safe_indexing(X, rows), y[rows], **fit_params)
-    if not hasattr(model, "predict_proba"):
-        return np.where(model.predict(X) == y, 1.0, -1.0)
+    with autologging_off():
+        model.fit(_safe_indexing(X, rows), y[rows], **fit_params)
+        if not hasattr(model, "predict_proba"):
+            return np.where(model.predict(X) == y, 1.0, -1.0)
+        probabilities = model.predict_proba(X)
     own = np.zeros(len(y))  # of a label that the model never saw
-    for column, label in zip(model.predict_proba(X).T, model.classes_, strict=True):
+    for column, label in zip(probabilities.T, model.classes_, strict=True):
         own = np.where(y == label, column, own)
     return logit(np.clip(own, _SUREST, 1 - _SUREST))
 

@@ -10,8 +10,10 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
-from sklearn_pate.inspection.leaks import leaks_of_step
+from sklearn_pate._hooks import autologging_off
+from sklearn_pate.inspection.leaks import RESAMPLES, leaks_of_step
 from sklearn_pate.planning import plans_privacy
+from sklearn_pate.progress import drop_callbacks
 from sklearn_pate.seeding import seeded_clone
 
 __all__ = ["Candidate", "list_candidates", "plan_fit"]
@@ -139,7 +141,8 @@ def plan_fit(estimator, rows):
         else:
             params = {key.removeprefix(f"{name}__"): one for key, one in params.items()}
         if len(estimator.steps) > 1:
-            X = clone(estimator[:-1]).fit_transform(X)
+            with autologging_off():
+                X = clone(estimator[:-1]).fit_transform(X)
         estimator = last
     return estimator.plan_privacy(X, rows.y, **params)
 
@@ -184,10 +187,13 @@ def _check_steps(estimator):
         return
     for name, step in estimator.steps[:-1]:
         for leak in leaks_of_step(step, name):
-            raise ValueError(
-                f"{leak.name} ({leak.estimator}) {leak.reason} Leave it out, or fit it "
-                "on public rows: FrozenEstimator(step.fit(X_public))."
+            remedy = (
+                leak.remedy
+                if leak.reason == RESAMPLES
+                else "Leave it out, or fit it on public rows: "
+                "FrozenEstimator(step.fit(X_public))."
             )
+            raise ValueError(f"{leak.name} ({leak.estimator}) {leak.reason} {remedy}")
     _check_steps(estimator.steps[-1][1])
 
 
@@ -198,12 +204,7 @@ def _silence(estimator):
         is_verbose = name.rpartition("__")[2] == "verbose"
         if is_verbose and isinstance(value, Integral) and value:
             estimator.set_params(**{name: type(value)(0)})
-    # A frozen estimator is the user's own, and is not fitted.
-    frozen = [one.estimator for one in params.values() if _is_frozen(one)]
-    for part in (estimator, *params.values()):
-        is_users = _is_frozen(part) or any(part is one for one in frozen)
-        if hasattr(part, "_skl_callbacks") and not is_users:
-            part.set_callbacks()
+    drop_callbacks(estimator)
 
 
 def _is_frozen(part):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._hooks import autologging_off
 from sklearn_pate.labels import class_indices
 from sklearn_pate.model_selection.candidates import Candidate
 from sklearn_pate.model_selection.parts import Cut, PrivateRows
@@ -246,6 +247,7 @@ def _silence():
             contextlib.redirect_stdout(nowhere),
             contextlib.redirect_stderr(nowhere),
             warnings.catch_warnings(),
+            autologging_off(),
         ):
             warnings.simplefilter("ignore")
             yield

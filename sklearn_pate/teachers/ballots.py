@@ -12,7 +12,9 @@ import numpy as np
 from joblib import parallel_config
 from sklearn import config_context
 
+from sklearn_pate._hooks import autologging_off, muted
 from sklearn_pate.contiguous import fit_class_indices
+from sklearn_pate.progress import drop_callbacks
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.teachers.threads import one_thread, this_thread
 
@@ -133,7 +135,7 @@ class Poll:
 
     @contextmanager
     def alone(self, seed):
-        """Seed and limit what runs within, and catch its warnings.
+        """Seed and limit what runs within, catch its warnings, and let nothing out.
 
         Parameters
         ----------
@@ -147,6 +149,8 @@ class Poll:
         """
         with (
             one_thread(this_thread() != self.polling_thread),
+            autologging_off(),
+            muted(),
             seeded_globals(seed),
             # Warnings may quote private rows, like errors. The filters belong to the
             # whole process, like the generators: scikit-learn's own Parallel, which
@@ -322,7 +326,7 @@ def _train(poll, X_public, shard):
     """Return what a teacher says, that is fitted and forgotten, and its warnings."""
     had_torch = "torch" in sys.modules
     with poll.alone(shard.seed) as caught:
-        teacher = seeded_clone(poll.estimator, shard.seed)
+        teacher = drop_callbacks(seeded_clone(poll.estimator, shard.seed))
         # Copies: a teacher that scales in place, say, would otherwise hand what it
         # learnt from its shard to the teachers after it, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))

@@ -16,6 +16,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.model_selection.learners import FITS, NoisyMeans, Says
+from tests.sampler import Sampler
 
 X = np.arange(120.0).reshape(60, 2)
 Y = np.array([0, 1, 1] * 20)
@@ -40,6 +41,7 @@ WRONG = {
     "a search without privacy": ({"estimator": GridSearchCV(Says(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its price beforehand"),
     "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its price beforehand"),
     "a scaler": (pipeline(StandardScaler()), r"standardscaler \(StandardScaler\) is fitted on private rows.* Leave it out, or fit it on public rows: FrozenEstimator"),
+    "a sampler": (pipeline(Sampler()), r"sampler \(Sampler\) repeats, mixes or drops private rows.* is void\. Resample inside estimator="),
     "principal components": (pipeline(PCA()), r"pca \(PCA\) is fitted on private rows"),
     "kernels of rows": (pipeline(Nystroem()), r"nystroem \(Nystroem\) is fitted on private rows"),
     "a width of the data": (pipeline(RBFSampler(gamma="scale")), r"rbfsampler \(RBFSampler\) is fitted on private rows"),
