@@ -128,6 +128,7 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
         n_teachers=votes.shape[0],
         teacher_failures=problems.failures,
         teacher_warnings=problems.warnings,
+        data_problems=problems.data,
     )
 
 
@@ -169,4 +170,5 @@ def analyse_release(pate, spent, mechanism, sums, problems):
         n_teachers=spent.n_teachers,
         teacher_failures=problems.failures,
         teacher_warnings=problems.warnings,
+        data_problems=problems.data,
     )
