@@ -62,6 +62,7 @@ class PrivateInputs:
     ids: np.ndarray | None
     group_of_row: np.ndarray | None
     public_indices: np.ndarray | None
+    #: Which rows and classes nothing is learned from. Sensitive.
     problems: tuple[str, ...] = ()
 
     @property
@@ -101,6 +102,12 @@ def receive(pate, X, y, X_public, groups, *, seed):
 
     public : PublicInputs
         With what was assumed.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be used. Private values decide only where a row has a
+        group id of another type, or no row at all is left to learn from.
     """
     check_target(pate, y)
     X = check_features(pate, X, reset=True)
@@ -441,10 +448,10 @@ def _check_public(pate, X, X_public):
             f"X_public and public_size={pate.public_size!r} were both given; leave "
             "public_size=None, or do not pass X_public."
         )
+    is_wrapped = isinstance(X_public, PublicData)
+    X_public = X_public.X if is_wrapped else X_public
     check_container("X_public", X_public)
-    if isinstance(X_public, PublicData):
-        X_public = X_public.X
-    elif getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+    if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
         warnings.warn(
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
             "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",
