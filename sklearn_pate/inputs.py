@@ -129,11 +129,6 @@ def receive(pate, X, y, X_public, groups, *, seed):
         public_indices = None
         X_public = _check_public(pate, X, X_public)
         assumptions.append(PUBLIC_ROWS)
-    if np.all(codes < 0):
-        raise ValueError(
-            f"No private row of y has a label in classes={pate.classes!r}; compare "
-            "their spelling and type."
-        )
     problems = _problems(pate, classes, codes)
     if group_of_row is not None:
         n_without = np.count_nonzero(group_of_row < 0)
@@ -141,6 +136,11 @@ def receive(pate, X, y, X_public, groups, *, seed):
             problems.append(f"{n_without} rows have no group id, and were left out.")
         # It could be anyone's, also somebody's who has an id in another row.
         codes = np.where(group_of_row < 0, -1, codes)
+    if np.all(codes < 0):
+        raise ValueError(
+            f"No private row of y has a label in classes={pate.classes!r}; compare "
+            "their spelling and type. (Rows without a group id do not count.)"
+        )
     assumptions.append(COLUMNS)
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices, tuple(problems)),

@@ -127,7 +127,7 @@ def class_indices(labels, classes):
         Class index of each row, -1 for a label that is not in `classes`.
     """
     index = {label: k for k, label in enumerate(classes.tolist())}
-    check_container("y", labels)
+    check_container("labels", labels)
     labels = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
     codes = [_index(label, index) for label in column_or_1d(labels).tolist()]
     return np.array(codes, dtype=np.intp)

@@ -177,7 +177,10 @@ class HandsErrorsOn(ThreadingBackend):
         def fail():
             raise ModuleNotFoundError("No module named 'joblib'")
 
-        return super().submit(_TracebackCapturingWrapper(fail), callback)
+        task = _TracebackCapturingWrapper(fail)
+        return self._get_pool().apply_async(task, callback=callback)
+
+    apply_async = submit  # its name before joblib 1.5
 
     def retrieve_result(self, out, timeout=None):
         return out.get()
