@@ -82,9 +82,12 @@ def read_classes(y):
     Raises
     ------
     ValueError
-        If y holds missing labels, numbers that are no classes, or one class only.
+        If y holds missing labels, bytes, numbers that are no classes, or one class
+        only.
     """
     y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "S" or any(isinstance(label, bytes) for label in y.tolist()):
+        raise ValueError("y holds bytes, which are no labels; make strings of them.")
     if y.dtype.kind == "T":  # numpy's StringDType, which scikit-learn does not know
         y = y.astype(object)
     if y.dtype.kind == "O":

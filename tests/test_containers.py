@@ -34,6 +34,8 @@ class Delayed:
 class Distant:
     """Columns as in a dask dataframe: on other machines."""
 
+    __module__ = "dask.dataframe"
+
     columns = ("age", "weight")
     shape = (Delayed(), 2)
 
@@ -60,7 +62,7 @@ MISREAD = {
     ),
     "distant": (
         Distant,
-        r"a tests Distant, whose rows are not in memory; pass {}\.compute\(\)",
+        r"a dask Distant, whose rows are not in memory; pass {}\.compute\(\)",
     ),
     "narwhals": (
         lambda rows: narwhals.from_native(frame(rows)),
