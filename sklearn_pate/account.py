@@ -130,6 +130,7 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
         n_teachers=votes.shape[0],
         teacher_failures=problems.failures,
         teacher_warnings=problems.warnings,
+        data_problems=problems.data,
     )
 
 
@@ -172,4 +173,5 @@ def analyse_release(pate, spent, mechanism, sums, problems):
         n_teachers=spent.n_teachers,
         teacher_failures=problems.failures,
         teacher_warnings=problems.warnings,
+        data_problems=problems.data,
     )

@@ -111,7 +111,7 @@ class PATEClassifier(AskingMixin, TeacherEnsemble):
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public; `fit_votes` needs them. A private row with another label
-        is dropped.
+        is dropped; ``privacy_analysis_.data_problems`` tells the data holder.
 
     ledger : PrivacyLedger, default=None
         The account of the private data over all fits, see
@@ -278,7 +278,8 @@ class PATEClassifier(AskingMixin, TeacherEnsemble):
             :class:`~sklearn_pate.PublicData`, or a search may cut them.
 
         groups : array-like of shape (n_rows,), default=None
-            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings.
+            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings. A
+            row without an id is left out.
 
         Returns
         -------

@@ -6,7 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
-__all__ = ["ContiguousClasses", "fit_class_indices", "in_all_classes"]
+__all__ = [
+    "ContiguousClasses",
+    "fit_class_indices",
+    "in_all_classes",
+    "predict_codes",
+    "read_codes",
+]
 
 
 def fit_class_indices(estimator, X, codes):
@@ -81,6 +87,89 @@ def in_all_classes(scores, classifier, n_classes, *, absent):
     return widened
 
 
+def read_codes(predicted, n_rows, n_classes):
+    """Read class indices from what a classifier predicted.
+
+    Parameters
+    ----------
+    predicted : array-like of shape (n_rows,) or (n_rows, 1)
+        CatBoost predicts a column where there are more than two classes.
+
+    n_rows : int
+        Number of rows that were predicted.
+
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_rows,)
+        Class indices; -1 for any other number, a fraction included.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number a row.
+    """
+    predicted = np.asarray(predicted)
+    if predicted.dtype.kind == "O":
+        predicted = np.array(predicted.tolist())
+    if predicted.shape == (n_rows, 1):
+        predicted = predicted[:, 0]
+    if predicted.shape != (n_rows,) or predicted.dtype.kind not in "biuf":
+        raise ValueError(
+            f"predict returned shape {predicted.shape} and dtype "
+            f"{predicted.dtype} for {n_rows} rows, not a class index each"
+        )
+    is_code = (predicted >= 0) & (predicted < n_classes)
+    if predicted.dtype.kind == "f":
+        is_code &= np.rint(predicted) == predicted
+    codes = np.full(n_rows, -1, dtype=np.intp)
+    codes[is_code] = predicted[is_code]
+    return codes
+
+
+def predict_codes(classifier, X, n_classes):
+    """Predict class indices by a classifier that learned from nothing sensitive.
+
+    Parameters
+    ----------
+    classifier : classifier
+        Fitted on class indices.
+
+    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Rows.
+
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_rows,)
+        Class indices.
+
+    Raises
+    ------
+    ValueError
+        If it predicts anything else.
+    """
+    predicted = classifier.predict(X)
+    try:
+        codes = read_codes(predicted, X.shape[0], n_classes)
+    except ValueError as error:
+        problem = str(error)
+    else:
+        others = np.ravel(predicted)[codes < 0]
+        if len(others) == 0:
+            return codes
+        problem = f"predict returned {others[0]!r}"
+    raise ValueError(
+        f"{type(classifier).__name__} was fitted on the class indices 0 to "
+        f"{n_classes - 1}, and its {problem}; use a classifier whose predict returns "
+        "labels that it was fitted on."
+    )
+
+
 def _fitted_has(method):
     return lambda self: hasattr(self.estimator_, method)
 
@@ -136,9 +225,13 @@ class ContiguousClasses(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         codes : ndarray of int of shape (n_rows,)
-            Class indices out of ``classes_``.
+            Class indices out of ``classes_``; -1 where the inner classifier predicts
+            none of its own.
         """
-        return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]
+        own_codes = read_codes(
+            self.estimator_.predict(X), X.shape[0], len(self.classes_)
+        )
+        return np.where(own_codes < 0, -1, self.classes_[own_codes])
 
     @available_if(_fitted_has("predict_proba"))
     def predict_proba(self, X):

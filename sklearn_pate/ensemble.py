@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,7 +142,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
                 **asked,
             )
         _warn_of(problems)
-        return said, problems
+        return said, replace(problems, data=[*private.problems])
 
     def _input_tags(self):
         # Teachers see what the representation makes of the rows.

@@ -7,7 +7,14 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["check_features", "check_public_features", "is_frame"]
+from sklearn_pate._containers import check_container, column_names
+
+__all__ = [
+    "check_column_names",
+    "check_features",
+    "check_public_features",
+    "is_frame",
+]
 
 
 def check_features(estimator, X, *, reset, name="X"):
@@ -34,7 +41,14 @@ def check_features(estimator, X, *, reset, name="X"):
     -------
     X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
         The same features.
+
+    Raises
+    ------
+    ValueError
+        If they are of another shape, type or container than expected, or named in
+        another way or order than those before.
     """
+    check_container(name, X)
     if not is_frame(X):
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
@@ -49,6 +63,7 @@ def check_features(estimator, X, *, reset, name="X"):
             input_name=name,
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
+    check_column_names(estimator, X, reset=reset, name=name)
     if X.shape[0] == 0:
         raise ValueError("Found array with 0 sample(s); pass at least one row.")
     return X
@@ -80,6 +95,7 @@ def check_public_features(estimator, X_public, X=None):
         If no teacher could be asked about them. It says no more of `X` than its shape
         and the names and types of its columns.
     """
+    check_container("X_public", X_public)
     received = type(X_public).__name__
     if not (is_frame(X_public) or sp.issparse(X_public)):
         try:
@@ -114,6 +130,48 @@ def check_public_features(estimator, X_public, X=None):
     if X is not None and len(shape) == 2 and not sp.issparse(X):
         _check_column_types(X, X_public)
     return X_public
+
+
+def check_column_names(estimator, X, *, reset, name="X"):
+    """Check the order of columns whose names are no strings.
+
+    scikit-learn compares names that are strings, and passes over all others: numbers,
+    or the tuples of a pandas MultiIndex.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Remembers such names, as strings, in a private attribute.
+
+    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Features.
+
+    reset : bool
+        Remember the names, or compare with them.
+
+    name : str, default="X"
+        What messages call the features.
+
+    Raises
+    ------
+    ValueError
+        If the columns of two dataframes have other names, or another order.
+    """
+    names = column_names(X)
+    if reset:
+        vars(estimator).pop("_column_names", None)
+        if names and not any(isinstance(one, str) for one in names):
+            estimator._column_names = [str(one) for one in names]
+        return
+    known = getattr(estimator, "_column_names", None)
+    if names is None or known is None:
+        return
+    for place, (one, other) in enumerate(zip(map(str, names), known, strict=True)):
+        if one != other:
+            raise ValueError(
+                f"Column {place} of {name} is named {one} instead of {other}; pass the "
+                "columns of fit in the same order."
+            )
 
 
 def is_frame(X):
@@ -154,7 +212,7 @@ def _check_column_types(X, X_public):
         if any(map(_is_number, _values(numbers, column))) and any(
             map(_is_word, _values(words, column))
         ):
-            name = X.columns[column] if hasattr(X, "columns") else int(column)
+            name = (column_names(X) or range(X.shape[1]))[column]
             raise ValueError(
                 f"Column {name!r} is numeric in {numeric} and text in {other}, which "
                 "no number can be read from; give it the same type in both."

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._containers import check_container
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
 from sklearn_pate.features import check_features, check_public_features, is_frame
 from sklearn_pate.labels import check_classes, class_indices, read_classes
@@ -61,6 +62,8 @@ class PrivateInputs:
     ids: np.ndarray | None
     group_of_row: np.ndarray | None
     public_indices: np.ndarray | None
+    #: Which rows and classes nothing is learned from. Sensitive.
+    problems: tuple[str, ...] = ()
 
     @property
     def n_rows(self):
@@ -99,6 +102,12 @@ def receive(pate, X, y, X_public, groups, *, seed):
 
     public : PublicInputs
         With what was assumed.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be used. Private values decide only where a row has a
+        group id of another type, or no row at all is left to learn from.
     """
     check_target(pate, y)
     X = check_features(pate, X, reset=True)
@@ -114,21 +123,27 @@ def receive(pate, X, y, X_public, groups, *, seed):
         X_public, X = _safe_indexing(X, public_indices), _safe_indexing(X, private)
         codes = codes[private]
         if group_of_row is not None:
-            kept, group_of_row = np.unique(group_of_row[private], return_inverse=True)
-            ids = ids[kept]
+            ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append("the rows held out by public_size are public")
     else:
         public_indices = None
         X_public = _check_public(pate, X, X_public)
         assumptions.append(PUBLIC_ROWS)
+    problems = _problems(pate, classes, codes)
+    if group_of_row is not None:
+        n_without = np.count_nonzero(group_of_row < 0)
+        if n_without:
+            problems.append(f"{n_without} rows have no group id, and were left out.")
+        # It could be anyone's, also somebody's who has an id in another row.
+        codes = np.where(group_of_row < 0, -1, codes)
     if np.all(codes < 0):
         raise ValueError(
             f"No private row of y has a label in classes={pate.classes!r}; compare "
-            "their spelling and type."
+            "their spelling and type. (Rows without a group id do not count.)"
         )
     assumptions.append(COLUMNS)
     return (
-        PrivateInputs(X, codes, ids, group_of_row, public_indices),
+        PrivateInputs(X, codes, ids, group_of_row, public_indices, tuple(problems)),
         PublicInputs(classes, X_public, pate.privacy_unit, tuple(assumptions)),
     )
 
@@ -149,6 +164,7 @@ def check_target(estimator, y):
             f"{type(estimator).__name__} requires y to be passed, but the target y is "
             "None."
         )
+    check_container("y", y)
 
 
 def receive_labels(estimator, y):
@@ -172,10 +188,17 @@ def receive_labels(estimator, y):
 
     assumption : str
         What is stated about the label set.
+
+    Raises
+    ------
+    ValueError
+        If `classes` are text and the type of y is that of numbers, or the other way
+        round. No value of y decides.
     """
     if estimator.classes is None:
         return *read_classes(y), LABEL_SET_READ
     classes = check_classes(estimator.classes)
+    _check_label_type(estimator.classes, classes, y)
     return classes, class_indices(y, classes), LABEL_SET
 
 
@@ -335,6 +358,37 @@ def check_delta_is_small(delta, n_units, units):
         )
 
 
+def _check_label_type(given, classes, y):
+    """Raise if no label of the type that y declares could be in `classes`."""
+    kind = np.asarray(y).dtype.kind if hasattr(y, "dtype") else "O"
+    is_text, is_number = classes.dtype.kind == "U", classes.dtype.kind in "biuf"
+    if (is_text and kind in "biufcSmM") or (is_number and kind in "UTSmM"):
+        raise ValueError(
+            f"No private row of y has a label in classes={given!r}, as y is of type "
+            f"{y.dtype}; give both the same type."
+        )
+
+
+def _problems(pate, classes, codes):
+    """Describe labels that are in y or in `classes` only. Sensitive."""
+    if pate.classes is None:
+        return []
+    seen = np.isin(np.arange(len(classes)), codes)
+    problems = [f"No row has the label {label!r}." for label in classes[~seen].tolist()]
+    n_other = np.count_nonzero(codes < 0)
+    if n_other:
+        problems.append(f"{n_other} rows have a label that is not in classes.")
+    return problems
+
+
+def _groups_left(ids, group_of_row):
+    """Leave out the ids of groups that have no row."""
+    left = np.unique(group_of_row[group_of_row >= 0])
+    place = np.full(len(ids) + 1, -1)  # the last one for rows without an id
+    place[left] = np.arange(len(left))
+    return ids[left], place[group_of_row]
+
+
 def _check_groups(pate, groups, X):
     if pate.privacy_unit == "row":
         if groups is not None:
@@ -371,6 +425,7 @@ def _hold_out(pate, ids, group_of_row, n_rows, seed):
         is_public = hold_out_rows(n_rows, pate.public_size, seed)
     else:
         is_public = hold_out_groups(ids, pate.public_size, seed)[group_of_row]
+        is_public &= group_of_row >= 0
     if np.all(is_public) or not np.any(is_public):
         side = "private" if np.all(is_public) else "public"
         raise ValueError(
@@ -393,9 +448,10 @@ def _check_public(pate, X, X_public):
             f"X_public and public_size={pate.public_size!r} were both given; leave "
             "public_size=None, or do not pass X_public."
         )
-    if isinstance(X_public, PublicData):
-        X_public = X_public.X
-    elif getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+    is_wrapped = isinstance(X_public, PublicData)
+    X_public = X_public.X if is_wrapped else X_public
+    check_container("X_public", X_public)
+    if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
         warnings.warn(
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
             "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",

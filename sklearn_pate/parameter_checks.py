@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
 from sklearn_pate.accounting.calibrate import check_epsilon
 from sklearn_pate.accounting.curve import check_delta
@@ -115,6 +116,8 @@ def _check_classifier(name, estimator):
             f"{name}={estimator.__name__} is a class; pass an instance, "
             f"{estimator.__name__}()."
         )
+    if hasattr(estimator, "fit"):
+        _check_tags(name, estimator, "ClassifierMixin")
     # Some classifiers have `predict` only once they are fitted.
     if not (hasattr(estimator, "fit") and is_classifier(estimator)):
         raise ValueError(
@@ -133,6 +136,19 @@ def _check_transformer(representation):
             f"representation={representation!r} is no transformer; pass one that has "
             "fit and transform, such as PCA(50)."
         )
+    _check_tags("representation", representation, "TransformerMixin")
+
+
+def _check_tags(name, estimator, mixin):
+    """Raise unless scikit-learn can ask for the tags of an estimator."""
+    try:
+        get_tags(estimator)
+    except AttributeError as error:
+        raise ValueError(
+            f"{name}={estimator!r} has no __sklearn_tags__, or holds something that "
+            f"has none; derive its class from {mixin} and BaseEstimator of "
+            "sklearn.base, in this order."
+        ) from error
 
 
 def _check_strategy(strategy, mechanism, pate):

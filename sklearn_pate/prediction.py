@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate.contiguous import in_all_classes
+from sklearn_pate.contiguous import in_all_classes, predict_codes
 from sklearn_pate.features import check_features
 
 __all__ = ["StudentPredictionMixin"]
@@ -42,9 +42,15 @@ class StudentPredictionMixin:
         -------
         y : ndarray of shape (n_rows,)
             Labels out of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in `fit`, or the student predicts what is no
+            class index.
         """
         X = self._check_before_predicting(X)
-        return self.classes_[np.asarray(self.student_.predict(X), dtype=np.intp)]
+        return self.classes_[predict_codes(self.student_, X, len(self.classes_))]
 
     @available_if(_student_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -40,6 +42,16 @@ Y = np.arange(60) % 2
 X_PUBLIC = np.random.default_rng(1).normal(size=(30, 3))
 
 
+class NoTags:
+    """Written for no scikit-learn."""
+
+    def fit(self, X, y=None):
+        pytest.fail("it was fitted before the input was checked")
+
+    def transform(self, X):
+        pytest.fail("it was asked before the input was checked")
+
+
 class MustNotBeFitted(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         pytest.fail("a teacher was fitted before the input was checked")
@@ -69,6 +81,13 @@ WRONG_FITS = {
     "estimator is a clusterer": ({"estimator": KMeans()}, {}, r"estimator=KMeans\(\) is not a classifier"),
     "estimator is a string": ({"estimator": "forest"}, {}, r"estimator='forest' is not a classifier"),
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
+    "classes become floats": ({"classes": [0, 2**63 + 1]}, {}, r"classes=\[0, 9223372036854775809\] must list .* numbers that one numpy array holds exactly"),
+    "classes are bytes": ({"classes": [b"a", b"b"]}, {}, r"classes=\[b'a', b'b'\] must list .* none missing or bytes"),
+    "classes lose their end": ({"classes": ["a\0", "b"]}, {}, r"must list at least two distinct labels"),
+    "y is bytes": ({}, {"y": np.where(Y, b"a", b"b")}, r"y holds bytes, which are no labels; make strings of them"),
+    "y is bytes and classes text": ({"classes": ["a", "b"]}, {"y": np.where(Y, b"a", b"b")}, r"No private row of y has a label in classes=\['a', 'b'\], as y is of type \|S1"),
+    "y is text and classes numbers": ({"classes": [0, 1]}, {"y": Y.astype(str)}, r"No private row of y has a label in classes=\[0, 1\], as y is of type <U"),
+    "y is large in floats": ({}, {"y": [0, 2**63 + 1] * 30}, r"y holds labels of 2\^53 or more as floats"),
     "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be 'auto' or an integer"),
     "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
     "n_teachers is a bool": ({"n_teachers": True}, {}, r"n_teachers=True must be"),
@@ -161,7 +180,9 @@ WRONG_FITS = {
     "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups holds one group only, so that a single teacher"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
     "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
-    "groups hold NaN": (GROUPED, {"groups": np.where(Y, np.nan, 1.0)}, r"groups holds nan; a missing or fractional group id"),
+    "groups hold fractions": (GROUPED, {"groups": np.where(Y, 0.5, 1.0)}, r"groups holds a fraction, or a float too large to be exact"),
+    "groups hold no id": (GROUPED, {"groups": np.full(60, np.nan)}, r"groups holds no id at all"),
+    "groups are dates": (GROUPED, {"groups": np.datetime64("2000-01-01") + TWO_A_GROUP}, r"groups holds an id of type datetime64\[D\], which numpy may respell"),
     "one id as number and text": (GROUPED, {"groups": np.array([1, "1"] * 30, dtype=object)}, r"groups holds one group only"),
     "groups are a table": (GROUPED, {"groups": X}, r"groups has shape \(60, 3\); pass one group id a row"),
 }  # fmt: skip
@@ -183,6 +204,29 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
         pate.fit(**arguments)
     assert not hasattr(pate, "privacy_spent_")
     assert ledger.charges() == []
+
+
+@pytest.mark.skipif(
+    [int(part) for part in sklearn.__version__.split(".")[:2]] < [1, 7],
+    reason="scikit-learn 1.6 reads older conventions where a class has no tags",
+)
+@pytest.mark.parametrize(
+    ("parameter", "value", "mixin"),
+    [
+        ("estimator", NoTags(), "ClassifierMixin"),
+        ("student", NoTags(), "ClassifierMixin"),
+        ("student", CalibratedClassifierCV(NoTags()), "ClassifierMixin"),
+        ("representation", NoTags(), "TransformerMixin"),
+    ],
+)
+def test_an_estimator_without_tags_is_refused(parameter, value, mixin):
+    pate = PATEClassifier(**({"estimator": MustNotBeFitted()} | {parameter: value}))
+    message = (
+        f"{parameter}=.* has no __sklearn_tags__, or holds something that has none; "
+        f"derive its class from {mixin} and BaseEstimator of sklearn.base"
+    )
+    with pytest.raises(ValueError, match=message):
+        pate.fit(**DEFAULT_ARGUMENTS)
 
 
 VOTES = [["a", "b", "a"], ["a", "a", "b"]]

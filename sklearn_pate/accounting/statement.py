@@ -1,7 +1,7 @@
 """What may be said about a fit, and what must stay inside."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -246,6 +246,10 @@ class PrivacyAnalysis:
     teacher_warnings : list of (int, str)
         Index of the teacher and text of every warning.
 
+    data_problems : list of str
+        How many rows no teacher learned from, as they have no group id or a label that
+        is not in `classes`, and which of `classes` no row has. Empty without any.
+
     Notes
     -----
     `epsilon` is by :func:`~sklearn_pate.accounting.local_cost`, `optimal_epsilon` by
@@ -294,6 +298,7 @@ class PrivacyAnalysis:
     n_teachers: int
     teacher_failures: list[tuple[int, str]]
     teacher_warnings: list[tuple[int, str]]
+    data_problems: list[str] = field(default_factory=list)
 
     @property
     def plurality(self) -> NDArray[np.intp]:

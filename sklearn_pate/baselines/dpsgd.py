@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_pate._containers import check_container
 from sklearn_pate.accounting.calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.accounting.sampled_steps import calibrate_steps, price_steps
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
+from sklearn_pate.features import check_column_names
 from sklearn_pate.mechanisms.continuous import FLOATING_POINT
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students.checks import check_count
@@ -270,8 +272,11 @@ class DPSGDClassifier(PrivateLearner):
         check_random_state(self.random_state)
 
     def _check_features(self, X, *, reset):
-        X = validate_data(self, X, reset=reset, dtype=np.float32, allow_nd=True)
-        return np.require(X, requirements="W")  # torch warns of arrays that are not
+        check_container("X", X)
+        checked = validate_data(self, X, reset=reset, dtype=np.float32, allow_nd=True)
+        check_column_names(self, X, reset=reset)
+        # torch warns of arrays that cannot be written to.
+        return np.require(checked, requirements="W")
 
     def _plan(self, rows):
         from sklearn_pate.baselines.dpsgd_rehearsal import rehearse

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_pate._containers import check_container
 from sklearn_pate.accounting.calibrate import check_epsilon, check_positive
 from sklearn_pate.baselines.erm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.erm_perturbation import (
@@ -22,6 +23,7 @@ from sklearn_pate.baselines.erm_perturbation import (
 from sklearn_pate.baselines.erm_solver import MarginLoss, minimise
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
 from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.features import check_column_names
 from sklearn_pate.mechanisms.continuous import FLOATING_POINT
 
 __all__ = ["PrivateLinearClassifier"]
@@ -116,7 +118,10 @@ class PrivateLinearClassifier(PrivateLearner):
         check_positive("intercept_scaling", self.intercept_scaling)
 
     def _check_features(self, X, *, reset):
-        return validate_data(self, X, reset=reset, dtype=np.float64)
+        check_container("X", X)
+        checked = validate_data(self, X, reset=reset, dtype=np.float64)
+        check_column_names(self, X, reset=reset)
+        return checked
 
     def _bounds_of(self, n_features, data_norm):
         low, width = read_feature_bounds(self.feature_bounds, n_features)

@@ -294,7 +294,8 @@ NeighbourVotes` has the proof, and
             :class:`~sklearn_pate.PublicData`, or a search may cut them.
 
         groups : array-like of shape (n_rows,), default=None
-            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings.
+            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings. A
+            row without an id is left out.
 
         Returns
         -------

@@ -140,7 +140,8 @@ class PETDLClassifier(TeacherEnsemble):
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public; `fit_outputs` needs them, in the order of its columns. A
-        private row with another label is dropped.
+        private row with another label is dropped;
+        ``privacy_analysis_.data_problems`` tells the data holder.
 
     ledger : PrivacyLedger, default=None
         The account of the private data over all fits, see
@@ -322,7 +323,8 @@ class PETDLClassifier(TeacherEnsemble):
             :class:`~sklearn_pate.PublicData`, or a search may cut them.
 
         groups : array-like of shape (n_rows,), default=None
-            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings.
+            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings. A
+            row without an id is left out.
 
         Returns
         -------

@@ -195,6 +195,7 @@ def cut_rows(rows, unit, *, n_parts, test_size, seed, noise):
         if n_parts > 1:
             place = shard_groups(ids, n_parts, seed)
         place = np.where(held_out, -1, place)[group_of_row]
+        place[group_of_row < 0] = n_parts  # no part: a row without an id is not used
         validation = np.flatnonzero(place < 0)
         return Cut(_by_place(place, n_parts), validation, group_of_row[validation])
     _check_enough(n_rows, n_parts, "rows")

@@ -300,6 +300,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         published.n_features_in_ = card["n_features"]
         if card["feature_names"] is not None:
             published.feature_names_in_ = np.array(card["feature_names"], dtype=object)
+        # Names of columns that are no strings; files of earlier versions have none.
+        if content.get("column_names") is not None:
+            published._column_names = content["column_names"]
         published.privacy_spent_ = PrivacySpent(
             epsilon=float("inf") if card["epsilon"] is None else card["epsilon"],
             delta=card["delta"],
@@ -322,6 +325,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             "classes": self.classes_,
             "orders": curve.orders,
             "divergences": curve.values,
+            "column_names": getattr(self, "_column_names", None),
         }
         if any(is_of(one, "torch", "skorch") for one in reachable(content)):
             raise ValueError(
@@ -458,6 +462,8 @@ def publish(pate: Any) -> PublishedClassifier:
     published.n_features_in_ = int(pate.n_features_in_)
     if hasattr(pate, "feature_names_in_"):
         published.feature_names_in_ = pate.feature_names_in_.copy()
+    if hasattr(pate, "_column_names"):
+        published._column_names = [*pate._column_names]
     published._card = make_card(published)
     if not published._card["private"]:
         warnings.warn(

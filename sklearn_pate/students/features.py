@@ -92,4 +92,6 @@ def standardized_features(X, seed):
     steps = [StandardScaler()]
     if min(features.shape) > _MOST_DIMENSIONS:
         steps.append(PCA(_MOST_DIMENSIONS, random_state=seed))
-    return make_pipeline(*steps).fit_transform(features)
+    # Arrays, whatever scikit-learn is configured to return.
+    pipeline = make_pipeline(*steps).set_output(transform="default")
+    return pipeline.fit_transform(features)

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate.contiguous import in_all_classes
+from sklearn_pate.contiguous import in_all_classes, predict_codes
 from sklearn_pate.seeding import seeded_clone
 
 __all__ = ["WrappingClassifier"]
@@ -55,10 +55,15 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_rows,)
             Labels out of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If ``estimator_`` predicts what is no class index.
         """
         check_is_fitted(self, "estimator_")
-        codes = self.estimator_.predict(self._check_rows(X, reset=False))
-        return self.classes_[np.asarray(codes, dtype=np.intp)]
+        X = self._check_rows(X, reset=False)
+        return self.classes_[predict_codes(self.estimator_, X, len(self.classes_))]
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:

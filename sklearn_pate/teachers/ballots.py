@@ -13,7 +13,7 @@ from joblib import parallel_config
 from sklearn import config_context
 
 from sklearn_pate._hooks import autologging_off, muted
-from sklearn_pate.contiguous import fit_class_indices
+from sklearn_pate.contiguous import fit_class_indices, read_codes
 from sklearn_pate.progress import drop_callbacks
 from sklearn_pate.seeding import seeded_clone, seeded_globals
 from sklearn_pate.teachers.threads import one_thread, this_thread
@@ -28,8 +28,6 @@ __all__ = [
     "vote_at_once",
     "vote_one_by_one",
 ]
-
-ABSTAIN = -1
 
 #: What the failure begins with of a teacher that had been trained.
 ASKED = "on X_public, "
@@ -73,7 +71,7 @@ class VoteForm:
 
         Parameters
         ----------
-        predicted : array-like
+        predicted : array-like of shape (n_public,) or (n_public, 1)
             What a teacher predicted.
 
         n_public : int
@@ -89,15 +87,8 @@ class VoteForm:
         ValueError
             If there is not one number a row.
         """
-        predicted = np.asarray(predicted)
-        if predicted.shape != (n_public,) or predicted.dtype.kind not in "biuf":
-            raise ValueError(
-                f"predict returned shape {predicted.shape} and dtype "
-                f"{predicted.dtype} for {n_public} rows, not a class index each"
-            )
-        with np.errstate(invalid="ignore"):
-            valid = (predicted >= 0) & (predicted < self.n_classes)
-        return np.where(valid, predicted, ABSTAIN).astype(self._dtype)
+        codes = read_codes(predicted, n_public, self.n_classes)
+        return codes.astype(self._dtype)
 
     def constant(self, code, n_public):
         """Return what a teacher says that knows one class only.

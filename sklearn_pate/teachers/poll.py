@@ -1,8 +1,10 @@
 """Fit, vote, forget: teachers are trained in tasks; only their votes come back."""
 
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
+from traceback import walk_tb
 
 from joblib import Parallel, delayed
 from sklearn import get_config
@@ -29,7 +31,7 @@ class TeacherProblems:
     """Errors and warnings of teachers, each with the teacher's index. Sensitive.
 
     Texts may quote private rows, and which teachers failed, and how many, depends on
-    them. `repr` shows everything; false if there is nothing.
+    them. `repr` shows everything; false if no teacher failed or warned.
 
     Parameters
     ----------
@@ -39,6 +41,9 @@ class TeacherProblems:
 
     warnings : list of (int, str)
         Teachers that warned, and the warning's category and text.
+
+    data : list of str
+        Which private rows and classes no teacher learned from.
 
     Examples
     --------
@@ -52,6 +57,7 @@ class TeacherProblems:
 
     failures: list[tuple[int, str]] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
 
     def __bool__(self):
         return bool(self.failures or self.warnings)
@@ -281,7 +287,7 @@ def collect(
                 on_teacher_done()
             yield ballot.said
 
-    with one_thread():
+    with one_thread(), _lost_errors_found():
         sealed = seal(ballots())
     problems.failures.sort()  # teachers finish in any order
     problems.warnings.sort()
@@ -324,6 +330,32 @@ def _parallel(**parameters):
         return Parallel(return_as="generator_unordered", **parameters)
     except ValueError:  # ray and multiprocessing hand out all results at the end
         return Parallel(**parameters)
+
+
+@contextmanager
+def _lost_errors_found():
+    """Raise the error of a task that a joblib backend returned as its result.
+
+    joblib then fails on that result; joblibspark 0.6 makes it do so.
+    """
+    try:
+        yield
+    except TypeError as error:
+        held = (
+            value
+            for frame, _ in walk_tb(error.__traceback__)
+            for value in frame.f_locals.values()
+            if type(value).__name__ == "_ExceptionWithTraceback"  # private to joblib
+        )
+        lost = next(held, None)
+        if lost is None:
+            raise
+        raise RuntimeError(
+            "joblib's backend could not run the teachers; give its workers the Python "
+            "and the packages of this process (for Spark, by PYSPARK_PYTHON). It said "
+            "(do not publish: this may quote private rows): "
+            f"{type(lost.exc).__name__}: {lost.exc}"
+        ) from lost.exc
 
 
 def _raise_for_no_votes(n_teachers, failures):

@@ -7,9 +7,12 @@ teachers.
 
 import hashlib
 import re
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
+
+from sklearn_pate._containers import check_container
+from sklearn_pate.labels import is_missing
 
 __all__ = [
     "group_ids",
@@ -22,9 +25,14 @@ __all__ = [
 # Whole numbers beyond this are no longer exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
 
-# How numpy writes floats and booleans among strings.
+# How numpy and pandas write whole floats, booleans and missing values among strings.
 _WHOLE_FLOAT_SPELLED = re.compile(r"-?\d+\.0")
 _BOOLEAN_SPELLED = {"True": "1", "False": "0"}
+_MISSING_SPELLED = {"", "nan", "NaN", "None", "<NA>", "NaT"}
+# Longer ids are hashed: numpy gives every id of an array the room of the longest.
+_LONGEST_ID = 200
+# Booleans, integers, floats, text, and objects, which are read one by one.
+_ID_KINDS = "biufUTO"
 
 
 def shard_rows(n_rows, n_teachers, seed):
@@ -116,15 +124,20 @@ def group_ids(groups):
 
     numpy changes the type of all ids when one of another type joins: 5 becomes 5.0, or
     "5", or "5.0". All are spelled "5" here. Two ids that are spelled alike count as one
-    group, which protects both together.
+    group, which protects both together. Other types than integers, whole floats and
+    strings are refused, as they would be respelled in ways that cannot be undone.
+
+    A row without an id could be anyone's. It belongs to no group, and must not be used:
+    left out, it tells nothing, whoever it is about.
 
     What comes back is as sensitive as the ids: it says who is in the data, and with how
-    many rows. So do the errors, which quote an id.
+    many rows. So is an error, as one id of another type is enough for it.
 
     Parameters
     ----------
     groups : array-like of shape (n_rows,) or (n_rows, 1)
-        Whole numbers or strings.
+        Whole numbers or strings; True and False count as 1 and 0. Missing are None,
+        NaN, and how numpy and pandas spell them, such as "" and "nan".
 
     Returns
     -------
@@ -132,56 +145,107 @@ def group_ids(groups):
         The distinct ids.
 
     group_of_row : ndarray of int of shape (n_rows,)
-        Index into `ids`.
+        Index into `ids`; -1 for a row without an id.
 
     Raises
     ------
     ValueError
-        If there is not one id a row, or an id is missing, or a number that is not whole
-        or too large for a float to hold exactly (2^53).
+        If there is not one entry a row, all ids are missing, or one is neither a string
+        nor a whole number, such as a date, bytes or a fraction, or is a float too large
+        to tell whole numbers apart (2^53, or less for a narrower type).
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_pate.teachers import group_ids
-    >>> ids, group_of_row = group_ids([7, 5, 7])
+    >>> ids, group_of_row = group_ids([7, 5, 7, None])
     >>> ids.tolist(), group_of_row.tolist()
-    (['5', '7'], [1, 0, 1])
+    (['5', '7'], [1, 0, 1, -1])
     >>> ids, _ = group_ids(np.array([7.0, 5.0, 7.0]))
     >>> ids.tolist()
     ['5', '7']
     """
-    groups = np.asarray(groups)
-    if groups.ndim == 2 and groups.shape[1] == 1:
-        groups = groups[:, 0]
-    if groups.ndim != 1:
+    check_container("groups", groups)
+    values, largest = _one_by_one(groups)
+    spelled = [_spell(one, largest) for one in values]
+    has_id = np.array([one is not None for one in spelled], dtype=bool)
+    if not np.any(has_id):
         raise ValueError(
-            f"groups has shape {groups.shape}; pass one group id a row, of shape "
+            "groups holds no id at all; give every row a whole number or a string."
+        )
+    known = np.array([one for one in spelled if one is not None], dtype=str)
+    ids, group_of_known = np.unique(known, return_inverse=True)
+    group_of_row = np.full(len(spelled), -1, dtype=np.intp)
+    group_of_row[has_id] = group_of_known
+    return ids, group_of_row
+
+
+def _one_by_one(groups):
+    """List ids as they are, with the bound of floats that are exact among them."""
+    largest = _LARGEST_EXACT_FLOAT
+    if hasattr(type(groups), "columns"):  # one, perhaps
+        groups = np.asarray(groups)
+    # In an array, a missing id among integers makes floats of all.
+    if hasattr(groups, "to_pylist"):  # pyarrow
+        return groups.to_pylist(), largest
+    if hasattr(groups, "to_list"):  # pandas and polars
+        return groups.to_list(), largest
+    # What has no type yet gets none in which ids of several types would be respelled.
+    dtype = None if hasattr(groups, "dtype") else object
+    array = np.asarray(groups, dtype=dtype)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"groups has shape {array.shape}; pass one group id a row, of shape "
             "(n_rows,)."
         )
-    spelled = np.array([_spell(one) for one in groups.tolist()], dtype=str)
-    return np.unique(spelled, return_inverse=True)
+    if array.dtype.kind not in _ID_KINDS:
+        raise _unreadable(f"an id of type {array.dtype}")
+    if array.dtype.kind == "f":
+        largest = min(largest, 2 ** (np.finfo(array.dtype).nmant + 1))
+    return array.tolist(), largest
 
 
-def _spell(group_id):
-    if isinstance(group_id, Integral):  # True and False among them
-        return str(int(group_id))
-    if isinstance(group_id, Real):
-        group_id = float(group_id)
-        if not abs(group_id) < _LARGEST_EXACT_FLOAT or not group_id.is_integer():
-            raise ValueError(
-                f"groups holds {group_id!r}; a missing or fractional group id protects "
-                "nobody. Give every row a whole number or a string."
-            )
-        return str(int(group_id))
-    text = str(group_id)
-    if group_id is None or text in ("<NA>", "NaT", "nan", ""):
-        raise ValueError(
-            f"groups holds a missing id ({group_id!r}); give every row a whole number "
-            "or a string."
-        )
+def _spell(group_id, largest):
+    """Return the one spelling of an id, None for a missing one."""
+    if is_missing(group_id):
+        return None
+    if isinstance(group_id, (Integral, np.bool_)):  # True and False among them
+        text = str(int(group_id))
+    elif isinstance(group_id, (float, np.floating)):
+        if not abs(group_id) < largest or int(group_id) != group_id:
+            raise _unreadable("a fraction, or a float too large to be exact")
+        text = str(int(group_id))
+    elif isinstance(group_id, str):
+        text = _spell_text(group_id)
+        if text in _MISSING_SPELLED:
+            return None
+    else:
+        raise _unreadable(f"an id of type {type(group_id).__name__}")
+    if len(text) > _LONGEST_ID:
+        return hashlib.blake2b(_encoded(text)).hexdigest()
+    return text
+
+
+def _spell_text(text):
+    """Undo what numpy does to numbers beside strings, and to strings."""
+    text = str.__str__(text).rstrip("\0")  # arrays of fixed width do the same
     text = _BOOLEAN_SPELLED.get(text, text)
-    return text[:-2] if _WHOLE_FLOAT_SPELLED.fullmatch(text) else text
+    text = text[:-2] if _WHOLE_FLOAT_SPELLED.fullmatch(text) else text
+    return "0" if text == "-0" else text
+
+
+def _unreadable(what):
+    return ValueError(
+        f"groups holds {what}, which numpy may respell when another id joins; give "
+        "every row a whole number or a string."
+    )
+
+
+def _encoded(text):
+    # Python's strings may hold halves of characters, which plain UTF-8 refuses.
+    return text.encode("utf-8", "surrogatepass")
 
 
 def shard_groups(ids, n_teachers, seed):
@@ -288,7 +352,7 @@ def _keyed_uniform(ids, seed, purpose):
     key = int(seed).to_bytes(8, "little")
     digests = b"".join(
         hashlib.blake2b(
-            str(one).encode(), digest_size=8, key=key, person=purpose
+            _encoded(str(one)), digest_size=8, key=key, person=purpose
         ).digest()
         for one in ids
     )

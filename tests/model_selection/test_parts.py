@@ -151,3 +151,12 @@ def test_arguments_are_cut_with_the_rows_and_public_rows_are_not():
     assert taken.params["X_public"] is raw
     for name in ("step__X_public", "other", "words", "number", "short"):
         assert taken.params[name] is some.params[name]
+
+
+@pytest.mark.parametrize("unit", ["group", "group-add-remove"])
+def test_a_row_without_a_group_is_in_no_part(unit):
+    groups = np.repeat(np.arange(100.0), 3)
+    groups[::10] = np.nan
+    parts = cut(rows(300, groups=groups), unit, n_parts=2)
+    everywhere = np.concatenate([*parts.training, parts.validation])
+    assert sorted(everywhere) == np.flatnonzero(~np.isnan(groups)).tolist()

@@ -8,7 +8,9 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from joblib import parallel_config
+from joblib import parallel_config, register_parallel_backend
+from joblib._parallel_backends import ThreadingBackend
+from joblib._utils import _TracebackCapturingWrapper
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -164,3 +166,36 @@ def test_a_whole_fit_on_a_dask_cluster(dask_cluster, blobs):
     with parallel_config(backend="dask"):
         pate.fit(X, y, X_public=PublicData(X_public))
     assert pate.score(X_public, y_public) > 0.9
+
+
+class HandsErrorsOn(ThreadingBackend):
+    """Returns the error of a task as its result, as joblibspark 0.6 does."""
+
+    supports_retrieve_callback = False
+
+    def submit(self, func, callback=None):
+        def fail():
+            raise ModuleNotFoundError("No module named 'joblib'")
+
+        task = _TracebackCapturingWrapper(fail)
+        return self._get_pool().apply_async(task, callback=callback)
+
+    apply_async = submit  # its name before joblib 1.5
+
+    def retrieve_result(self, out, timeout=None):
+        return out.get()
+
+
+def test_an_error_that_a_backend_returns_as_a_result_is_shown(blobs):
+    X, y, X_public, _ = blobs
+    register_parallel_backend("hands-errors-on", HandsErrorsOn)
+    pate = PATEClassifier(LogisticRegression(), n_teachers=5)
+    with (
+        parallel_config(backend="hands-errors-on", n_jobs=2),
+        pytest.raises(
+            RuntimeError,
+            match=r"could not run the teachers; .*PYSPARK_PYTHON.*"
+            r"ModuleNotFoundError: No module named 'joblib'",
+        ),
+    ):
+        pate.fit(X, y, X_public=PublicData(X_public))
