@@ -7,12 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.accounting.calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.accounting.sampled_steps import calibrate_steps, price_steps
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
+from sklearn_pate.features import check_numbers
 from sklearn_pate.mechanisms.continuous import FLOATING_POINT
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students.checks import check_count
@@ -270,7 +271,10 @@ class DPSGDClassifier(PrivateLearner):
         check_random_state(self.random_state)
 
     def _check_features(self, X, *, reset):
-        X = validate_data(self, X, reset=reset, dtype=np.float32, allow_nd=True)
+        X = check_numbers(self, X, reset=reset, dtype=np.float32, allow_nd=True)
+        is_finite = np.isfinite(X)
+        if not np.all(is_finite):
+            X = np.where(is_finite, X, np.float32(0))
         return np.require(X, requirements="W")  # torch warns of arrays that are not
 
     def _plan(self, rows):
@@ -314,6 +318,11 @@ class DPSGDClassifier(PrivateLearner):
             seed=seed,
         )
         self.noise_multiplier_ = how.noise_multiplier
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def _check_network(estimator):
