@@ -159,6 +159,11 @@ class DPSGDClassifier(PrivateLearner):
     Zhang 2019). "pld" composes its privacy loss for the row that is added and for the
     row that is removed (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
 
+    A value that is missing, infinite as float32, or text among numbers counts as 0, in
+    training and in prediction. So no row makes a fit fail; each is still in a sample by
+    a coin of its own, and moves a sum by one clipped gradient. The statement is the
+    same. To choose other values, impute beforehand by public numbers.
+
     Samples and noise come from the operating system, and not from torch's generators,
     which are not cryptographic. Noise is added in floating-point numbers, which the
     statement names as an assumption.

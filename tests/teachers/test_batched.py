@@ -358,9 +358,7 @@ def poll(net, images, *, shards=None, n_teachers=10, **parameters):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_rows_that_are_not_finite_are_left_out_of_their_shard(images, at_once, value):
-    # A subclass is trained one by one.
-    net = make_net(**SGD)
-    net = net if at_once else OneNet(**net.get_params(deep=False))
+    net = make_net(**SGD) if at_once else one_by_one(make_net(**SGD))
     shards = shard_rows(1000, 10, 0)
     X, y = images
     odd = X.copy()
