@@ -129,7 +129,7 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
         mechanism=mechanism,
         n_teachers=votes.shape[0],
         teacher_failures=problems.failures,
-        teacher_warnings=problems.warnings,
+        teacher_warnings=problems.texts(),
         data_problems=problems.data,
     )
 
@@ -172,6 +172,6 @@ def analyse_release(pate, spent, mechanism, sums, problems):
         mechanism=mechanism,
         n_teachers=spent.n_teachers,
         teacher_failures=problems.failures,
-        teacher_warnings=problems.warnings,
+        teacher_warnings=problems.texts(),
         data_problems=problems.data,
     )

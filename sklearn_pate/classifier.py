@@ -266,7 +266,10 @@ class PATEClassifier(AskingMixin, TeacherEnsemble):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows.
+            Private rows. One with a missing or infinite value, or with text in a column
+            of numbers, that the teacher does not take is dropped inside its shard:
+            whether a fit fails must not tell about a row. ``privacy_analysis_`` counts
+            them. Public rows with such values are refused.
 
         y : array-like of shape (n_rows,)
             Their labels. With `classes`, a missing one (None, NaN) counts as a label

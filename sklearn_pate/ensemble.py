@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 
+from sklearn_pate._odd_rows import input_tags, takes_missing
 from sklearn_pate.account import state_privacy
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.charging import open_account
@@ -93,7 +94,17 @@ class TaughtClassifier(
 
     def _input_tags(self):
         """Return the input tags of what sees private rows first."""
-        return get_tags(self.representation).input_tags
+        return input_tags(self._sees_rows_first())
+
+    def _takes_missing(self):
+        """Tell whether public rows may miss values; None if that cannot be told."""
+        student = self._unfitted_student()
+        answers = [takes_missing(one) for one in (self._sees_rows_first(), student)]
+        return False if False in answers else (None if None in answers else True)
+
+    def _sees_rows_first(self):
+        """Return the estimator that sees private rows first."""
+        return self.representation
 
     def __getstate__(self):
         state = super().__getstate__().copy()
@@ -105,7 +116,7 @@ class TaughtClassifier(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         first = self._input_tags()
-        student = get_tags(self._unfitted_student()).input_tags
+        student = input_tags(self._unfitted_student())
         tags.input_tags.sparse = first.sparse and student.sparse
         tags.input_tags.allow_nan = first.allow_nan and student.allow_nan
         # Noise for a target epsilon drowns what teachers on a few dozen rows say.
@@ -144,11 +155,11 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         _warn_of(problems)
         return said, replace(problems, data=[*private.problems])
 
-    def _input_tags(self):
+    def _sees_rows_first(self):
         # Teachers see what the representation makes of the rows.
         if self.representation is None:
-            return get_tags(as_teacher(self.estimator)).input_tags
-        return super()._input_tags()
+            return as_teacher(self.estimator)
+        return self.representation
 
 
 class AskingMixin:

@@ -8,16 +8,26 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from sklearn_pate._containers import check_container, column_names
+from sklearn_pate._odd_rows import (
+    INFINITE,
+    MISSING,
+    is_frame,
+    odd_rows,
+    read_numbers,
+    without_words,
+)
 
 __all__ = [
-    "check_column_names",
     "check_features",
+    "check_held_out",
+    "check_numbers",
     "check_public_features",
     "is_frame",
+    "read_like_public",
 ]
 
 
-def check_features(estimator, X, *, reset, name="X"):
+def check_features(estimator, X, *, reset, name="X", private=False):
     """Check features as teachers and student can take them.
 
     Frames are handed on as they are, so that a ColumnTransformer inside a teacher still
@@ -37,6 +47,10 @@ def check_features(estimator, X, *, reset, name="X"):
     name : str, default="X"
         What messages call the features.
 
+    private : bool, default=False
+        Whether no value of them may raise, as that would tell about its row. Values are
+        then read by `read_like_public`, or left to the teachers.
+
     Returns
     -------
     X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
@@ -52,12 +66,13 @@ def check_features(estimator, X, *, reset, name="X"):
     if not is_frame(X):
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
-            X = np.asarray(X)
+            X = _as_array(X)
+        finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
             X,
             accept_sparse="csr" if tags.sparse else False,
-            ensure_all_finite="allow-nan" if tags.allow_nan else True,
-            dtype=None if _holds_text(X) else "numeric",
+            ensure_all_finite=False if private else finite,
+            dtype=None if private or _holds_text(X) else "numeric",
             allow_nd=True,
             estimator=estimator,
             input_name=name,
@@ -66,6 +81,53 @@ def check_features(estimator, X, *, reset, name="X"):
     check_column_names(estimator, X, reset=reset, name=name)
     if X.shape[0] == 0:
         raise ValueError("Found array with 0 sample(s); pass at least one row.")
+    return X
+
+
+def check_numbers(estimator, X, *, reset, dtype, allow_nd=False):
+    """Check private features of which numbers are needed, each read on its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Holds ``n_features_in_`` and ``feature_names_in_``.
+
+    X : {array-like, dataframe} of shape (n_rows, ...)
+        Features.
+
+    reset : bool
+        Set the two attributes, or compare with them.
+
+    dtype : dtype
+        A type of floating-point numbers.
+
+    allow_nd : bool, default=False
+        Whether rows may have any shape.
+
+    Returns
+    -------
+    X : ndarray of dtype of shape (n_rows, ...)
+        Numbers, perhaps infinite; NaN for what is missing, and for text among numbers.
+    """
+    check_container("X", X)
+    received = X
+    if not sp.issparse(X):
+        X = X if is_frame(X) else _as_array(X)
+        if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "OUST"):
+            X = read_numbers(X)
+    # Of a number that is too large for float32, numpy would warn.
+    with np.errstate(over="ignore"):
+        X = check_array(
+            X,
+            dtype=dtype,
+            ensure_all_finite=False,
+            allow_nd=allow_nd,
+            estimator=estimator,
+            input_name="X",
+        )
+    names = received if is_frame(received) else X
+    validate_data(estimator, names, reset=reset, skip_check_array=True)
+    check_column_names(estimator, names, reset=reset)
     return X
 
 
@@ -92,14 +154,15 @@ def check_public_features(estimator, X_public, X=None):
     Raises
     ------
     ValueError
-        If no teacher could be asked about them. It says no more of `X` than its shape
-        and the names and types of its columns.
+        If no teacher could be asked about them, or the student could not learn from
+        them. It says no more of `X` than its shape and the names and types of its
+        columns.
     """
     check_container("X_public", X_public)
     received = type(X_public).__name__
     if not (is_frame(X_public) or sp.issparse(X_public)):
         try:
-            X_public = np.asarray(X_public)
+            X_public = _as_array(X_public)
         except ValueError as error:
             raise ValueError(
                 f"X_public is a {received} that is no array; pass rows of one length."
@@ -122,6 +185,7 @@ def check_public_features(estimator, X_public, X=None):
         )
     try:
         X_public = check_features(estimator, X_public, reset=X is None, name="X_public")
+        _check_values_of_frame(estimator, X_public, "X_public")
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"X_public has shape {shape} and cannot be used: {str(error).rstrip()} "
@@ -174,20 +238,98 @@ def check_column_names(estimator, X, *, reset, name="X"):
             )
 
 
-def is_frame(X):
-    """Tell whether features are in a dataframe, of any library.
+def check_held_out(estimator, X):
+    """Check rows that were set apart to be public.
 
     Parameters
     ----------
-    X : object
-        Features.
+    estimator : estimator
+        Holds ``n_features_in_`` and ``feature_names_in_``.
+
+    X : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
+        Rows of the private features, from `check_features`.
 
     Returns
     -------
-    is_frame : bool
-        True for a table with named columns.
+    X_public : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
+        The same rows, checked like public ones.
     """
-    return hasattr(X, "columns") or hasattr(X, "__dataframe__")
+    name = "X (a row that public_size makes public)"
+    X = check_features(estimator, X, reset=False, name=name)
+    _check_values_of_frame(estimator, X, name)
+    return X
+
+
+def read_like_public(X, X_public):
+    """Read private columns as numbers where public rows hold numbers.
+
+    One odd value in a private row must not decide how the others are read.
+
+    Parameters
+    ----------
+    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
+        Private features, from `check_features`.
+
+    X_public : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
+        Public features, from `check_features`.
+
+    Returns
+    -------
+    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
+        Where a column of `X_public` is of numbers, one of text or objects is read as
+        numbers, with NaN for what says none; where it is of objects that are numbers,
+        NaN takes the place of words only. Others are as they were.
+    """
+    if sp.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OUST"):
+        return X
+    if not is_frame(X) and X_public.dtype.kind in "biuf":
+        return read_numbers(X)
+    if len(X.shape) != 2:
+        return X
+    is_typed = _numeric_columns(X_public)
+    for column in np.flatnonzero(~_numeric_columns(X)):
+        public = _values(X_public, column)
+        if not _holds_numbers(public):
+            continue
+        if is_typed[column]:
+            numbers = read_numbers(_one_column(X, column))[:, 0]
+        else:
+            numbers = without_words(_values(X, column))
+        X = _with_column(X, column, numbers)
+    return X
+
+
+def _with_column(X, column, values):
+    if hasattr(X, "with_columns"):  # polars
+        return X.with_columns(type(X[:, 0])(X.columns[column], values))
+    if hasattr(X, "isetitem"):  # pandas
+        X = X.copy(deep=False)
+        X.isetitem(column, values)
+    elif isinstance(X, np.ndarray):
+        X = X.astype(object)
+        X[:, column] = values
+    return X
+
+
+def _one_column(X, column):
+    return np.asarray(_safe_indexing(X, [int(column)], axis=1))
+
+
+def _as_array(X):
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not hasattr(X, "dtype"):
+        # A list: of one text among numbers, numpy makes text of all.
+        return np.asarray(X, dtype=object)
+    return array
+
+
+def _check_values_of_frame(estimator, X, name):
+    """Raise if a frame has values that an estimator behind it is known to refuse."""
+    if is_frame(X) and estimator._takes_missing() is False:
+        odd = np.bitwise_or.reduce(odd_rows(X))
+        if odd & (MISSING | INFINITE):
+            what = "NaN" if odd & MISSING else "infinity"
+            raise ValueError(f"Input {name} contains {what}.")
 
 
 def _holds_text(X):
@@ -201,22 +343,39 @@ def _check_column_types(X, X_public):
     """Raise if a column is numbers on one side, and words on the other.
 
     All else may work: integers beside floats, categories beside text, numbers that are
-    written as text, or a column without a value.
+    written as text, or a column without a value. One private value decides nothing,
+    unless all others say that the column is text.
     """
     is_numeric = _numeric_columns(X)
     for column in np.flatnonzero(is_numeric != _numeric_columns(X_public)):
-        sides = [("X", X), ("X_public", X_public)]
-        (numeric, numbers), (other, words) = (
-            sides if is_numeric[column] else sides[::-1]
-        )
-        if any(map(_is_number, _values(numbers, column))) and any(
-            map(_is_word, _values(words, column))
-        ):
+        public = _values(X_public, column)
+        if is_numeric[column]:
+            differs, numeric, text = any(map(_is_word, public)), "X", "X_public"
+        else:
+            differs = any(map(_is_number, public)) and _is_text(X, column)
+            numeric, text = "X_public", "X"
+        if differs:
             name = (column_names(X) or range(X.shape[1]))[column]
             raise ValueError(
-                f"Column {name!r} is numeric in {numeric} and text in {other}, which "
+                f"Column {name!r} is numeric in {numeric} and text in {text}, which "
                 "no number can be read from; give it the same type in both."
             )
+
+
+def _is_text(X, column):
+    """Tell whether a column has words, and nothing that a number can be read from."""
+    try:
+        read_numbers(_one_column(X, column))
+    except ValueError:
+        return True
+    return False
+
+
+def _holds_numbers(values):
+    """Tell whether all objects are numbers, but for gaps."""
+    return any(map(_is_number, values)) and not any(
+        isinstance(value, str) for value in values
+    )
 
 
 def _numeric_columns(X):

@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._containers import check_container
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
-from sklearn_pate.features import check_features, check_public_features, is_frame
+from sklearn_pate.features import (
+    check_features,
+    check_held_out,
+    check_public_features,
+    is_frame,
+    read_like_public,
+)
 from sklearn_pate.labels import check_classes, class_indices, read_classes
 from sklearn_pate.public_data import PublicData
 from sklearn_pate.teachers import group_ids, hold_out_groups, hold_out_rows
@@ -110,7 +116,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         group id of another type, or no row at all is left to learn from.
     """
     check_target(pate, y)
-    X = check_features(pate, X, reset=True)
+    X = check_features(pate, X, reset=True, private=True)
     check_consistent_length(X, y)
     ids, group_of_row = _check_groups(pate, groups, X)
     classes, codes, label_set = receive_labels(pate, y)
@@ -121,7 +127,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         public_indices = np.flatnonzero(is_public)
         private = np.flatnonzero(~is_public)
         X_public, X = _safe_indexing(X, public_indices), _safe_indexing(X, private)
-        codes = codes[private]
+        X_public, codes = check_held_out(pate, X_public), codes[private]
         if group_of_row is not None:
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append("the rows held out by public_size are public")
@@ -129,6 +135,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         public_indices = None
         X_public = _check_public(pate, X, X_public)
         assumptions.append(PUBLIC_ROWS)
+    X = read_like_public(X, X_public)
     problems = _problems(pate, classes, codes)
     if group_of_row is not None:
         n_without = np.count_nonzero(group_of_row < 0)

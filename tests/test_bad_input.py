@@ -155,7 +155,6 @@ WRONG_FITS = {
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
     "y holds NaN": ({}, {"y": np.where(Y, np.nan, 1.0)}, r"Input y contains NaN"),
     "y holds None": ({}, {"y": np.where(Y, None, "a")}, r"y holds missing labels"),
-    "X holds NaN": ({}, {"X": np.where(X > 2, np.nan, X)}, r"Input X contains NaN"),
     "X is a vector": ({}, {"X": X[:, 0]}, r"Expected 2D array, got 1D array"),
     "X is empty": ({}, {"X": X[:0], "y": Y[:0]}, r"Found array with 0 sample"),
     "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X \(60, 3\); pass rows with the same features"),

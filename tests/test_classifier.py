@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -355,9 +356,14 @@ def test_missing_values_reach_teachers_that_take_them(blobs):
     X, y, X_public, _ = blobs
     X = X.copy()
     X[::5, 0] = np.nan
-    make(RandomForestClassifier(3)).fit(X, y, X_public=PublicData(X_public))
-    with pytest.raises(ValueError, match="NaN"):
-        make(LogisticRegression()).fit(X, y, X_public=PublicData(X_public))
+    for teacher, n_dropped in [
+        (RandomForestClassifier(3), 0),
+        (make_pipeline(SimpleImputer(), LogisticRegression()), 0),
+        (LogisticRegression(), len(X[::5])),
+    ]:
+        pate = make(teacher).fit(X, y, X_public=PublicData(X_public))
+        texts = [text for _, text in pate.privacy_analysis_.teacher_warnings]
+        assert sum(int(text.split()[0]) for text in texts) == n_dropped
 
 
 # Prediction

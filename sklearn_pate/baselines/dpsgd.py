@@ -7,14 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._containers import check_container
 from sklearn_pate.accounting.calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.accounting.sampled_steps import calibrate_steps, price_steps
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
-from sklearn_pate.features import check_column_names
+from sklearn_pate.features import check_numbers
 from sklearn_pate.mechanisms.continuous import FLOATING_POINT
 from sklearn_pate.seeding import MAX_SEED
 from sklearn_pate.students.checks import check_count
@@ -160,6 +159,11 @@ class DPSGDClassifier(PrivateLearner):
     Zhang 2019). "pld" composes its privacy loss for the row that is added and for the
     row that is removed (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
 
+    A value that is missing, infinite as float32, or text among numbers counts as 0, in
+    training and in prediction. So no row makes a fit fail; each is still in a sample by
+    a coin of its own, and moves a sum by one clipped gradient. The statement is the
+    same. To choose other values, impute beforehand by public numbers.
+
     Samples and noise come from the operating system, and not from torch's generators,
     which are not cryptographic. Noise is added in floating-point numbers, which the
     statement names as an assumption.
@@ -272,11 +276,11 @@ class DPSGDClassifier(PrivateLearner):
         check_random_state(self.random_state)
 
     def _check_features(self, X, *, reset):
-        check_container("X", X)
-        checked = validate_data(self, X, reset=reset, dtype=np.float32, allow_nd=True)
-        check_column_names(self, X, reset=reset)
-        # torch warns of arrays that cannot be written to.
-        return np.require(checked, requirements="W")
+        X = check_numbers(self, X, reset=reset, dtype=np.float32, allow_nd=True)
+        is_finite = np.isfinite(X)
+        if not np.all(is_finite):
+            X = np.where(is_finite, X, np.float32(0))
+        return np.require(X, requirements="W")  # torch warns of arrays that are not
 
     def _plan(self, rows):
         from sklearn_pate.baselines.dpsgd_rehearsal import rehearse
@@ -319,6 +323,11 @@ class DPSGDClassifier(PrivateLearner):
             seed=seed,
         )
         self.noise_multiplier_ = how.noise_multiplier
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def _check_network(estimator):

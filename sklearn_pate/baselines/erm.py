@@ -127,6 +127,13 @@ class DPLogisticRegression(PrivateLinearClassifier):
     Rows to predict are clipped and scaled down as those in training: ``coef_`` and
     ``intercept_`` give the same scores for rows within the bounds.
 
+    A missing value, and text among numbers, counts as the middle of its feature's
+    bounds, as 0 without `feature_bounds`, in training and in prediction. Infinity
+    counts as the bound; without `feature_bounds`, its row counts as zeros. So each row
+    is brought within the bounds by itself alone, no row makes a fit fail, and the
+    number of rows stays: the statement is the same. To choose other values, impute
+    beforehand by public numbers.
+
     There is no limit to the number of steps that is worth setting, and none is told: a
     fit that stopped early would be outside the proofs, and how long it took depends on
     private rows in a way that no noise hides.
@@ -294,8 +301,8 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     Notes
     -----
-    See :class:`DPLogisticRegression`; c is 1 / (2 h) here. The loss is the Huber hinge
-    of Chaudhuri, Monteleoni, Sarwate (2011, Section 3.4).
+    See :class:`DPLogisticRegression`, for missing values too; c is 1 / (2 h) here. The
+    loss is the Huber hinge of Chaudhuri, Monteleoni, Sarwate (2011, Section 3.4).
 
     Examples
     --------

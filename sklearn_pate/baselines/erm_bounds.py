@@ -57,15 +57,19 @@ class Bounds:
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features)
-            Rows.
+            Rows. NaN stands for the middle of `low` and `low` + `width`, for 0 without
+            `clips`.
 
         Returns
         -------
         scaled : ndarray of shape (n_rows, n_features)
-            Of L2 norm at most `norm`.
+            Finite, of L2 norm at most `norm`, each made of that row alone. Without
+            `clips`, 0 for a row whose norm is beyond all numbers.
         """
         if self.clips:
             X = (np.clip(X, self.low, self.low + self.width) - self.low) / self.width
+        # Infinity becomes the largest number, whose row has no finite norm either.
+        X = np.nan_to_num(X, nan=0.5 if self.clips else 0.0)
         # In units of the bound, as the square of a small number may be rounded to 0.
         with np.errstate(over="ignore", divide="ignore"):
             shrink = np.minimum(1, 1 / np.linalg.norm(X / self.norm, axis=1))

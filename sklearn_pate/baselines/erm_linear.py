@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._containers import check_container
 from sklearn_pate.accounting.calibrate import check_epsilon, check_positive
 from sklearn_pate.baselines.erm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.erm_perturbation import (
@@ -23,7 +22,7 @@ from sklearn_pate.baselines.erm_perturbation import (
 from sklearn_pate.baselines.erm_solver import MarginLoss, minimise
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
 from sklearn_pate.exceptions import PrivacyLeakWarning
-from sklearn_pate.features import check_column_names
+from sklearn_pate.features import check_numbers
 from sklearn_pate.mechanisms.continuous import FLOATING_POINT
 
 __all__ = ["PrivateLinearClassifier"]
@@ -118,10 +117,7 @@ class PrivateLinearClassifier(PrivateLearner):
         check_positive("intercept_scaling", self.intercept_scaling)
 
     def _check_features(self, X, *, reset):
-        check_container("X", X)
-        checked = validate_data(self, X, reset=reset, dtype=np.float64)
-        check_column_names(self, X, reset=reset)
-        return checked
+        return check_numbers(self, X, reset=reset, dtype=np.float64)
 
     def _bounds_of(self, n_features, data_norm):
         low, width = read_feature_bounds(self.feature_bounds, n_features)
@@ -190,7 +186,9 @@ class PrivateLinearClassifier(PrivateLearner):
             PrivacyLeakWarning,
             stacklevel=5,
         )
-        return float(np.linalg.norm(X, axis=1).max()) or 1.0
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(X, axis=1)
+        return float(norms[np.isfinite(norms)].max(initial=0.0)) or 1.0
 
     def _learn(self, rows, how, noise):
         # A row of an unknown label has no loss, and moves nothing.
@@ -212,6 +210,11 @@ class PrivateLinearClassifier(PrivateLearner):
         self.data_norm_ = how.bounds.norm
         self._bounds = how.bounds
         self.C_ = 1 / perturbation.regularisation
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def _check_memory(n_features):

@@ -95,7 +95,8 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Private rows.
+            Private rows. What stands for values that are missing, infinite or no
+            number is said in the notes of each class; none makes a fit fail.
 
         y : array-like of shape (n_rows,)
             Their labels.

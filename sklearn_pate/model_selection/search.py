@@ -426,7 +426,7 @@ class PrivateSearchCV(
 
     def _receive(self, X, y, fit_params):
         check_target(self, y)
-        X = check_features(self, X, reset=True)
+        X = check_features(self, X, reset=True, private=True)
         check_consistent_length(X, y)
         check_delta_is_small(self.delta, X.shape[0], "rows")
         classes, codes, _ = receive_labels(self, y)

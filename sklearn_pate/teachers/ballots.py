@@ -4,15 +4,24 @@ import sys
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn import config_context
+from sklearn.utils import _safe_indexing
 
 from sklearn_pate._hooks import autologging_off, muted
+from sklearn_pate._odd_rows import (
+    HUGE,
+    INFINITE,
+    MISSING,
+    odd_rows,
+    takes_missing,
+)
 from sklearn_pate.contiguous import fit_class_indices, read_codes
 from sklearn_pate.progress import drop_callbacks
 from sklearn_pate.seeding import seeded_clone, seeded_globals
@@ -124,6 +133,11 @@ class Poll:
     config: dict
     polling_thread: tuple[int, int]
 
+    @property
+    def sees_rows_first(self):
+        """Estimator that private rows are given to first."""
+        return self.estimator if self.representation is None else self.representation
+
     @contextmanager
     def alone(self, seed):
         """Seed and limit what runs within, catch its warnings, and let nothing out.
@@ -166,6 +180,24 @@ class Shard:
     seed: int
     place: Any
 
+    def without(self, is_odd):
+        """Drop rows.
+
+        Parameters
+        ----------
+        is_odd : ndarray of bool of shape (n_rows,)
+            Which.
+
+        Returns
+        -------
+        shard : Shard
+            With the others; the same if there is none to drop.
+        """
+        if not np.any(is_odd):
+            return self
+        rows = np.flatnonzero(~is_odd)
+        return replace(self, X=_safe_indexing(self.X, rows), codes=self.codes[rows])
+
 
 @dataclass
 class Ballot:
@@ -175,6 +207,7 @@ class Ballot:
     said: Any = None
     failure: str | None = None
     warnings: tuple[str, ...] = ()
+    n_dropped: int = 0
 
 
 class AskedError(Exception):
@@ -204,11 +237,13 @@ def vote_one_by_one(poll, X_public, shards):
     ballots : list of Ballot
         One a teacher.
     """
-    return [
+    usable = [_usable(poll.sees_rows_first, shard) for shard in shards]
+    ballots = [
         _foregone(poll, X_public, shard)
-        or _ballot(shard, partial(_train, poll, X_public, shard))
-        for shard in shards
+        or _ballot(shard, partial(_train_on_most, poll, X_public, shard))
+        for shard in usable
     ]
+    return _with_dropped(ballots, shards, usable)
 
 
 def vote_at_once(poll, X_public, shards):
@@ -235,7 +270,8 @@ def vote_at_once(poll, X_public, shards):
     BlockError
         If the block fails as a whole.
     """
-    foregone = [_foregone(poll, X_public, shard) for shard in shards]
+    usable = [_usable(poll.sees_rows_first, shard) for shard in shards]
+    foregone = [_foregone(poll, X_public, shard) for shard in usable]
     train = cache(
         partial(
             _train_at_once,
@@ -243,7 +279,7 @@ def vote_at_once(poll, X_public, shards):
             X_public,
             [
                 None if ballot else shard
-                for shard, ballot in zip(shards, foregone, strict=True)
+                for shard, ballot in zip(usable, foregone, strict=True)
             ],
             [shard.seed for shard in shards],
         )
@@ -255,10 +291,11 @@ def vote_at_once(poll, X_public, shards):
             raise outcome
         return outcome
 
-    return [
+    ballots = [
         ballot or _ballot(shard, partial(take, index))
-        for index, (shard, ballot) in enumerate(zip(shards, foregone, strict=True))
+        for index, (shard, ballot) in enumerate(zip(usable, foregone, strict=True))
     ]
+    return _with_dropped(ballots, shards, usable)
 
 
 def are_like(rows, X_public):
@@ -285,6 +322,22 @@ def are_like(rows, X_public):
     )
 
 
+def _usable(estimator, shard):
+    """Drop rows of an array with values that an estimator is known to refuse."""
+    X = shard.X
+    is_array = isinstance(X, np.ndarray) or sp.issparse(X)
+    if not is_array or takes_missing(estimator) is not False:
+        return shard
+    return shard.without(odd_rows(X) & (MISSING | INFINITE) > 0)
+
+
+def _with_dropped(ballots, shards, usable):
+    """Write down how many rows were dropped before a teacher saw them."""
+    for ballot, shard, rest in zip(ballots, shards, usable, strict=True):
+        ballot.n_dropped += shard.codes.size - rest.codes.size
+    return ballots
+
+
 def _foregone(poll, X_public, shard):
     """Return the ballot of a teacher that has nothing to learn, else None."""
     codes = shard.codes
@@ -301,7 +354,7 @@ def _ballot(shard, train):
     """Train a teacher, unless that was done before, and write its ballot."""
     ballot = Ballot(shard.teacher)
     try:
-        ballot.said, ballot.warnings = (
+        ballot.said, ballot.warnings, ballot.n_dropped = (
             train() if shard.place is None else shard.place(train)
         )
     except BlockError:
@@ -313,29 +366,65 @@ def _ballot(shard, train):
     return ballot
 
 
+def _train_on_most(poll, X_public, shard):
+    """Train; if that fails or warns, without rows whose values may be the reason."""
+    outcome = error = None
+    n_rows = shard.codes.size
+    for refused in (0, INFINITE | HUGE, INFINITE | HUGE | MISSING):
+        rest = shard
+        if refused:
+            rest = shard.without(odd_rows(shard.X) & refused > 0)
+            # Those that miss values are dropped only where training fails.
+            if rest.codes.size == n_rows or (outcome and refused & MISSING):
+                continue
+        n_rows = rest.codes.size
+        try:
+            ballot = _foregone(poll, X_public, rest)
+            said, texts, n_dropped = (
+                (ballot.said, (), 0) if ballot else _train(poll, X_public, rest)
+            )
+        except Exception as failure:
+            error = error or failure
+            continue
+        outcome = said, texts, n_dropped + shard.codes.size - n_rows
+        if refused or not texts:
+            break
+    if outcome is None:
+        raise error
+    return outcome
+
+
 def _train(poll, X_public, shard):
-    """Return what a teacher says, that is fitted and forgotten, and its warnings."""
+    """Return what a teacher says, its warnings, and how many rows it did not take."""
     had_torch = "torch" in sys.modules
     with poll.alone(shard.seed) as caught:
         teacher = drop_callbacks(seeded_clone(poll.estimator, shard.seed))
         # Copies: a teacher that scales in place, say, would otherwise hand what it
         # learnt from its shard to the teachers after it, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
+        foregone = None
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)
-        teacher = fit_class_indices(teacher, own_X, own_codes)
-        try:
-            said = poll.form.read(teacher, own_X_public)
-        except Exception as error:
-            raise AskedError(f"{type(error).__name__}: {error}") from error
+            own = _usable(poll.estimator, replace(shard, X=own_X, codes=own_codes))
+            if own.codes.size < own_codes.size:
+                foregone = _foregone(poll, X_public, own)
+            own_X, own_codes = own.X, own.codes
+        if foregone is None:
+            teacher = fit_class_indices(teacher, own_X, own_codes)
+            try:
+                said = poll.form.read(teacher, own_X_public)
+            except Exception as error:
+                raise AskedError(f"{type(error).__name__}: {error}") from error
+        else:
+            said = foregone.said
     if "torch" in sys.modules and not had_torch:
         # The teacher imported it, too late to be seeded and limited: once more.
         return _train(poll, X_public, shard)
-    return said, _texts(caught)
+    return said, _texts(caught), shard.codes.size - own_codes.size
 
 
 def _train_at_once(poll, X_public, shards, seeds):
-    """Return votes and warnings, or the error, of each teacher that has a shard."""
+    """Return the votes, warnings and dropped rows, or the error, of each teacher."""
     from sklearn_pate.teachers.batched import fit_at_once
 
     rows, errors, texts = [None] * len(shards), {}, {}
@@ -361,17 +450,23 @@ def _train_at_once(poll, X_public, shards, seeds):
             "abstains.) The error was (do not publish: this may quote private rows): "
             f"{type(error).__name__}: {error}"
         ) from error
+    n_rows = {
+        index: 0 if rows[index] is None else len(rows[index][1]) for index in texts
+    }
     return errors | {
         index: (
-            poll.form.of_predictions(predicted[index], X_public.shape[0]),
+            poll.form.of_predictions(predicted[index], X_public.shape[0])
+            if n_rows[index]
+            else None,
             texts[index] + _texts(caught),
+            shards[index].codes.size - n_rows[index],
         )
         for index in texts.keys() - errors.keys()
     }
 
 
 def _represented(poll, X_public, shard):
-    """Return rows and class indices as networks take them."""
+    """Return rows and class indices as networks take them; None if no row is left."""
     X = shard.X
     if poll.representation is not None:
         X = deepcopy(poll.representation).transform(deepcopy(X))
@@ -379,7 +474,8 @@ def _represented(poll, X_public, shard):
             raise ValueError(
                 "representation made rows of another kind than those of X_public"
             )
-    return X, shard.codes.astype(np.int64)
+        shard = _usable(poll.estimator, replace(shard, X=X))
+    return (shard.X, shard.codes.astype(np.int64)) if shard.codes.size else None
 
 
 def _texts(caught):

@@ -25,6 +25,8 @@ from sklearn_pate.votes import Votes
 
 __all__ = ["TeacherProblems", "collect", "poll_teachers"]
 
+DROPPED = "were dropped for missing or infinite values"
+
 
 @dataclass
 class TeacherProblems:
@@ -44,6 +46,9 @@ class TeacherProblems:
 
     data : list of str
         Which private rows and classes no teacher learned from.
+    dropped : list of (int, int)
+        Teachers whose shards held rows that they do not take, for missing or infinite
+        values, and the number of these rows. They do not make this true.
 
     Examples
     --------
@@ -58,6 +63,21 @@ class TeacherProblems:
     failures: list[tuple[int, str]] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
+    dropped: list[tuple[int, int]] = field(default_factory=list)
+
+    def texts(self):
+        """List warnings and dropped rows as texts.
+
+        Returns
+        -------
+        texts : list of (int, str)
+            Teachers, and what there is to know about each. Sensitive.
+        """
+        dropped = [
+            (teacher, f"{n_rows} of its rows {DROPPED}")
+            for teacher, n_rows in self.dropped
+        ]
+        return sorted([*self.warnings, *dropped])
 
     def __bool__(self):
         return bool(self.failures or self.warnings)
@@ -283,6 +303,8 @@ def collect(
             if ballot.failure is not None:
                 problems.failures.append((ballot.teacher, ballot.failure))
             problems.warnings.extend((ballot.teacher, text) for text in ballot.warnings)
+            if ballot.n_dropped:
+                problems.dropped.append((ballot.teacher, ballot.n_dropped))
             if on_teacher_done is not None:
                 on_teacher_done()
             yield ballot.said
@@ -291,8 +313,9 @@ def collect(
         sealed = seal(ballots())
     problems.failures.sort()  # teachers finish in any order
     problems.warnings.sort()
+    problems.dropped.sort()
     if not sealed.any_cast:
-        _raise_for_no_votes(len(shards), problems.failures)
+        _raise_for_no_votes(len(shards), problems)
     return sealed, problems
 
 
@@ -358,7 +381,15 @@ def _lost_errors_found():
         ) from lost.exc
 
 
-def _raise_for_no_votes(n_teachers, failures):
+def _raise_for_no_votes(n_teachers, problems):
+    failures = problems.failures
+    if not failures and problems.dropped:
+        raise ValueError(
+            f"None of the {n_teachers} teachers had rows to learn from: all of them "
+            f"{DROPPED}, which estimator does not take. Put an imputer inside "
+            "estimator= and student=, as in make_pipeline(SimpleImputer(), "
+            "LogisticRegression()), or leave out the column."
+        )
     if not failures:
         raise ValueError(
             f"None of the {n_teachers} teachers cast a vote: no row of y has a label "

@@ -425,3 +425,37 @@ def test_what_is_frozen_stays_as_it_was(rows):
     first, _, _, last, _ = clf.network_.module_.layers
     assert torch.equal(first.weight, pretrained.layers[0].weight)
     assert not torch.equal(last.weight, pretrained.layers[3].weight)
+
+
+# Odd values
+
+
+@pytest.mark.filterwarnings("ignore:noise_seed")
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39, None, "much"])
+def test_an_odd_value_counts_as_zero(value):
+    rows = np.random.default_rng(0).normal(size=(60, 4)).astype(object)
+    y = (rows[:, 0] > 0).astype(int)
+    rows[7, 1] = value
+    zero = rows.copy()
+    zero[7, 1] = 0.0
+    net = NeuralNetClassifier(
+        nn.Linear,
+        module__in_features=4,
+        module__out_features=2,
+        criterion=nn.CrossEntropyLoss,
+        batch_size=30,
+        max_epochs=2,
+    )
+    fits = [
+        DPSGDClassifier(
+            net,
+            epsilon=None,
+            noise_multiplier=1.0,
+            noise_seed=0,
+            random_state=0,
+        ).fit(one, y)
+        for one in (rows, zero)
+    ]
+    one, other = (clf.predict_proba(rows) for clf in fits)
+    np.testing.assert_array_equal(one, other)
+    assert np.all(np.isfinite(one))

@@ -148,13 +148,10 @@ WRONG_DATA = {
     "no labels": (X, None, r"requires y to be passed"),
     "one class": (X, np.zeros(60), r"y holds one class only"),
     "too few labels": (X, Y[1:], r"inconsistent numbers of samples"),
-    "NaN": (np.where(X > 2, np.nan, X), Y, r"NaN"),
-    "too large for float32": (X * 1e300, Y, r"too large for dtype\('float32'\)"),
     "text": (np.array([["red"] * 4] * 60), Y, r"could not convert"),
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("case", WRONG_DATA)
 def test_wrong_data_are_refused(case):
     rows, labels, message = WRONG_DATA[case]

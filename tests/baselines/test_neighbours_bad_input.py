@@ -120,7 +120,6 @@ WRONG_FITS = {
     "public rows are text": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"compares rows as dense numbers, and the public ones are text, sparse, or have missing values; pass representation="),
     "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public ones are text, sparse"),
     "sparse rows": ({}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"Sparse data was passed"),
-    "X holds NaN": ({}, {"X": np.where(X > 1, np.nan, X)}, r"Input X contains NaN"),
     "fewer features of a row alone": ({"representation": Uneven("fewer")}, {}, r"features of a public row that depend on other rows"),
     "missing features of a row alone": ({"representation": Uneven("NaN")}, {}, r"cannot transform one row of float64 alone.*no finite numbers"),
     # whose rows

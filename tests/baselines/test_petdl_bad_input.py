@@ -128,7 +128,6 @@ WRONG_FITS = {
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
-    "X holds NaN": ({}, {"X": np.where(X > 1, np.nan, X)}, r"Input X contains NaN"),
     "the unit without groups": (GROUPED, {}, r"privacy_unit='group' needs groups in fit"),
     "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows"),
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row'"),

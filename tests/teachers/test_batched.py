@@ -355,6 +355,23 @@ def poll(net, images, *, shards=None, n_teachers=10, **parameters):
     return votes.counts(np.arange(len(X) - 1000)), problems
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_rows_that_are_not_finite_are_left_out_of_their_shard(images, at_once, value):
+    net = make_net(**SGD) if at_once else one_by_one(make_net(**SGD))
+    shards = shard_rows(1000, 10, 0)
+    X, y = images
+    odd = X.copy()
+    odd[shards[3][5], 0] = value
+    rows, problems = poll(net, (odd, y), shards=shards)
+    left_out = list(shards)
+    left_out[3] = np.delete(shards[3], 5)
+    without, _ = poll(net, images, shards=left_out)
+    np.testing.assert_array_equal(rows, without)
+    assert problems.dropped == [(3, 1)]
+    assert not problems
+
+
 @pytest.mark.parametrize("one_class_more", [False, True])
 def test_a_shard_that_empties_moves_its_own_votes_only(images, one_class_more):
     y = images[1][:1000]
