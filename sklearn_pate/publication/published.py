@@ -265,8 +265,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         -----
         The price of the mechanism on the card is computed again, from its noise, the
         numbers of queries, answers and classes, and delta, which takes up to a second
-        for each new noise (a few for :class:`~sklearn_pate.mechanisms.LNMax` with very
-        much of it). Epsilon and the Renyi curve must be at least that, but for the last
+        for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
+        very much of it). Epsilon and the Renyi curve must be at least that, but for the last
         digits, which another platform may round otherwise (one part in 10^9); a card
         may promise less. This is consistency, no authenticity. No hash is a signature,
         see :meth:`save`: only a signature of yours shows whose files they are.
