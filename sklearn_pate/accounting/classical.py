@@ -140,7 +140,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     log_mgf = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(
         0, epsilon
     )
-    return RdpCurve(orders, np.maximum(log_mgf, 0) / (orders - 1))
+    return RdpCurve(orders, np.maximum(log_mgf, 0) / (orders - 1), epsilon)
 
 
 def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
@@ -189,8 +189,9 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
             np.log(orders / (2 * orders - 1)) + (orders - 1) * gamma,
             np.log((orders - 1) / (2 * orders - 1)) - orders * gamma,
         ) / (orders - 1)
-    values = np.minimum(2 * one_shift, pure_dp_curve(2 * gamma, orders).values)
-    return RdpCurve(orders, np.maximum(values, 0))
+    pure = pure_dp_curve(2 * gamma, orders)
+    values = np.minimum(2 * one_shift, pure.values)
+    return RdpCurve(orders, np.maximum(values, 0), pure.pure_epsilon)
 
 
 def discrete_laplace_worst_case(
@@ -239,8 +240,9 @@ def discrete_laplace_worst_case(
     """
     check_positive("gamma", gamma)
     one_shift = pure_dp_curve(gamma, orders)
-    values = np.minimum(2 * one_shift.values, pure_dp_curve(2 * gamma, orders).values)
-    return RdpCurve(orders, values)
+    pure = pure_dp_curve(2 * gamma, orders)
+    values = np.minimum(2 * one_shift.values, pure.values)
+    return RdpCurve(orders, values, pure.pure_epsilon)
 
 
 def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
@@ -298,7 +300,7 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     )
     # The last term covers rounding.
     log_moment = np.maximum(log_moment, 0) + 8 * np.finfo(np.float64).eps
-    return RdpCurve(orders, log_moment / power)
+    return RdpCurve(orders, log_moment / power, 2 * c)
 
 
 def permute_and_flip_worst_case(

@@ -65,11 +65,16 @@ class RdpCurve:
         The Renyi divergence bound at each order, in nats; not negative, `inf` where
         no bound is known.
 
+    pure_epsilon : float, default=inf
+        An epsilon that holds without any delta, the Renyi divergence of infinite order,
+        where one is known. It adds up and multiplies as `values` do.
+
     Raises
     ------
     ValueError
-        If `orders` or `values` are something else; if curves with different orders are
-        added, or one is multiplied by a negative or infinite number.
+        If `orders`, `values` or `pure_epsilon` are something else; if curves with
+        different orders are added, or one is multiplied by a negative or infinite
+        number.
 
     Notes
     -----
@@ -101,8 +106,11 @@ class RdpCurve:
 
     orders: NDArray[np.float64]
     values: NDArray[np.float64]
+    pure_epsilon: float
 
-    def __init__(self, orders: ArrayLike, values: ArrayLike) -> None:
+    def __init__(
+        self, orders: ArrayLike, values: ArrayLike, pure_epsilon: float = np.inf
+    ) -> None:
         orders = np.array(orders, dtype=np.float64)
         values = np.array(values, dtype=np.float64)
         if orders.ndim != 1 or orders.size == 0 or orders.shape != values.shape:
@@ -125,6 +133,12 @@ class RdpCurve:
                 "values must be non-negative numbers; a Renyi divergence is never "
                 "negative."
             )
+        if not isinstance(pure_epsilon, Real) or not pure_epsilon >= 0:
+            raise ValueError(
+                f"pure_epsilon={pure_epsilon!r} must be a number that is not negative; "
+                "leave it out where no pure guarantee is known."
+            )
+        object.__setattr__(self, "pure_epsilon", float(pure_epsilon))
         for name, array in (("orders", orders), ("values", values)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -137,7 +151,11 @@ class RdpCurve:
                 "The two curves have different orders; compute both at the same "
                 "orders before adding them."
             )
-        return RdpCurve(self.orders, self.values + other.values)
+        return RdpCurve(
+            self.orders,
+            self.values + other.values,
+            self.pure_epsilon + other.pure_epsilon,
+        )
 
     def __mul__(self, n_times: float) -> "RdpCurve":
         if not isinstance(n_times, Real):
@@ -149,15 +167,17 @@ class RdpCurve:
             )
         if n_times == 0:  # 0 * inf would be nan
             return RdpCurve(self.orders, np.zeros_like(self.values))
-        return RdpCurve(self.orders, self.values * n_times)
+        return RdpCurve(self.orders, self.values * n_times, self.pure_epsilon * n_times)
 
     __rmul__ = __mul__
 
     def __eq__(self, other):
         if not isinstance(other, RdpCurve):
             return NotImplemented
-        return np.array_equal(self.orders, other.orders) and np.array_equal(
-            self.values, other.values
+        return (
+            np.array_equal(self.orders, other.orders)
+            and np.array_equal(self.values, other.values)
+            and self.pure_epsilon == other.pure_epsilon
         )
 
     __hash__ = None  # type: ignore[assignment] # arrays have none

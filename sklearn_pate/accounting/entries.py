@@ -93,9 +93,8 @@ def check_price(ledger, file, price):
     if of_ledger not in (None, price.unit):
         raise ValueError(
             f"The ledger {ledger.path} protects the unit {of_ledger!r}, and this "
-            f"charge is for {price.unit!r}: prices of two units do not add up. Use the "
-            "same privacy_unit (that of fit_votes is always 'party'), or a ledger of "
-            "its own for each unit."
+            f"charge is for {price.unit!r}: prices of two units do not add up. "
+            f"{_other_unit(of_ledger, price.unit)}"
         )
     spent, cost = costs(file), ledger.filter.cost(price.curve)
     if ledger.filter.admits(cost, spent):
@@ -109,10 +108,10 @@ def check_price(ledger, file, price):
             f"This would take {share:.2%} of {budget}, and {left:.2%} is left: "
             f"{left / share:.3g} times this charge would fit."
         )
-    elif price.curve.orders[-1] < ledger.filter.orders[-1]:
+    elif price.curve.orders[-1] < ledger.filter.finite_orders[-1]:
         refused = (
             f"The curve ends at order {price.curve.orders[-1]:g}, and {budget} counts "
-            f"at {ledger.filter.orders[-1]:g}; compute it at DEFAULT_ORDERS."
+            f"at {ledger.filter.finite_orders[-1]:g}; compute it at DEFAULT_ORDERS."
         )
     else:
         refused = f"This has no finite price, as with seeded noise; {budget} is finite."
@@ -176,6 +175,28 @@ def enter(ledger, file, price):
         ],
     )
     return number
+
+
+def _other_unit(of_ledger, unit):
+    """Say what can be done about a charge for another unit, as far as it is proved."""
+    if unit == f"{of_ledger}-add-remove":
+        return (
+            "To change one is to remove one and add another, so that "
+            "sklearn_pate.accounting.steps.two_steps(spent.curve) is a proved price "
+            f"for {of_ledger!r}: plan the fit without this ledger (spent = "
+            "clf.plan_privacy(X, y, ...)), charge that curve by ledger.charge(..., "
+            f"unit={of_ledger!r}), then fit; or use a ledger of its own for each unit."
+        )
+    if of_ledger == f"{unit}-add-remove":
+        return (
+            f"A price for {unit!r} bounds none for {of_ledger!r}, as such a fit may "
+            "publish how many there are: no conversion is proved. Use a ledger of its "
+            "own for each unit."
+        )
+    return (
+        "Use the same privacy_unit (that of fit_votes is always 'party'), or a ledger "
+        "of its own for each unit."
+    )
 
 
 def blobs(curve):

@@ -1,4 +1,4 @@
-"""How much may still be spent when what was spent decides what is spent next."""
+"""Privacy filter: adaptive composition of Renyi and of pure costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ class RenyiFilter:
     Parameters
     ----------
     orders : tuple of float
-        Renyi orders, fixed before the first charge.
+        Renyi orders, fixed before the first charge. At the infinite order pure epsilons
+        add up.
 
     limits : tuple of float
         How much the charges may add up to at each order.
@@ -35,9 +36,17 @@ class RenyiFilter:
     accounting via a Renyi filter", Theorem 4.3; Lecuyer 2021, "Practical privacy
     filters and odometers with Renyi differential privacy"). The limit is the divergence
     that the conversion of Canonne, Kamath and Steinke (2020, Proposition 12) turns into
-    epsilon. With m orders each limit is that of delta / m, and charges go on while any
-    limit holds: what is released while limit i holds is what a filter with this limit
-    alone releases, so each order adds at most delta / m.
+    epsilon. With m finite orders each limit is that of delta / m, and charges go on
+    while any limit holds: what is released while limit i holds is what a filter with
+    this limit alone releases, so each order adds at most delta / m.
+
+    At the infinite order the limit is epsilon itself. As long as only pure epsilons
+    were charged, and add up to at most epsilon, likelihood ratios are at most
+    e^epsilon, with no delta at all: this order takes nothing from the others. So the
+    budget holds what plain addition holds, and what the Renyi filter holds. To add some
+    charges plainly to the Renyi costs of the others would hold no more: at no order is
+    the Renyi cost of a charge above its pure epsilon. The proof is in :doc:`What an
+    answer costs </accounting>`.
     """
 
     orders: tuple[float, ...]
@@ -62,13 +71,13 @@ class RenyiFilter:
             The probability mass that epsilon does not cover.
 
         orders : array-like of shape (n_orders,), default=None
-            Renyi orders that share delta. None takes the one order that holds the most
-            Gaussian noise, whose curve is a straight line.
+            Finite Renyi orders that share delta. None takes the one order that holds
+            the most Gaussian noise, whose curve is a straight line.
 
         Returns
         -------
         privacy_filter : RenyiFilter
-            One limit an order.
+            One limit an order, the infinite one included.
 
         Raises
         ------
@@ -89,7 +98,18 @@ class RenyiFilter:
                 f"{chosen[np.argmin(limits)]:g}: the limit there is not positive. Use "
                 "larger orders, or orders=None, or a larger epsilon."
             )
-        return cls(tuple(chosen.tolist()), tuple(limits.tolist()))
+        return cls((*chosen.tolist(), np.inf), (*limits.tolist(), epsilon))
+
+    @property
+    def finite_orders(self) -> tuple[float, ...]:
+        """Renyi orders without the infinite one.
+
+        Returns
+        -------
+        orders : tuple of float
+            Those that share delta.
+        """
+        return tuple(order for order in self.orders if order < np.inf)
 
     def cost(self, curve: RdpCurve) -> tuple[float, ...]:
         """Read a curve at the orders of this filter.
@@ -103,11 +123,11 @@ class RenyiFilter:
         -------
         cost : tuple of float
             One number an order; at an order that the curve lacks its value at the next
-            larger one, as a divergence never falls with its order, and infinity where
-            there is none.
+            larger one, as a divergence never falls with its order. Nowhere is it more
+            than the pure epsilon of the curve, the divergence of infinite order.
         """
         next_larger = np.searchsorted(curve.orders, self.orders)
-        values = np.append(curve.values, np.inf)
+        values = np.minimum(np.append(curve.values, np.inf), curve.pure_epsilon)
         return tuple(values[next_larger].tolist())
 
     def shares(
@@ -126,20 +146,35 @@ class RenyiFilter:
         Returns
         -------
         share : float
-            At the order with most room for this charge.
+            At the order that holds this charge most often.
 
         left : float
             At the same order, perhaps negative. The charge is admitted if it is at
             least `share`.
         """
+        shares = (one / limit for one, limit in zip(cost, self.limits, strict=True))
+        return max(zip(shares, self.left(spent), strict=True), key=_how_often)
+
+    def left(self, spent: Sequence[Sequence[float]] = ()) -> tuple[float, ...]:
+        """Tell what part of the budget is left at each order.
+
+        Parameters
+        ----------
+        spent : sequence of sequence of float, default=()
+            What `cost` gave for each charge.
+
+        Returns
+        -------
+        left : tuple of float
+            1 is all of the limit; perhaps negative.
+        """
         sums = [_sum(of_order) for of_order in zip(*spent, strict=True)]
-        shares = [
-            (one / limit, 1 - of_order / limit)
-            for one, of_order, limit in zip(
-                cost, sums or [0.0] * len(self.limits), self.limits, strict=True
+        return tuple(
+            1 - of_order / limit
+            for of_order, limit in zip(
+                sums or [0.0] * len(self.limits), self.limits, strict=True
             )
-        ]
-        return max(shares, key=lambda share: share[1] - share[0])
+        )
 
     def admits(
         self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
@@ -163,6 +198,16 @@ class RenyiFilter:
         return any(
             total <= limit for total, limit in zip(sums, self.limits, strict=True)
         )
+
+
+def _how_often(share):
+    """Order pairs of share and what is left by how often that holds the share."""
+    one, left = share
+    if np.isinf(one):
+        return -np.inf, -np.inf
+    if left < 0:
+        return -np.inf, left
+    return (left / one if one else np.inf), left
 
 
 def _sum(values):

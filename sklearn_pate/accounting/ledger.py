@@ -60,7 +60,8 @@ class PrivacyLedger:
         Renyi orders at which charges add up, fixed when the file is created. None takes
         the one that holds the most answers of the default mechanism. Several share
         `delta`: they lose a little for plain Gaussian noise, and gain if charges of
-        other shapes are to come.
+        other shapes are to come. Pure epsilons always add up as well, at no loss, and
+        the budget holds whichever of these sums is within it.
 
     key_file : str or path-like, default=None
         The key of the fingerprints by which the ledger tells data sets and fits apart
@@ -97,10 +98,15 @@ class PrivacyLedger:
     accounting via a Renyi filter", Theorem 4.3), see
     :class:`~sklearn_pate.accounting.filter.RenyiFilter`: at orders that are fixed
     beforehand, Renyi costs add up to the divergence that Proposition 12 of Canonne,
-    Kamath, Steinke (2020) turns into the budget, however later fits were chosen. It has
-    one unit of privacy and one neighbour relation, those of its first charge. It takes
-    the parameters of the fits as chosen without a look at private data, or in view of
-    earlier releases.
+    Kamath, Steinke (2020) turns into the budget, however later fits were chosen. While
+    all charges are pure, their epsilons may also add up to the budget, which holds more
+    of a few large ones: a fit with a pure epsilon of 0.5 takes a sixth of a budget of
+    3. Once a charge has a delta, pure ones count by their Renyi costs. The proof is in
+    :doc:`What an answer costs </accounting>`.
+
+    A ledger has one unit of privacy and one neighbour relation, those of its first
+    charge. It takes the parameters of the fits as chosen without a look at private
+    data, or in view of earlier releases.
 
     The file and what is read from it (`charges`, `report`, `spent`) are for the data
     holder and auditors, not for publication: prices depend on no private value, but
@@ -189,11 +195,11 @@ class PrivacyLedger:
             )
         if orders is not None and (
             np.unique(np.asarray(orders, dtype=np.float64)).tolist()
-            != [*self.filter.orders]
+            != [*self.filter.finite_orders]
         ):
             raise ValueError(
                 f"orders={orders!r} are not those of {self.path}, which has "
-                f"{self.filter.orders} for good; leave them out to use it."
+                f"{self.filter.finite_orders} for good; leave them out to use it."
             )
 
     @contextmanager
@@ -263,7 +269,8 @@ class PrivacyLedger:
         Returns
         -------
         spent : float
-            Between 0 and 1: a share of Renyi cost, at the order that has most left.
+            Between 0 and 1: a share of what costs may add up to, at the order that has
+            most left. While all charges are pure, that may be their sum over epsilon.
 
         Raises
         ------
@@ -274,8 +281,7 @@ class PrivacyLedger:
             return max(1 - self._left(file), 0.0)
 
     def _left(self, file):
-        free = [0.0] * len(self.filter.orders)
-        return self.filter.shares(free, costs(file))[1]
+        return max(self.filter.left(costs(file)))
 
     def fits(self, curve: RdpCurve) -> bool:
         """Tell whether a charge would be within the budget now. Charges nothing.

@@ -46,8 +46,8 @@ class Charge:
         The probability mass that epsilon does not cover.
 
     share : float
-        Part of the budget that it took, at the order where that is least. With one
-        order, the default, shares add up.
+        Part of the budget that it takes, at the order that has most left. Shares add
+        up to `spent` of the ledger.
 
     Notes
     -----
@@ -103,9 +103,13 @@ def read_charges(file, privacy_filter):
         "SELECT id, time, who, dataset, fit, description, epsilon, delta FROM charges "
         "ORDER BY id"
     )
+    spent = costs(file)
+    left = privacy_filter.left(spent)
+    most = left.index(max(left))
+    limit = privacy_filter.limits[most]
     return [
-        Charge(*(*line, privacy_filter.shares(cost)[0]))
-        for line, cost in zip(lines, costs(file), strict=True)
+        Charge(*(*line, cost[most] / limit))
+        for line, cost in zip(lines, spent, strict=True)
     ]
 
 
@@ -160,16 +164,20 @@ def write_report(ledger, file):
 
 
 def _estimate(ledger, file):
-    """Compose what was charged at the order that is best now."""
+    """Compose what was charged as is best now."""
     curves = [
         RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
         for orders, values in file.execute("SELECT orders, curve FROM charges")
     ]
+    at_order = dict(
+        zip(ledger.filter.orders, zip(*costs(file), strict=True), strict=True)
+    )
+    estimates = [ledger.epsilon, sum(at_order.get(np.inf, [np.inf]))]
     common = sorted(set.intersection(*(set(curve.orders) for curve in curves)))
-    if not common:
-        return ledger.epsilon
-    values = sum(curve.values[np.isin(curve.orders, common)] for curve in curves)
-    return min(RdpCurve(common, values).quiet_epsilon(ledger.delta), ledger.epsilon)
+    if common:
+        values = sum(curve.values[np.isin(curve.orders, common)] for curve in curves)
+        estimates.append(RdpCurve(common, values).quiet_epsilon(ledger.delta))
+    return min(estimates)
 
 
 HEADS = (

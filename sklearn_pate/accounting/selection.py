@@ -354,7 +354,7 @@ def dearest(curves: Iterable[RdpCurve]) -> RdpCurve:
     price of all of them on disjoint rows together, as one changed row changes one.
     """
     first, *others = curves
-    values = first.values
+    values, pure_epsilon = first.values, first.pure_epsilon
     for other in others:
         if not np.array_equal(other.orders, first.orders):
             raise ValueError(
@@ -362,7 +362,8 @@ def dearest(curves: Iterable[RdpCurve]) -> RdpCurve:
                 "DEFAULT_ORDERS."
             )
         values = np.maximum(values, other.values)
-    return RdpCurve(first.orders, values)
+        pure_epsilon = max(pure_epsilon, other.pure_epsilon)
+    return RdpCurve(first.orders, values, pure_epsilon)
 
 
 def check_mean(mean):

@@ -30,7 +30,7 @@ def two_steps(curve: RdpCurve) -> RdpCurve:
     Hoelder's inequality), here at the best of many p. For Gaussian noise that is four
     times the price of one step, exactly. Between the orders of `curve`, (a-1) D_a is
     interpolated, which is an upper bound, as it is convex in a; beyond them nothing is
-    known, and below the first D_a is at most what it is there.
+    known, and below the first D_a is at most what it is there. A pure epsilon doubles.
 
     Examples
     --------
@@ -44,7 +44,8 @@ def two_steps(curve: RdpCurve) -> RdpCurve:
     p = 1 + _SHARES
     first = (alphas - 1 / p) / (alphas - 1) * _divergence(curve, p * alphas)
     second = _divergence(curve, (p * alphas - 1) / (p - 1))
-    return RdpCurve(curve.orders, (first + second).min(axis=1))
+    values = (first + second).min(axis=1)
+    return RdpCurve(curve.orders, values, 2 * curve.pure_epsilon)
 
 
 def _divergence(curve, orders):

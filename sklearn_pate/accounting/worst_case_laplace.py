@@ -131,8 +131,9 @@ def tight_laplace_worst_case(
     searched, moments = _searched(gamma, n_classes > 2, first, last + _BLOCK)
     beyond = 2 * gamma * np.maximum(orders - searched[-1], 0)
     found = (np.interp(orders, searched, moments) + beyond) / (orders - 1)
-    classical = discrete_laplace_worst_case(gamma, orders).values
-    return RdpCurve(orders, np.minimum(found, classical))
+    classical = discrete_laplace_worst_case(gamma, orders)
+    values = np.minimum(found, classical.values)
+    return RdpCurve(orders, values, classical.pure_epsilon)
 
 
 @lru_cache(maxsize=256)

@@ -9,9 +9,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate.publication import PublishedClassifier
-from sklearn_pate.publication.model_file import read_pair
+from sklearn_pate.publication.model_file import (
+    INDEX_MEMBER,
+    LARGEST_INDEX,
+    printable,
+    read_member,
+    read_pair,
+)
 
 __all__ = ["read_released"]
+
+# Two arrays of some hundred numbers each.
+_LARGEST_CURVE = 2**20
 
 
 class _NotLoaded(ClassifierMixin, BaseEstimator):
@@ -40,11 +49,12 @@ def read_released(path: str) -> PublishedClassifier:
         If the model or its card is missing.
 
     ValueError
-        If a file is damaged, edited, swapped or of an unknown format.
+        If a file is damaged, edited, swapped or of an unknown format, states less than
+        its mechanism costs, or has a mechanism that is none of this package.
 
     Notes
     -----
-    The hashes and the copy of the card are compared as in
+    The hashes, the copy of the card and the price are checked as in
     :meth:`PublishedClassifier.load`. Of the model file, which is a zip archive, only
     the card and two arrays of plain numbers are read, by their names in the index that
     skops wrote. No type that the file names is looked up, so that nobody has to trust
@@ -53,25 +63,29 @@ def read_released(path: str) -> PublishedClassifier:
     model, card, (model_path, card_path) = read_pair(path)
     try:
         name = card["student"].rpartition(".")[2]
-        parts = _curve(model) | {
+        parts = {
             "student": type(name, (_NotLoaded,), {})(),
             "classes": np.array(card["classes"], dtype=object),
         }
         released = PublishedClassifier._from_parts(parts, card)
-        str(released.privacy_spent_)  # are its numbers numbers?
+        stated = _stated(model)
     except Exception as error:
         raise ValueError(
             f"{model_path} or {card_path} is damaged: its statement cannot be read "
-            f"({type(error).__name__}: {error})."
+            f"({type(error).__name__}: {printable(error)})."
         ) from error
+    released._take_statement(card_path, *stated)
     return released
 
 
-def _curve(model):
-    """Read the orders and values of the Renyi curve."""
+def _stated(model):
+    """Read the Renyi curve, the number of classes and the statement in words."""
     with zipfile.ZipFile(BytesIO(model)) as archive:
-        index = json.loads(archive.read("schema.json"))["content"]
-        return {
-            name: np.load(BytesIO(archive.read(index[name]["file"])))  # no pickles
-            for name in ("orders", "divergences")
-        }
+        index = read_member(archive, INDEX_MEMBER, LARGEST_INDEX)
+        index = json.loads(index)["content"]
+        curve = [
+            np.load(BytesIO(read_member(archive, index[name]["file"], _LARGEST_CURVE)))
+            for name in ("orders", "divergences")  # arrays of objects are refused
+        ]
+        names = ("n_classes", "statement")
+        return *curve, *(json.loads(index[name]["content"]) for name in names)

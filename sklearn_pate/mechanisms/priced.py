@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar, Never
 
 import numpy as np
@@ -174,9 +175,22 @@ class PricedMechanism(BaseEstimator, ABC):
         Returns
         -------
         text : str
-            What `repr` says, which wraps long lines.
+            Parameters by name, without those at their default. It depends on them
+            alone, where `repr` depends on the configuration of scikit-learn.
         """
-        return " ".join(repr(self).split())
+        written = {
+            name: _written(value) for name, value in self.get_params(deep=False).items()
+        }
+        by_default = {
+            name: _written(parameter.default)
+            for name, parameter in signature(type(self)).parameters.items()
+        }
+        changed = ", ".join(
+            f"{name}={written[name]}"
+            for name in sorted(written)
+            if written[name] != by_default.get(name)
+        )
+        return f"{type(self).__name__}({changed})"
 
     def charged_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
         """Price of a whole fit as it is stated and charged. May be published.
@@ -270,6 +284,15 @@ class PricedMechanism(BaseEstimator, ABC):
                     f"{self.largest_scale}."
                 )
         check_noise_seed(self.noise_seed)
+
+
+def _written(value):
+    """Write the value of a parameter, a number as Python writes it."""
+    if isinstance(value, PricedMechanism):
+        return value.in_one_line()
+    return " ".join(
+        repr(value.item() if isinstance(value, np.generic) else value).split()
+    )
 
 
 class VoteIndependentMixin:

@@ -256,7 +256,8 @@ def state_search(search, law, judge, prices):
     else:
         epsilon, delta = pure, 0.0
         ceiling = pure_dp_curve(pure, curve.orders)
-        curve = RdpCurve(curve.orders, np.minimum(curve.values, ceiling.values))
+        values = np.minimum(curve.values, ceiling.values)
+        curve = RdpCurve(curve.orders, values, pure)
     if np.isinf(epsilon) and search.noise_seed is None:
         warnings.warn(
             "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "

@@ -18,7 +18,6 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate.accounting.curve import RdpCurve
 from sklearn_pate.accounting.statement import PrivacySpent
 from sklearn_pate.contiguous import ContiguousClasses
 from sklearn_pate.exceptions import PrivacyLeakWarning
@@ -31,24 +30,32 @@ from sklearn_pate.publication.belongings import (
     taken_apart,
     without_baggage,
 )
+from sklearn_pate.publication.consistency import checked_statement
 from sklearn_pate.publication.model_file import (
     TRUSTED,
     add_card,
+    check_sizes,
     import_skops,
     paths_of,
+    printable,
     read_pair,
     type_names,
     unpack,
     untrusted_types,
+    with_plain_members,
     write_all,
 )
 from sklearn_pate.publication.privacy_card import (
     canonical_text,
+    check_card,
     make_card,
     plain_label,
 )
 
 __all__ = ["PublishedClassifier", "publish"]
+
+# What the model file has of the statement, beside the student.
+_STATED = ("orders", "divergences", "n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -181,7 +188,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         ValueError
             If `path` does not end in ".skops", or the student cannot be saved in this
-            form. Torch modules of your own cannot.
+            form. Torch modules of your own cannot, nor what has control characters in
+            its labels or the names of its features.
 
         Notes
         -----
@@ -193,6 +201,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         check_is_fitted(self, "student_")
         skops_io = import_skops()
         model_path, card_path = paths_of(path)
+        check_card(self._card, "The card")
         if not model_path.parent.is_dir():
             raise FileNotFoundError(
                 f"There is no folder {model_path.parent} for path={str(path)!r}; "
@@ -206,9 +215,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 )
         model = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
-        text = json.dumps(card, indent=2, allow_nan=False) + "\n"
+        text = (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
+        check_sizes(model, text)
         # The card is last: without it, or with an old one, nothing is loaded.
-        write_all({model_path: model, card_path: text.encode()})
+        write_all({model_path: model, card_path: text})
 
     @classmethod
     def load(
@@ -226,7 +236,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             trusts; the error names what is missing. Loading a type may run its code: of
             a stranger's file, trust none. From version 0.16, skops counts the trees of
             scikit-learn as such, as forged ones may crash Python: a forest takes
-            ``trusted=["sklearn.tree._tree.Tree"]``.
+            ``trusted=["sklearn.tree._tree.Tree"]``. A mechanism of your own is such a
+            type, too: without it nothing can tell what it costs.
 
         Returns
         -------
@@ -242,8 +253,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             If the model or its card is missing.
 
         ValueError
-            If a file is damaged, edited, swapped or of an unknown format, or holds
-            types that are not trusted.
+            If a file is damaged, edited, swapped, too large or of an unknown format,
+            holds types that are not trusted, or states less than its mechanism costs.
 
         Warns
         -----
@@ -252,29 +263,40 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         Notes
         -----
-        No hash is a signature: see :meth:`save`.
+        The price of the mechanism on the card is computed again, from its noise, the
+        numbers of queries, answers and classes, and delta, which takes up to a second
+        for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
+        very much of it). Epsilon and the Renyi curve must be at least that, but for the
+        last digits, which another platform may round otherwise (one part in 10^9); a
+        card may promise less. This is consistency, no authenticity. No hash is a
+        signature, see :meth:`save`: only a signature of yours shows whose files they
+        are.
         """
         skops_io = import_skops()
-        trusted = TRUSTED | type_names(trusted)
-        model, card, (model_path, _) = read_pair(path)
+        given, trusted = trusted, TRUSTED | type_names(trusted)
+        model, card, (model_path, card_path) = read_pair(path)
+        model = with_plain_members(model, model_path)
         unknown = untrusted_types(skops_io, model, model_path) - trusted
         if unknown:
             raise ValueError(
                 f"{model_path} holds types that are not loaded unless you trust them: "
-                f"{', '.join(sorted(unknown))}. A forged file could use them to run "
-                "code or to crash Python. If you know them and where the file comes "
-                f"from, pass trusted={sorted(unknown)}."
+                f"{printable(', '.join(sorted(unknown)))}. A forged file could use "
+                "them to run code or to crash Python. If you know them and where the "
+                f"file comes from, pass trusted={sorted(unknown)}."
             )
         try:
             content = unpack(skops_io, model, trusted)
             published = cls._from_parts(content, card)
+            parts = [content[name] for name in _STATED]
             saved_with = card["versions"]["scikit-learn"]
         except Exception as error:
             raise ValueError(
-                f"{model_path} cannot be loaded ({type(error).__name__}: {error}). It "
-                f"was saved with {_enumerate(card['versions'])}: install these, and "
-                "whatever defines the classes of the student."
+                f"{model_path} cannot be loaded ({type(error).__name__}: "
+                f"{printable(error)}). It was saved with "
+                f"{_enumerate(card['versions'])}: install these, and whatever defines "
+                "the classes of the student."
             ) from error
+        published._take_statement(card_path, *parts, trusted=given)
         if saved_with != sklearn.__version__:
             warnings.warn(
                 InconsistentVersionWarning(
@@ -300,33 +322,35 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         published.n_features_in_ = card["n_features"]
         if card["feature_names"] is not None:
             published.feature_names_in_ = np.array(card["feature_names"], dtype=object)
-        # Names of columns that are no strings; files of earlier versions have none.
+        # Names of columns that are no strings; most have none.
         if content.get("column_names") is not None:
             published._column_names = content["column_names"]
-        published.privacy_spent_ = PrivacySpent(
-            epsilon=float("inf") if card["epsilon"] is None else card["epsilon"],
-            delta=card["delta"],
-            unit=card["unit"],
-            neighbours=card["neighbours"],
-            mechanism=card["mechanism"],
-            n_teachers=card["n_teachers"],
-            n_queries=card["n_queries"],
-            assumptions=tuple(card["assumptions"]),
-            curve=RdpCurve(content["orders"], content["divergences"]),
-        )
         published._card = card
         return published
+
+    def _take_statement(self, card_path, *parts, trusted=()):
+        """Take the statement of the card, if it agrees with that of the model file."""
+        try:
+            self.privacy_spent_ = checked_statement(self._card, *parts, trusted=trusted)
+        except Exception as error:
+            raise ValueError(
+                f"{card_path} contradicts itself or its model: {printable(error)}."
+            ) from error
 
     def _pack(self, skops_io):
         """Return the content of the model file, after a look whether it loads."""
         name = type(self.student_).__name__
-        curve = self.privacy_spent_.curve
-        content = taken_apart(self.student_) | {
-            "classes": self.classes_,
-            "orders": curve.orders,
-            "divergences": curve.values,
-            "column_names": getattr(self, "_column_names", None),
-        }
+        spent = self.privacy_spent_
+        curve, n_classes = spent.curve, len(self.classes_)
+        stated = (curve.orders, curve.values, n_classes, str(spent))
+        content = (
+            taken_apart(self.student_)
+            | {
+                "classes": self.classes_,
+                "column_names": getattr(self, "_column_names", None),
+            }
+            | dict(zip(_STATED, stated, strict=True))
+        )
         if any(is_of(one, "torch", "skorch") for one in reachable(content)):
             raise ValueError(
                 f"The student, a {name}, holds torch modules, which cannot be saved "
@@ -344,6 +368,13 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{error}). Pickle the published classifier for readers who trust you, "
                 "or teach a student that skops can save."
             ) from error
+        fields = self._card["mechanism_fields"]
+        if fields["parameters"] is None:
+            raise ValueError(
+                f"The mechanism, {fields['class']}, has parameters that are no plain "
+                "values, so that no reader could compute what it costs. Pickle the "
+                "published classifier for readers who trust you."
+            )
         return add_card(saved, canonical_text(self._card))
 
     def _unfitted_student(self):
@@ -464,7 +495,7 @@ def publish(pate: Any) -> PublishedClassifier:
         published.feature_names_in_ = pate.feature_names_in_.copy()
     if hasattr(pate, "_column_names"):
         published._column_names = [*pate._column_names]
-    published._card = make_card(published)
+    published._card = make_card(published, pate.mechanism_)
     if not published._card["private"]:
         warnings.warn(
             "This student comes with no privacy guarantee (epsilon=inf), and its card "

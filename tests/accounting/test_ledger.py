@@ -25,6 +25,9 @@ from sklearn_pate import (
     PrivacyLedger,
 )
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.bounds import pure_dp_curve
+from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate.mechanisms import PermuteAndFlip
 
 HERE = Path(__file__).parent
 
@@ -384,7 +387,8 @@ def test_numbers_of_other_types_and_repeated_orders_are_the_same_budget(path):
         ledger = PrivacyLedger(
             path, epsilon=Fraction(9), delta=1e-6, orders=[16, 32, 16]
         )
-    assert ledger.filter.orders == (16, 32)
+    assert ledger.filter.finite_orders == (16, 32)
+    assert PrivacyLedger(path).filter == ledger.filter
 
 
 def test_with_several_orders_what_is_said_to_be_left_is_left(path):
@@ -398,6 +402,79 @@ def test_with_several_orders_what_is_said_to_be_left_is_left(path):
         share, left = ledger.shares(one)
         assert ledger.fits(one * (0.999 * left / share))
         assert not ledger.fits(one * (1.001 * left / share))
+
+
+PURE_HALF = {
+    "randomised response": pure_dp_curve(0.5),
+    "the same at all orders": RdpCurve(
+        DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, 0.5), pure_epsilon=0.5
+    ),
+    "permute-and-flip": PermuteAndFlip(c=0.25).charged_curve(1, 10),
+}
+
+
+@pytest.mark.parametrize("case", PURE_HALF)
+def test_pure_charges_take_no_more_than_their_epsilons_add_up_to(ledger, case):
+    what = {"delta": 1e-6, "unit": "row", "description": ""}
+    for n_charged in range(6):
+        assert ledger.spent == pytest.approx(n_charged / 6)
+        assert ledger.shares(PURE_HALF[case])[0] == pytest.approx(1 / 6)
+        ledger.charge(PURE_HALF[case], **what)
+    with pytest.raises(BudgetExceededError, match=r"take 16\.67% .* 0\.00% is left"):
+        ledger.charge(PURE_HALF[case], **what)
+    assert [charge.share for charge in ledger.charges()] == pytest.approx([1 / 6] * 6)
+    assert "epsilon=3.000 so far" in ledger.report()
+
+
+def test_a_pure_fit_takes_no_more_than_its_epsilon_of_the_budget(ledger):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(2, size=200)
+    clf = DPLogisticRegression(epsilon=0.5, data_norm=3, ledger=ledger).fit(X, y)
+    assert clf.privacy_spent_.delta == 0
+    assert ledger.spent == pytest.approx(0.5 / 3)
+
+
+def test_many_small_pure_charges_take_what_the_renyi_filter_takes(ledger):
+    small = pure_dp_curve(0.05) * 100
+    assert ledger.shares(small)[0] < 0.8 < 5 / 3
+
+
+def test_shares_add_up_when_a_gaussian_charge_joins_pure_ones(ledger):
+    what = {"delta": 1e-6, "unit": "row", "description": ""}
+    ledger.charge(pure_dp_curve(0.5), **what)
+    ledger.charge(pure_dp_curve(0.1), **what)
+    ledger.charge(curve(0.01), **what)
+    shares = [charge.share for charge in ledger.charges()]
+    assert sum(shares) == pytest.approx(ledger.spent)
+    assert shares[0] > 0.5 / 3, "the sum of pure epsilons bounds nothing any more"
+    share, left = ledger.shares(pure_dp_curve(0.5))
+    assert ledger.fits(pure_dp_curve(0.5) * 0.1)
+    assert share == pytest.approx(shares[0])
+    assert left == pytest.approx(1 - ledger.spent)
+
+
+def test_a_charge_with_delta_is_not_admitted_beside_a_sum_of_pure_ones(ledger):
+    what = {"delta": 1e-6, "unit": "row", "description": ""}
+    for _ in range(5):
+        ledger.charge(pure_dp_curve(0.5), **what)
+    with pytest.raises(BudgetExceededError, match=r"and 0\.00% is left"):
+        ledger.charge(curve(0.001), **what)
+    ledger.charge(pure_dp_curve(0.5), **what)
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_a_charge_for_added_rows_is_refused_with_its_proved_price(ledger, unit):
+    charge(ledger, unit=unit)
+    with pytest.raises(ValueError, match=r"two_steps\(spent\.curve\) is a proved"):
+        charge(ledger, unit=f"{unit}-add-remove")
+    charge(ledger, unit=unit, rho=0.01)
+    assert len(ledger.charges()) == 2
+
+
+def test_a_price_for_changed_rows_is_no_price_for_added_ones(ledger):
+    charge(ledger, unit="row-add-remove")
+    with pytest.raises(ValueError, match="no conversion is proved"):
+        charge(ledger, unit="row")
 
 
 def test_the_report_says_what_is_promised_and_who_spent_what(path, ledger):

@@ -386,7 +386,7 @@ def test_a_search_is_charged_once_and_first(ledger, trials):
 
 def test_a_search_beyond_the_budget_fits_nothing(ledger):
     with pytest.raises(BudgetExceededError):
-        search(estimator=Says(epsilon=6.0), ledger=ledger).fit(X, Y)
+        search(estimator=Says(epsilon=9.0), ledger=ledger).fit(X, Y)
     assert FITS == []
     assert ledger.charges() == []
 
