@@ -159,8 +159,10 @@ class DPSGDClassifier(PrivateLearner):
     row that is removed (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
 
     Samples and noise come from the operating system, and not from torch's generators,
-    which are not cryptographic. Noise is added in floating-point numbers, which the
-    statement names as an assumption.
+    which are not cryptographic. Clipped gradients are whole multiples of a unit, and
+    added up without error: one row changes no bit of what others add. Noise is drawn in
+    floating-point numbers, which the statement names as an assumption; noisy sums are
+    rounded to about a millionth of it, so that its last bits are used nowhere.
 
     Examples
     --------

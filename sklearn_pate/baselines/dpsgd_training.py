@@ -340,7 +340,7 @@ class NoisyOptimizer(DPOptimizer):
 
 
 def _exactly(gradients):
-    """Return gradients with 64 bits, on the processor where a device has not so many."""
+    """Return gradients with 64 bits, on the processor if the device has only 32."""
     on = gradients.cpu() if gradients.device.type == "mps" else gradients
     return on.double()
 
