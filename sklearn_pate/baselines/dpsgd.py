@@ -165,8 +165,10 @@ class DPSGDClassifier(PrivateLearner):
     same. To choose other values, impute beforehand by public numbers.
 
     Samples and noise come from the operating system, and not from torch's generators,
-    which are not cryptographic. Noise is added in floating-point numbers, which the
-    statement names as an assumption.
+    which are not cryptographic. Clipped gradients are whole multiples of a unit, and
+    added up without error: one row changes no bit of what others add. Noise is drawn in
+    floating-point numbers, which the statement names as an assumption; noisy sums are
+    rounded to about a millionth of it, so that its last bits are used nowhere.
 
     Examples
     --------

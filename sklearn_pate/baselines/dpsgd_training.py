@@ -1,5 +1,6 @@
 """Training with DP-SGD: Poisson samples, clipped gradients, noise. Needs Opacus."""
 
+import math
 import warnings
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ __all__ = [
     "NoisySteps",
     "initialized",
     "losses_of_rows",
+    "made_up_rows",
     "one_thread_quietly",
     "train",
 ]
@@ -26,6 +28,21 @@ __all__ = [
 # the processor's cache, and a batch of any size fits into memory.
 _NUMBERS_AT_ONCE = 2**21
 _FEWEST_ROWS_AT_ONCE = 16
+# They are clipped for fewer rows at a time, in 64 bits.
+_NUMBERS_IN_CACHE = 2**17
+# Blocks of a step, about, where rows fill one after the other: the more, the fewer
+# places stay empty in the last.
+_BLOCKS = 4
+# Blocks of a step, about, where each row draws its place.
+_BLOCKS_OF_DRAWN_PLACES = 32
+# Made-up rows on which places are compared.
+_N_COMPARED = 3
+# The finest unit of gradients is the bound over 2^40; their sum with noise has 62 bits.
+_FINEST_UNIT, _BITS = 40, 61
+# Clipping to so much less than the bound covers the rounding of a norm.
+_BELOW_BOUND = 1 - 2.0**-20
+# Units that are released are about the standard deviation of the noise over 2^20.
+_BITS_OF_NOISE = 20
 
 
 def train(estimator, X, codes, n_classes, plan, *, noise, seed):
@@ -113,6 +130,17 @@ class NoisySteps:
 
     noise : NoiseSource or None
         None adds none.
+
+    Notes
+    -----
+    The last bits of a gradient may depend on how many rows a batch has, and on which of
+    them the row is; at a kink of the network, the last bits decide what the gradient
+    is. So all blocks have one shape, with rows of zeros, which add nothing, at places
+    that are left. If made-up rows have the same gradients at each place, bit by bit, so
+    has any row, as the order of operations depends on no number; then rows fill block
+    after block. Otherwise, each row draws its place by itself, and rows that draw the
+    same one go to different blocks: one row more may move these to other blocks, but no
+    row to another place. In both cases, it changes no gradient but its own.
     """
 
     def __init__(self, net, X, y, plan, noise):
@@ -125,12 +153,22 @@ class NoisySteps:
         self.optimizer = NoisyOptimizer(
             net.optimizer_,
             noise,
+            n_rows=len(X),
             noise_multiplier=plan.noise_multiplier,
             max_grad_norm=plan.max_grad_norm,
             expected_batch_size=plan.expected_batch_size,
         )
         n_numbers = sum(p.numel() for p in self.optimizer.params)
-        self.n_at_once = max(_NUMBERS_AT_ONCE // n_numbers, _FEWEST_ROWS_AT_ONCE)
+        most = max(_NUMBERS_AT_ONCE // n_numbers, _FEWEST_ROWS_AT_ONCE)
+
+        def block_size(n_blocks):
+            fewest = math.ceil(plan.expected_batch_size / n_blocks)
+            return min(max(fewest, _FEWEST_ROWS_AT_ONCE), most)
+
+        self.block_size = block_size(_BLOCKS)
+        self.places_are_alike = noise is None or self._compare_places()
+        if not self.places_are_alike:
+            self.block_size = block_size(_BLOCKS_OF_DRAWN_PLACES)
 
     def follow(self, indices):
         """Make one step, of the same law for any number of rows.
@@ -142,16 +180,46 @@ class NoisySteps:
         """
         optimizer = self.optimizer
         optimizer.zero_grad()
-        parts = torch.as_tensor(indices).split(self.n_at_once)
-        for n_followed, part in enumerate(parts, start=1):
+        blocks = self._blocks(indices)
+        for n_followed, block in enumerate(blocks, start=1):
             optimizer.zero_grad()  # what is added up already stays
-            if len(part):
-                self.differentiate(self.X[part], self.y[part])
-            else:
-                for p in optimizer.params:
-                    p.grad_sample = p.new_zeros((0, *p.shape))
-            optimizer.signal_skip_step(n_followed < len(parts))
+            optimizer.counts = torch.from_numpy(block >= 0)
+            X, y = self.X[block], self.y[block]
+            X[~optimizer.counts], y[~optimizer.counts] = 0, 0
+            self.differentiate(X, y)
+            optimizer.signal_skip_step(n_followed < len(blocks))
             optimizer.step()
+
+    def _compare_places(self):
+        """Tell whether a row adds the same, bit by bit, at each place."""
+        size = self.block_size
+        some, codes = made_up_rows(_N_COMPARED, self.X.shape[1:], 2)
+        self.optimizer.counts = torch.ones(size, dtype=torch.bool)
+        for row, code in zip(some, codes, strict=True):
+            self.optimizer.zero_grad()
+            self.differentiate(row.expand(size, *row.shape).clone(), code.repeat(size))
+            parts = zip(*self.optimizer.whole_numbers(), strict=True)
+            for of_places in map(torch.cat, parts):
+                if not torch.equal(of_places, of_places[:1].expand_as(of_places)):
+                    return False
+        return True
+
+    def _blocks(self, indices):
+        """Return at least one block of row indices, -1 at places that stay empty."""
+        size = self.block_size
+        if self.places_are_alike:
+            blocks = np.full((max(-(-len(indices) // size), 1), size), -1)
+            blocks.flat[: len(indices)] = indices
+            return blocks
+        # One for each row, so that no draw after them depends on the sample.
+        places = self.optimizer.noise.index(size, len(self.X))[indices]
+        order = np.argsort(places, kind="stable")
+        n_of_place = np.bincount(places, minlength=size)
+        first_of_place = np.cumsum(n_of_place) - n_of_place
+        places = places[order]
+        blocks = np.full((max(n_of_place.max(), 1), size), -1)
+        blocks[np.arange(len(order)) - first_of_place[places], places] = indices[order]
+        return blocks
 
     def differentiate(self, X, y):
         """Let each parameter hold its gradient for each row, as ``grad_sample``.
@@ -181,7 +249,7 @@ class NoisySteps:
 
 
 class NoisyOptimizer(DPOptimizer):
-    """Opacus' optimizer, with noise from the operating system.
+    """Opacus' optimizer on whole numbers, with noise from the operating system.
 
     Parameters
     ----------
@@ -191,37 +259,90 @@ class NoisyOptimizer(DPOptimizer):
     noise : NoiseSource or None
         None adds none.
 
+    n_rows : int
+        Most rows that a sum can have.
+
     **parameters : dict
         As for :class:`opacus.optimizers.DPOptimizer`.
+
+    Attributes
+    ----------
+    counts : Tensor of bool of shape (block_size,)
+        Which rows of the block are rows of the sample.
+
+    Notes
+    -----
+    Each clipped gradient is rounded towards zero to multiples of a unit u, a part of
+    the bound C. Its norm is at most C: the computed norm is right to (d + 3) / 2^53,
+    with d weights, less than the 2^-20 by which C is lowered for d < 2^32, and rounding
+    towards zero makes no vector longer. Whole numbers are added without error, in any
+    order. So one row moves the sum S by C at most, and leaves the others' part as it
+    was, bit by bit.
+
+    Noise Z is rounded to multiples of u, and S + Z to those of a coarser unit. As S is
+    a multiple of u, S + round(Z) = round(S + Z), which is a post-processing of the
+    Gaussian mechanism that is charged. Which multiples can occur does not depend on S.
     """
 
-    def __init__(self, optimizer, noise, **parameters):
+    def __init__(self, optimizer, noise, *, n_rows, **parameters):
         super().__init__(optimizer, **parameters)
         self.noise = noise
+        # Noise has at most 9.3 standard deviations.
+        largest = n_rows + 16 * self.noise_multiplier
+        self.n_units = 2.0 ** min(_FINEST_UNIT, _BITS - math.ceil(math.log2(largest)))
 
     def clip_and_accumulate(self):
-        """Clip the gradient of each row, and add them up.
+        """Clip the gradient of each row, and add them up."""
+        for of_rows in self.whole_numbers():
+            for p, one in zip(self.params, of_rows, strict=True):
+                total = one.sum(dim=0)
+                p.summed_grad = (
+                    total if p.summed_grad is None else p.summed_grad + total
+                )
+
+    def whole_numbers(self):
+        """Clip gradients, and express them in units.
 
         A row whose gradient is not finite counts as zero: it would turn everything into
         NaN, which tells that it is there.
+
+        Yields
+        ------
+        of_rows : list of Tensor of int64 of shape (n_rows, n_weights)
+            Of some rows of the block, one array for each parameter.
         """
-        of_rows = self.grad_samples
-        if not all(torch.isfinite(one.sum()) for one in of_rows):
-            is_finite = torch.stack(
-                [torch.isfinite(one).flatten(1).all(dim=1) for one in of_rows]
-            ).all(dim=0)
+        n_numbers = sum(p.numel() for p in self.params)
+        at_once = max(_NUMBERS_IN_CACHE // n_numbers, 1)
+        for start in range(0, len(self.counts), at_once):
+            part = slice(start, start + at_once)
+            of_rows = [_exactly(one[part]).flatten(1) for one in self.grad_samples]
+            norms = torch.stack([one.norm(dim=1) for one in of_rows]).norm(dim=0)
+            counts = self.counts[part].to(norms.device) & torch.isfinite(norms)
+            factors = self.n_units * _BELOW_BOUND / norms.clamp(min=self.max_grad_norm)
             for one in of_rows:
-                one[~is_finite] = 0
-        super().clip_and_accumulate()
+                one *= factors[:, None]
+                if not counts.all():
+                    one[~counts] = 0
+            yield [one.to(torch.int64) for one in of_rows]
 
     def add_noise(self):
         """Add Gaussian noise to the sum of clipped gradients."""
-        sigma = self.noise_multiplier * self.max_grad_norm
+        sigma = self.noise_multiplier * self.n_units
+        shift = max(math.frexp(sigma)[1] - _BITS_OF_NOISE, 0)
         for p in self.params:
-            p.grad = p.summed_grad.view_as(p)
+            total = p.summed_grad
             if self.noise is not None:
-                draws = sigma * standard_normal(self.noise, tuple(p.shape))
-                p.grad = p.grad + torch.as_tensor(draws).to(p)
+                draws = np.rint(sigma * standard_normal(self.noise, tuple(total.shape)))
+                draws = torch.from_numpy(draws.astype(np.int64)).to(total.device)
+                total = (total + draws + (1 << shift >> 1)) >> shift << shift
+            in_bounds = total.double() / self.n_units * self.max_grad_norm
+            p.grad = in_bounds.to(p).view_as(p)
+
+
+def _exactly(gradients):
+    """Return gradients with 64 bits, on the processor if the device has only 32."""
+    on = gradients.cpu() if gradients.device.type == "mps" else gradients
+    return on.double()
 
 
 def initialized(estimator, n_classes, seed):
@@ -248,6 +369,33 @@ def initialized(estimator, n_classes, seed):
     )
     with seeded_globals(seed):
         return net.initialize()
+
+
+def made_up_rows(n_rows, row_shape, n_classes):
+    """Make up rows within [0, 1], which are good as pixels, and as tokens 0 and 1.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+
+    row_shape : tuple of int
+        Shape of one row.
+
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    X : Tensor of float32 of shape (n_rows, *row_shape)
+        From torch's global generator.
+
+    y : Tensor of int64 of shape (n_rows,)
+        Class indices.
+    """
+    X = torch.rand(n_rows, *row_shape)
+    X[torch.rand(X.shape) < 0.5] = 1
+    return X, torch.arange(n_rows) % n_classes
 
 
 def losses_of_rows(net, X, y):

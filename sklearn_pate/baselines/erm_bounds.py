@@ -38,8 +38,13 @@ class Bounds:
 
     @property
     def _length(self):
-        """Longest that a row with its constant can be."""
-        return math.hypot(self.norm, self.constant)
+        """Longest that a row with its constant can be, rounding included.
+
+        Of d features, the norm that is computed, and all that follows, is right to
+        (d + 16) 2^-53.
+        """
+        rounding = (len(self.low) + 16) * 2.0**-52
+        return math.hypot(self.norm, self.constant) * (1 + rounding)
 
     def can_be_undone(self) -> bool:
         """Tell whether weights can be expressed in units of the features.

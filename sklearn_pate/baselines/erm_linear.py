@@ -23,7 +23,7 @@ from sklearn_pate.baselines.erm_solver import MarginLoss, minimise
 from sklearn_pate.baselines.learner import Plan, PrivateLearner
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.features import check_numbers
-from sklearn_pate.mechanisms.continuous import FLOATING_POINT
+from sklearn_pate.mechanisms.continuous import FLOATING_POINT, on_lattice
 
 __all__ = ["PrivateLinearClassifier"]
 
@@ -198,14 +198,18 @@ class PrivateLinearClassifier(PrivateLearner):
         weights = np.empty((how.n_problems, X.shape[1]))
         for problem in range(how.n_problems):
             positive = 1 if how.n_problems == 1 else problem
-            weights[problem] = minimise(
+            minimiser = minimise(
                 X,
                 np.where(codes == positive, 1.0, -1.0),
                 self._loss(),
                 regularisation=perturbation.regularisation,
                 linear_term=perturbation.draw_linear_term(noise, X.shape[1]),
                 tolerance=TOLERANCE,
-            ) + perturbation.draw_output_noise(noise, X.shape[1])
+            )
+            output_noise = perturbation.draw_output_noise(noise, X.shape[1])
+            weights[problem] = on_lattice(
+                minimiser + output_noise, perturbation.output_scale
+            )
         self.coef_, self.intercept_ = how.bounds.to_features(weights)
         self.data_norm_ = how.bounds.norm
         self._bounds = how.bounds

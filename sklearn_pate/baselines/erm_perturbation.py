@@ -33,8 +33,9 @@ _SHARE_OF_OUTPUT = 1e-3
 _NORM_OF_WEIGHTS = 8.0
 # Less is none, and Newton's method would depend on how columns are rounded.
 _LEAST_REGULARISATION = 1e-6
-# Of a longer linear term, rounding alone may be more than the tolerance.
-_LONGEST_LINEAR_TERM = 1e15 * TOLERANCE
+# Rounding of the linear term, over its length and the number of weights (and 16):
+# twice what the solver allows for.
+_ROUNDING = 2.0**-51
 _SURE = 40  # a Gamma draw beyond its shape plus this has a chance below 1e-15
 
 
@@ -239,7 +240,7 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
         raise ValueError(f"C={C!r} regularises without limit; raise it, to 1e-3, say.")
     perturbation = _PLANS[method](max(wanted, _LEAST_REGULARISATION), task)
     longest = (task.n_weights + _SURE) * perturbation.linear_scale
-    if longest > _LONGEST_LINEAR_TERM:
+    if longest * (task.n_weights + 16) * _ROUNDING > TOLERANCE:
         raise ValueError(
             f"epsilon={task.epsilon!r} takes so much noise, with {task.n_weights} "
             f"weights and {task.n_problems} problems, that rounding would keep the "

@@ -1,12 +1,17 @@
 """Continuous noise on vectors, from the same source of randomness as all noise."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sklearn_pate.mechanisms.noise import NoiseSource
 
-__all__ = ["FLOATING_POINT", "gamma_vector", "standard_normal"]
+__all__ = ["FLOATING_POINT", "gamma_vector", "on_lattice", "standard_normal"]
+
+_BITS_OF_NOISE = 20
+
 
 #: What every release with continuous noise assumes.
 FLOATING_POINT = (
@@ -32,7 +37,8 @@ def standard_normal(noise: NoiseSource, shape: int | tuple[int, ...]) -> NDArray
         By inversion of 63 random bits and a sign; at most 9.2 in size, and beyond that
         lies less than 1e-19 of the law. Rounded to floats: what is added to data of
         another size has gaps (Mironov 2012, "On significance of the least significant
-        bits for differential privacy"), which `FLOATING_POINT` admits.
+        bits for differential privacy"), which is why nothing is released but on a
+        lattice, and `FLOATING_POINT` is stated.
     """
     words = noise.words(shape)
     halves = np.ldexp((words >> np.uint64(1)) + 0.5, -64)  # in (0, 1/2]
@@ -71,3 +77,24 @@ def gamma_vector(
     norm = -scale * np.log(np.minimum(halves, 1.0)).sum()
     direction = standard_normal(noise, dimension)
     return norm * direction / np.linalg.norm(direction)
+
+
+def on_lattice(noisy: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Round noisy numbers to multiples of a unit far below their noise.
+
+    Parameters
+    ----------
+    noisy : ndarray of float64, any shape
+        Data with noise.
+
+    scale : float
+        Scale of the noise, positive.
+
+    Returns
+    -------
+    rounded : ndarray of float64, of the same shape
+        Multiples of a power of two, between `scale` / 2^20 and half of that. The last
+        bits, in which floating-point noise shows what it was added to, are gone.
+    """
+    unit = 2.0 ** (math.frexp(scale)[1] - 1 - _BITS_OF_NOISE)
+    return np.rint(noisy / unit) * unit

@@ -112,7 +112,8 @@ class PrivateSearchCV(
 
     test_size : float, default=0.2
         Share of the rows (of the groups, if they are the unit) that scores are computed
-        on. No candidate is fitted on them. It costs no privacy.
+        on. No candidate is fitted on them. It costs no privacy. Each of them is
+        predicted on its own, once for each fit, which takes from 0.2 to 4 milliseconds.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
@@ -162,7 +163,9 @@ class PrivateSearchCV(
     -----
     A changed row is one that fits see, or one that scores see. In the first case, a
     score is made of the fit and of equal rows, and a trial costs what its fit costs. In
-    the second, fits have the same law, and a trial costs what its score costs.
+    the second, fits have the same law, and a trial costs what its score costs: rows are
+    predicted one at a time, so that the prediction of one is, to the last bit, the same
+    whatever the others are, and one row moves a count of right ones by 1 at most.
     Candidates are drawn with equal probabilities whatever the data, so that the dearest
     one bounds a trial. The best of the trials is priced by
     :class:`~sklearn_pate.accounting.selection.TruncatedNegativeBinomial` and

@@ -94,7 +94,7 @@ class Contest(NamedTuple):
         if not len(self.cut.validation):
             return fitted, 0
         validation = self.rows.at(self.cut.validation)
-        codes = class_indices(_predictions(fitted, validation.X), self.classes)
+        codes = _predicted_codes(fitted, validation.X, self.classes)
         is_right = (codes == validation.codes) & (codes >= 0)
         return fitted, self.cut.score(is_right)
 
@@ -221,19 +221,23 @@ def _seed(noise):
     return int(noise.index(MAX_SEED, 1)[0])
 
 
-def _predictions(fitted, X):
-    """Predict, row by row if need be: one row must not spoil the others' scores."""
-    try:
-        return fitted.predict(X)
-    except Exception:
-        return [_prediction(fitted, X, row) for row in range(X.shape[0])]
+def _predicted_codes(fitted, X, classes):
+    """Predict one row at a time: no row may change what others are predicted as.
+
+    In a batch, the last bits of a matrix product depend on how many rows there are, and
+    on which of them a row is; and a row that cannot be predicted fails the others.
+    """
+    codes = (_predicted_code(fitted, X, row, classes) for row in range(X.shape[0]))
+    return np.fromiter(codes, dtype=np.intp, count=X.shape[0])
 
 
-def _prediction(fitted, X, row):
+def _predicted_code(fitted, X, row, classes):
+    """Return the class index that a row is predicted as, -1 if it cannot be."""
     try:
-        return fitted.predict(_safe_indexing(X, [row]))[0]
+        (code,) = class_indices(fitted.predict(_safe_indexing(X, [row])), classes)
     except Exception:
-        return None
+        return -1
+    return code
 
 
 @contextlib.contextmanager

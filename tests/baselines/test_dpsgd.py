@@ -13,6 +13,7 @@ from torch import nn
 
 from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate.baselines import DPSGDClassifier, dpsgd_training
+from sklearn_pate.baselines.dpsgd import StepsPlan
 from sklearn_pate.baselines.dpsgd_training import NoisySteps
 from sklearn_pate.mechanisms.noise import NoiseSource
 
@@ -225,6 +226,82 @@ def test_a_row_of_average_size_is_clipped_to_the_bound(rows):
     assert distance == pytest.approx(0.5 * 0.01 / len(X), rel=1e-2)
 
 
+class Doubled(Perceptron):
+    def __init__(self):
+        super().__init__()
+        self.double()
+
+    def forward(self, X):
+        return super().forward(X.double())
+
+
+def plan_of(n_rows, **numbers):
+    defaults = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
+    return StepsPlan(
+        **(defaults | numbers),
+        sampling_rate=0.5,
+        n_steps=1,
+        expected_batch_size=n_rows / 2,
+    )
+
+
+def sums_of_gradients(net, rows, indices, plan, **attributes):
+    """Sums of clipped gradients before the noise."""
+    X, y = (torch.from_numpy(one) for one in rows)
+    with pytest.warns(PrivacyLeakWarning, match="seed"):
+        noise = NoiseSource(0)
+    with dpsgd_training.one_thread_quietly():
+        initialized = dpsgd_training.initialized(net, N_CLASSES, 0)
+        steps = NoisySteps(initialized, X, y.long(), plan, noise)
+        for name, value in attributes.items():
+            setattr(steps, name, value)
+        steps.follow(indices)
+        sums = [p.summed_grad.flatten() for p in steps.optimizer.params]
+    return torch.cat(sums).numpy(), steps
+
+
+@pytest.mark.parametrize("module", [Perceptron, Doubled])
+@pytest.mark.parametrize("attributes", [{}, {"places_are_alike": False}])
+def test_a_row_adds_its_own_gradient_to_the_sum_and_changes_no_bit_of_others(
+    rows, module, attributes
+):
+    net, plan = network(module), plan_of(len(rows[0]))
+    for n_others in (0, 1, 3, 37, 500):
+        others = np.arange(1, 1 + n_others)
+        of_all, of_others, of_one = (
+            sums_of_gradients(net, rows, indices, plan, **attributes)[0]
+            for indices in (np.append(0, others), others, np.arange(1))
+        )
+        assert np.array_equal(of_all - of_others, of_one)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e12, 1e30])
+@pytest.mark.parametrize("bound", [1e-6, 0.7, 1e6])
+def test_no_clipped_gradient_is_longer_than_the_bound_by_a_bit(rows, scale, bound):
+    X, y = rows
+    net = network(nn.Linear(N_FEATURES, N_CLASSES))
+    rows = (X * scale).astype(np.float32), y
+    for row in range(5):
+        sums, steps = sums_of_gradients(
+            net, rows, np.array([row]), plan_of(len(y), max_grad_norm=bound)
+        )
+        longest = int(steps.optimizer.n_units)
+        assert sum(int(one) ** 2 for one in sums) <= longest**2
+
+
+def test_noisy_sums_are_whole_multiples_of_a_unit_whatever_the_rows_are(rows):
+    net = network(nn.Linear(N_FEATURES, N_CLASSES))
+    for noise_multiplier in (0.3, 1.0, 50.0):
+        plan = plan_of(len(rows[0]), noise_multiplier=noise_multiplier)
+        for indices in (np.arange(0), np.arange(7), np.arange(100)):
+            _, steps = sums_of_gradients(net, rows, indices, plan)
+            unit = 2.0 ** np.floor(np.log2(noise_multiplier)) / 2**20
+            for p in steps.optimizer.params:
+                # Opacus has divided the sum by the expected size.
+                sums = (p.grad.double() * plan.expected_batch_size).numpy() / unit
+                assert np.abs(sums - np.rint(sums)).max() <= 1e-7 * np.abs(sums).max()
+
+
 def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
     X, y = rows
     clf = make(classes=range(N_CLASSES))
@@ -317,8 +394,12 @@ def test_every_step_seeds_dropout_anew(rows, monkeypatch):
         return forward(self, X)
 
     monkeypatch.setattr(Perceptron, "forward", watched)
-    make(network(module__dropout=0.5)).fit(X, y)
-    assert len(set(seeds[-18:])) == 18
+    clf = make(network(module__dropout=0.5))
+    clf.plan_privacy(X, y)
+    made_up = set(seeds)
+    clf.fit(X, y)
+    # One for the comparison of places, and one for each step.
+    assert len(set(seeds) - made_up) == 1 + 18
 
 
 def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):

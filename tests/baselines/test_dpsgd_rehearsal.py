@@ -244,20 +244,21 @@ def test_sound_networks_go_through(case):
     rehearse(net, row_shape, N_CLASSES, PLAN)
 
 
-def test_rows_cut_into_slices_in_a_large_batch_only_are_added_to_nothing():
+def test_rows_cut_into_slices_in_a_large_batch_only_are_refused_and_not_added():
     def halves_of_many(X, last):
         if len(X) <= 3:
             return last(X[:, :2]) + last(X[:, 2:])
         return last(X.reshape(-1, 2)).view(len(X), 2, -1).sum(dim=1)
 
     net = function(halves_of_many, last=last(2))
-    rehearse(net, (4,), N_CLASSES, PLAN)
+    with pytest.raises(ValueError, match="makes 32 gradients out of 16 rows"):
+        rehearse(net, (4,), N_CLASSES, PLAN)
     X, y = torch.rand(10, 4), torch.arange(10) % N_CLASSES
     steps = NoisySteps(net.initialize(), X, y, PLAN, noise=None)
     before = [p.clone() for p in net.module_.parameters()]
     with (
         one_thread_quietly(),
-        pytest.raises(ValueError, match="makes 20 gradients out of 10 rows"),
+        pytest.raises(ValueError, match="makes 32 gradients out of 16 rows"),
     ):
         steps.follow(np.arange(10))
     assert all(p.summed_grad is None for p in steps.optimizer.params)

@@ -1,5 +1,8 @@
 """That the noise of a fit is the one that the proofs take, and that they hold."""
 
+import re
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -335,6 +338,49 @@ def test_the_minimiser_gets_noise_that_hides_its_tolerance(method, monkeypatch):
     lengths = np.linalg.norm(weights - exact, axis=1) / scale
     law = stats.chi(3) if method == "gaussian" else stats.gamma(3)
     assert p_value(lengths, law.cdf) > 1e-6
+
+
+def bounds_of(n_features, norm, constant):
+    low, width = np.full(n_features, -3.0), np.full(n_features, 7.0)
+    return Bounds(low=low, width=width, clips=True, norm=norm, constant=constant)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_row_is_longer_than_one_in_exact_arithmetic(dtype, order):
+    rng = np.random.default_rng(0)
+    for n_features in (1, 2, 7, 100):
+        X = (20 * rng.normal(size=(40, n_features))).astype(dtype).astype(float)
+        for norm, constant in ((1.0, 0.0), (0.1, 1.0), (3.0, 0.7)):
+            bounds = bounds_of(n_features, norm, constant)
+            for row in bounds.rows(np.array(X, order=order)):
+                assert sum(Fraction(float(value)) ** 2 for value in row) <= 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_row_that_joins_changes_no_bit_of_other_rows(order):
+    bounds = bounds_of(33, 2.0, 1.0)
+    X = np.random.default_rng(0).normal(size=(130, 33))
+    X[0] = 1e300
+    for n_rows in range(2, 131):
+        of_all = bounds.rows(np.array(X[:n_rows], order=order))
+        of_others = bounds.rows(np.array(X[1:n_rows], order=order))
+        assert np.array_equal(of_all[1:], of_others)
+
+
+@pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_are_multiples_of_a_unit_whatever_the_rows_are(method):
+    X, y = data()
+    for scale in (0.0, 0.3, 1.0):
+        clf = DPLogisticRegression(method=method, data_norm=1.0, delta=1e-3, C=1.0)
+        clf.fit(scale * X, y)
+        noise = float(
+            re.search(r"([\d.e+-]+) on the weights", str(clf.privacy_spent_))[1]
+        )
+        weights = np.append(clf.coef_, clf.intercept_) * np.sqrt(2)
+        in_units = weights / 2.0 ** (np.floor(np.log2(noise)) - 20)
+        assert np.abs(in_units - np.rint(in_units)).max() <= 1e-3
 
 
 def test_rows_are_within_the_bound_however_small_it_is():

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sklearn_pate.baselines.erm_solver import HuberHinge, LogisticLoss, minimise
+from sklearn_pate.baselines.erm_solver import _rounding as rounding
+from sklearn_pate.baselines.erm_solver import _weighted_sum as weighted_sum
 
 LOSSES = {
     "logistic": LogisticLoss(),
@@ -150,3 +152,40 @@ def test_what_rounding_does_not_let_settle_is_an_error():
             linear_term=np.arange(6.0),
             tolerance=1e-6,
         )
+
+
+@every_loss
+@pytest.mark.parametrize("n_rows", [1, 127, 128, 129, 3000])
+def test_rounding_of_a_gradient_is_within_its_bound(loss, n_rows):
+    rng = np.random.default_rng(n_rows)
+    X, signs = unit_rows(rng, n_rows, 7), rng.choice([-1.0, 1.0], n_rows)
+    X[:, 0] = np.abs(X[:, 0])  # sums that do not cancel out round the most
+    for size in (0.01, 1.0, 100.0):
+        weights = size * rng.normal(size=7)
+        slopes, _ = loss.derivatives(signs * (X @ weights))
+        computed = weighted_sum(X, signs * slopes)
+        with mpmath.workdps(40):
+            margins = [
+                mpmath.fdot(map(mpmath.mpf, row), map(mpmath.mpf, weights)) * sign
+                for row, sign in zip(X[:500].tolist(), signs[:500], strict=True)
+            ]
+            if n_rows <= 500:
+                exact = [
+                    exact_slope(loss, one) * s
+                    for one, s in zip(margins, signs, strict=True)
+                ]
+                true = [mpmath.fdot(exact, column) for column in X.T.tolist()]
+            else:  # the sum alone
+                true = [
+                    mpmath.fdot((signs * slopes).tolist(), column)
+                    for column in X.T.tolist()
+                ]
+            error = mpmath.norm([a - b for a, b in zip(computed, true, strict=True)])
+        assert error <= rounding(X.shape, loss, weights, 1.0, np.zeros(7))
+
+
+def exact_slope(loss, margin):
+    if isinstance(loss, LogisticLoss):
+        return -1 / (1 + mpmath.exp(margin))
+    half_width = mpmath.mpf(loss.half_width)
+    return -min(max((1 + half_width - margin) / (2 * half_width), 0), 1)

@@ -182,6 +182,41 @@ def test_a_row_that_cannot_be_predicted_is_one_error():
     assert contest().fit(Says(cannot_read_row_13), place=0)[1] == 7
 
 
+def last_bits(X):
+    """A rule that everybody knows, and on whose edge every row lies."""
+    if not np.isfinite(X).all():
+        raise ValueError("X holds NaN")
+    products = X @ np.random.default_rng(1).normal(size=X.shape[1]).astype(X.dtype)
+    return products.view(f"i{X.dtype.itemsize}") % 2
+
+
+def score_of_last_bits(X, codes):
+    cut = Cut([np.array([1])], np.arange(len(X)), None)
+    rows = PrivateRows(X, codes, codes, {})
+    one = Contest(rows, cut, np.array([0, 1]), NoisyScores(0.1), [np.inf])
+    return one.fit(Says(last_bits), place=0)[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_that_joins_changes_no_other_prediction(dtype):
+    X = np.random.default_rng(0).normal(size=(110, 64)).astype(dtype)
+    for n_rows in range(96, 109):  # about the ends of blocks
+        codes = last_bits(X[1:n_rows])
+        before = score_of_last_bits(X[1:n_rows], codes)
+        after = score_of_last_bits(X[:n_rows], np.append(0, codes))
+        assert 0 <= after - before <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_that_cannot_be_predicted_changes_no_other_prediction(dtype):
+    X = np.random.default_rng(0).normal(size=(400, 64)).astype(dtype)
+    codes = last_bits(X)
+    X_changed = X.copy()
+    X_changed[0] = np.nan
+    before, after = (score_of_last_bits(one, codes) for one in (X, X_changed))
+    assert abs(after - before) <= 1
+
+
 def test_a_label_that_does_not_count_is_never_right():
     codes = np.where(np.arange(20) < 16, Y, -1)
     rows = contest()._replace(rows=PrivateRows(X, Y, codes, {}))

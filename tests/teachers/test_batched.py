@@ -287,7 +287,7 @@ def changed(shard, how):
         return None
     if how == "another label":
         y[0] = (y[0] + 1) % N_CLASSES
-    if how in ("nan", "inf", "1e30"):
+    if how in ("nan", "inf", "1e30", "1e-42"):
         X[0] = float(how)
     return X, y
 
@@ -302,6 +302,7 @@ CHANGES = [
     "nan",
     "inf",
     "1e30",
+    "1e-42",
 ]
 
 
