@@ -34,11 +34,16 @@ from sklearn_pate._odd_rows import (
     read_numbers,
     takes_missing,
 )
-from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression, PETDLClassifier
+from sklearn_pate.baselines import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
 from sklearn_pate.features import read_like_public
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
-from sklearn_pate.model_selection.trials import _predictions
+from sklearn_pate.model_selection.trials import _predicted_codes
 from sklearn_pate.teachers import poll_teachers, shard_rows
 
 # It is made of noisy answers, which are few here.
@@ -79,6 +84,16 @@ LEARNERS = {
         noise_scale=5.0,
         random_state=0,
     ),
+    "neighbours": PrivateKNNClassifier(
+        GaussianNB(), n_queries=5, n_neighbors=5, random_state=0
+    ),
+    "neighbours, representation": PrivateKNNClassifier(
+        GaussianNB(),
+        n_queries=5,
+        n_neighbors=5,
+        representation=PCA(2),
+        random_state=0,
+    ),
     "logistic regression, norm": DPLogisticRegression(data_norm=5),
     "logistic regression, bounds": DPLogisticRegression(feature_bounds=(-5, 5)),
     "Gaussian machine": DPLinearSVC(method="gaussian", data_norm=5),
@@ -88,7 +103,7 @@ LEARNERS = {
         expected_trials=2,
     ),
 }
-TEACHES = ("PATE", "PETDL")
+TEACHES = ("PATE", "PETDL", "PrivateKNN")
 SPARSE = {
     "PATE": pate(LogisticRegression(), student=LogisticRegression()),
     "PATE, pipeline": pate(
@@ -414,9 +429,8 @@ def test_a_held_out_row_that_cannot_be_predicted_counts_as_wrong():
                 raise ValueError("Input X contains NaN.")
             return (X[:, 0] > 0).astype(int)
 
-    clean = np.asarray(_predictions(Picky(), X))
-    odd = _predictions(Picky(), with_value(X, np.nan, "float64"))
-    assert odd[ODD_ROW] is None
-    assert (
-        np.delete(np.array(odd), ODD_ROW).tolist() == np.delete(clean, ODD_ROW).tolist()
-    )
+    classes = np.array([0, 1])
+    clean = _predicted_codes(Picky(), X, classes)
+    odd = _predicted_codes(Picky(), with_value(X, np.nan, "float64"), classes)
+    assert odd[ODD_ROW] == -1
+    assert np.delete(odd, ODD_ROW).tolist() == np.delete(clean, ODD_ROW).tolist()

@@ -1,8 +1,8 @@
 """Features of private rows, each of which is a function of that row alone."""
 
+import contextlib
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate.features import is_frame
+from sklearn_pate._hooks import muted
+from sklearn_pate._odd_rows import finite_or_default, is_frame
 from sklearn_pate.students import numeric_features
 from sklearn_pate.teachers.threads import one_thread
 
@@ -112,10 +113,10 @@ class RowFeatures:
             As sensitive as the rows.
         """
         if self._representation is None:
-            # Each number is converted alone, in whichever order.
-            features = numeric_features(_safe_indexing(X, rows))
-            if features is not None:
-                return features
+            # Each number is converted alone, whichever others there are.
+            with contextlib.suppress(TypeError, ValueError):
+                features = np.asarray(_safe_indexing(X, rows), dtype=np.float64)
+                return finite_or_default(features.reshape(len(rows), -1), default)
         with _quiet():
             return np.array([self._or_default(X, row, default) for row in rows])
 
@@ -143,16 +144,21 @@ class RowFeatures:
     def _alone(self, X: Any, row: int) -> Any:
         """Return one row as a table of its own."""
         if is_frame(X) or not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
-            return _safe_indexing(X, [row])
+            return _safe_indexing(X, [int(row)])  # polars takes no other
         if self._memory is None:
             self._memory = np.empty((1, *X.shape[1:]))
         self._memory[0] = X[row]
         return self._memory
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Compute on one thread, without warnings, which would tell about a row."""
-    with one_thread(), np.errstate(all="ignore"), warnings.catch_warnings():
+    """Compute on one thread, and drop output and warnings, which may tell of a row."""
+    with (
+        one_thread(),
+        muted(),
+        np.errstate(all="ignore"),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         yield
