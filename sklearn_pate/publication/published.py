@@ -30,19 +30,21 @@ from sklearn_pate.publication.belongings import (
     taken_apart,
     without_baggage,
 )
+from sklearn_pate.publication.bounded import (
+    check_sizes,
+    printable,
+    with_plain_members,
+)
 from sklearn_pate.publication.consistency import checked_statement
 from sklearn_pate.publication.model_file import (
     TRUSTED,
     add_card,
-    check_sizes,
     import_skops,
     paths_of,
-    printable,
     read_pair,
     type_names,
     unpack,
     untrusted_types,
-    with_plain_members,
     write_all,
 )
 from sklearn_pate.publication.privacy_card import (
@@ -266,10 +268,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         The price of the mechanism on the card is computed again, from its noise, the
         numbers of queries, answers and classes, and delta, which takes up to a second
         for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
-        very much of it). Epsilon and the Renyi curve must be at least that, but for the last
-        digits, which another platform may round otherwise (one part in 10^9); a card
-        may promise less. This is consistency, no authenticity. No hash is a signature,
-        see :meth:`save`: only a signature of yours shows whose files they are.
+        very much of it). Epsilon and the Renyi curve must be at least that, but for the
+        last digits, which another platform may round otherwise (one part in 10^9); a
+        card may promise less. This is consistency, no authenticity. No hash is a
+        signature, see :meth:`save`: only a signature of yours shows whose files they
+        are.
         """
         skops_io = import_skops()
         given, trusted = trusted, TRUSTED | type_names(trusted)
