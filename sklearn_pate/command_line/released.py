@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate.publication import PublishedClassifier
-from sklearn_pate.publication.model_file import (
+from sklearn_pate.publication.bounded import (
     INDEX_MEMBER,
     LARGEST_INDEX,
     printable,
     read_member,
-    read_pair,
 )
+from sklearn_pate.publication.model_file import read_pair
 
 __all__ = ["read_released"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sklearn.exceptions import InconsistentVersionWarning
 
+from sklearn_pate.publication import bounded
 from sklearn_pate.publication.belongings import OWN_BUILDER, OWN_NETWORKS
 from sklearn_pate.publication.privacy_card import (
     canonical_text,
@@ -21,18 +22,13 @@ from sklearn_pate.publication.privacy_card import (
 __all__ = [
     "TRUSTED",
     "add_card",
-    "check_sizes",
     "embedded_card",
     "import_skops",
     "paths_of",
-    "printable",
-    "read_file",
-    "read_member",
     "read_pair",
     "type_names",
     "unpack",
     "untrusted_types",
-    "with_plain_members",
     "write_all",
 ]
 
@@ -55,15 +51,6 @@ TRUSTED = (
         )
     )
 )
-# No card, index or model is larger than this, in bytes, packed or not. A few kilobytes
-# of a forged file could fill the memory otherwise.
-LARGEST_CARD = 2**24
-LARGEST_INDEX = 2**28
-LARGEST_MODEL = 2**31
-INDEX_MEMBER = "schema.json"
-# Their readers stop at a number of bytes that is given.
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
 # Earlier ones run code that is hidden in a file (CVE-2025-54412).
 OLDEST_SKOPS = (0, 12)
 
@@ -214,8 +201,8 @@ def read_pair(path):
         If one is damaged, edited, or not the other's.
     """
     model_path, card_path = paths_of(path)
-    model = read_file(model_path, "the model", LARGEST_MODEL)
-    text = read_file(card_path, "the privacy card", LARGEST_CARD)
+    model = bounded.read_file(model_path, "the model", bounded.LARGEST_MODEL)
+    text = bounded.read_file(card_path, "the privacy card", bounded.LARGEST_CARD)
     card = parse_card(text, card_path)
     if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
         raise ValueError(
@@ -229,45 +216,6 @@ def read_pair(path):
         )
     check_card(card, card_path)
     return model, card, (model_path, card_path)
-
-
-def read_file(path, what, limit):
-    """Read a file.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is.
-
-    what : str
-        What it is, for the error.
-
-    limit : int
-        The number of bytes that it may have.
-
-    Returns
-    -------
-    content : bytes
-        All of it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is missing.
-
-    ValueError
-        If it has more bytes.
-    """
-    try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > limit:
-                raise ValueError(f"{path} is larger than {what} may be, {limit} bytes.")
-            return file.read()
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} is missing: {what} of a published classifier, which is saved as "
-            "two files side by side."
-        ) from None
 
 
 def add_card(saved, text):
@@ -321,137 +269,12 @@ def embedded_card(model, path):
     """
     try:
         with zipfile.ZipFile(BytesIO(model)) as archive:
-            return read_member(archive, CARD_MEMBER, LARGEST_CARD)
+            return bounded.read_member(archive, CARD_MEMBER, bounded.LARGEST_CARD)
     except Exception as error:
         raise ValueError(
             f"{path} holds no copy of its privacy card; it was not written by save() "
-            f"({printable(error)})."
+            f"({bounded.printable(error)})."
         ) from error
-
-
-def read_member(archive, name, limit):
-    """Read one member of an archive, of bounded size.
-
-    Parameters
-    ----------
-    archive : zipfile.ZipFile
-        Open.
-
-    name : str
-        The member.
-
-    limit : int
-        The number of bytes that it may have.
-
-    Returns
-    -------
-    content : bytes
-        All of it.
-
-    Raises
-    ------
-    ValueError
-        If it has more bytes, or is packed in a way whose size is not bounded.
-    """
-    info = archive.getinfo(name)
-    if info.compress_type not in _PACKINGS:
-        raise ValueError(f"{name} is packed by method {info.compress_type}")
-    if info.file_size > limit:
-        raise ValueError(f"{name} is larger than {limit} bytes")
-    with archive.open(info) as member:
-        # Without a number, it would unpack more than that, and then cut it off.
-        return member.read(info.file_size + 1)
-
-
-def with_plain_members(model, path):
-    """Unpack all members of a model file, of bounded size in all.
-
-    Parameters
-    ----------
-    model : bytes
-        The model file.
-
-    path : Path
-        Where it is, for the error.
-
-    Returns
-    -------
-    model : bytes
-        The same members, not compressed: nothing that reads it has to unpack more than
-        there is.
-
-    Raises
-    ------
-    ValueError
-        If it is no such file, or larger than may be.
-    """
-    plain, left = BytesIO(), LARGEST_MODEL
-    try:
-        with (
-            zipfile.ZipFile(BytesIO(model)) as source,
-            zipfile.ZipFile(plain, "w") as archive,
-        ):
-            names = source.namelist()
-            if len(set(names)) < len(names):
-                raise ValueError("a member occurs twice")
-            for name in names:
-                limit = min(left, LARGEST_INDEX) if name == INDEX_MEMBER else left
-                content = read_member(source, name, limit)
-                left -= len(content)
-                archive.writestr(zipfile.ZipInfo(name), content)
-    except Exception as error:
-        raise ValueError(
-            f"{path} is no file that skops can read ({printable(error)})."
-        ) from error
-    return plain.getvalue()
-
-
-def check_sizes(model, text):
-    """Raise unless a model and its card can be read again.
-
-    Parameters
-    ----------
-    model : bytes
-        The model file.
-
-    text : bytes
-        Its card.
-
-    Raises
-    ------
-    ValueError
-        If one of them is larger than may be.
-    """
-    with zipfile.ZipFile(BytesIO(model)) as archive:
-        sizes = {info.filename: info.file_size for info in archive.infolist()}
-    for what, size, limit in (
-        ("privacy card", len(text), LARGEST_CARD),
-        ("index of the model", sizes[INDEX_MEMBER], LARGEST_INDEX),
-        ("model", max(sum(sizes.values()), len(model)), LARGEST_MODEL),
-    ):
-        if size > limit:
-            raise ValueError(
-                f"The {what} has {size} bytes, and files of more than {limit} are not "
-                "read again; publish a smaller student."
-            )
-
-
-def printable(error):
-    """Write an error of another package, with whatever a forged file put into it.
-
-    Parameters
-    ----------
-    error : Exception or str
-        Any.
-
-    Returns
-    -------
-    text : str
-        Without characters that move or reorder others where it is printed.
-    """
-    return "".join(
-        one if one.isprintable() else f"\\u{{{ord(one):x}}}" for one in str(error)
-    )
 
 
 def untrusted_types(skops_io, model, path):
@@ -482,7 +305,7 @@ def untrusted_types(skops_io, model, path):
         return set(skops_io.get_untrusted_types(data=model))
     except Exception as error:
         raise ValueError(
-            f"{path} is no file that skops can read ({printable(error)})."
+            f"{path} is no file that skops can read ({bounded.printable(error)})."
         ) from error
 
 

@@ -30,19 +30,21 @@ from sklearn_pate.publication.belongings import (
     taken_apart,
     without_baggage,
 )
+from sklearn_pate.publication.bounded import (
+    check_sizes,
+    printable,
+    with_plain_members,
+)
 from sklearn_pate.publication.consistency import checked_statement
 from sklearn_pate.publication.model_file import (
     TRUSTED,
     add_card,
-    check_sizes,
     import_skops,
     paths_of,
-    printable,
     read_pair,
     type_names,
     unpack,
     untrusted_types,
-    with_plain_members,
     write_all,
 )
 from sklearn_pate.publication.privacy_card import (
