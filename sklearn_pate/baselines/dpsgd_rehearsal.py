@@ -8,7 +8,6 @@ from sklearn_pate.baselines.dpsgd_training import (
     NoisySteps,
     initialized,
     losses_of_rows,
-    made_up_rows,
     one_thread_quietly,
 )
 from sklearn_pate.seeding import seeded_globals
@@ -54,7 +53,7 @@ def rehearse(estimator, row_shape, n_classes, plan):
     """
     with one_thread_quietly(), seeded_globals(0):
         try:
-            X, y = made_up_rows(_N_ROWS, row_shape, n_classes)
+            X, y = _made_up_rows(row_shape, n_classes)
             _check_rows_are_apart(initialized(estimator, n_classes, 0), X, y, n_classes)
             # Anew and as in a fit, where layers have seen no row by now.
             steps = NoisySteps(initialized(estimator, n_classes, 0), X, y, plan, None)
@@ -67,6 +66,13 @@ def rehearse(estimator, row_shape, n_classes, plan):
                 f"estimator cannot be trained on rows of shape {row_shape} with "
                 f"{n_classes} classes: {error}"
             ) from error
+
+
+def _made_up_rows(row_shape, n_classes):
+    """Make up rows within [0, 1], which are good as pixels, and as tokens 0 and 1."""
+    X = torch.rand(_N_ROWS, *row_shape)
+    X[torch.rand(X.shape) < 0.5] = 1
+    return X, torch.arange(_N_ROWS) % n_classes
 
 
 def _check_rows_are_apart(net, X, y, n_classes):

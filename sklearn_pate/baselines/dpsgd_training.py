@@ -19,7 +19,6 @@ __all__ = [
     "NoisySteps",
     "initialized",
     "losses_of_rows",
-    "made_up_rows",
     "one_thread_quietly",
     "train",
 ]
@@ -30,13 +29,8 @@ _NUMBERS_AT_ONCE = 2**21
 _FEWEST_ROWS_AT_ONCE = 16
 # They are clipped for fewer rows at a time, in 64 bits.
 _NUMBERS_IN_CACHE = 2**17
-# Blocks of a step, about, where rows fill one after the other: the more, the fewer
-# places stay empty in the last.
-_BLOCKS = 4
-# Blocks of a step, about, where each row draws its place.
-_BLOCKS_OF_DRAWN_PLACES = 32
-# Made-up rows on which places are compared.
-_N_COMPARED = 3
+# Blocks of a step, about: with fewer and larger ones, more places stay empty.
+_BLOCKS = 16
 # The finest unit of gradients is the bound over 2^40; their sum with noise has 62 bits.
 _FINEST_UNIT, _BITS = 40, 61
 # Clipping to so much less than the bound covers the rounding of a norm.
@@ -136,11 +130,10 @@ class NoisySteps:
     The last bits of a gradient may depend on how many rows a batch has, and on which of
     them the row is; at a kink of the network, the last bits decide what the gradient
     is. So all blocks have one shape, with rows of zeros, which add nothing, at places
-    that are left. If made-up rows have the same gradients at each place, bit by bit, so
-    has any row, as the order of operations depends on no number; then rows fill block
-    after block. Otherwise, each row draws its place by itself, and rows that draw the
-    same one go to different blocks: one row more may move these to other blocks, but no
-    row to another place. In both cases, it changes no gradient but its own.
+    that are left, and each row draws its place in a block by itself. Rows that draw the
+    same place go to different blocks. One row more may move these to other blocks, but
+    no row to another place: it changes no gradient but its own, as the order of
+    operations depends on shapes and places, and on no number.
     """
 
     def __init__(self, net, X, y, plan, noise):
@@ -160,15 +153,8 @@ class NoisySteps:
         )
         n_numbers = sum(p.numel() for p in self.optimizer.params)
         most = max(_NUMBERS_AT_ONCE // n_numbers, _FEWEST_ROWS_AT_ONCE)
-
-        def block_size(n_blocks):
-            fewest = math.ceil(plan.expected_batch_size / n_blocks)
-            return min(max(fewest, _FEWEST_ROWS_AT_ONCE), most)
-
-        self.block_size = block_size(_BLOCKS)
-        self.places_are_alike = noise is None or self._compare_places()
-        if not self.places_are_alike:
-            self.block_size = block_size(_BLOCKS_OF_DRAWN_PLACES)
+        fewest = math.ceil(plan.expected_batch_size / _BLOCKS)
+        self.block_size = min(max(fewest, _FEWEST_ROWS_AT_ONCE), most)
 
     def follow(self, indices):
         """Make one step, of the same law for any number of rows.
@@ -190,29 +176,14 @@ class NoisySteps:
             optimizer.signal_skip_step(n_followed < len(blocks))
             optimizer.step()
 
-    def _compare_places(self):
-        """Tell whether a row adds the same, bit by bit, at each place."""
-        size = self.block_size
-        some, codes = made_up_rows(_N_COMPARED, self.X.shape[1:], 2)
-        self.optimizer.counts = torch.ones(size, dtype=torch.bool)
-        for row, code in zip(some, codes, strict=True):
-            self.optimizer.zero_grad()
-            self.differentiate(row.expand(size, *row.shape).clone(), code.repeat(size))
-            parts = zip(*self.optimizer.whole_numbers(), strict=True)
-            for of_places in map(torch.cat, parts):
-                if not torch.equal(of_places, of_places[:1].expand_as(of_places)):
-                    return False
-        return True
-
     def _blocks(self, indices):
         """Return at least one block of row indices, -1 at places that stay empty."""
         size = self.block_size
-        if self.places_are_alike:
-            blocks = np.full((max(-(-len(indices) // size), 1), size), -1)
-            blocks.flat[: len(indices)] = indices
-            return blocks
-        # One for each row, so that no draw after them depends on the sample.
-        places = self.optimizer.noise.index(size, len(self.X))[indices]
+        if self.optimizer.noise is None:
+            places = np.arange(len(self.X)) % size
+        else:  # one for each row, so that no draw after them depends on the sample
+            places = self.optimizer.noise.index(size, len(self.X))
+        places = places[indices]
         order = np.argsort(places, kind="stable")
         n_of_place = np.bincount(places, minlength=size)
         first_of_place = np.cumsum(n_of_place) - n_of_place
@@ -292,24 +263,10 @@ class NoisyOptimizer(DPOptimizer):
         self.n_units = 2.0 ** min(_FINEST_UNIT, _BITS - math.ceil(math.log2(largest)))
 
     def clip_and_accumulate(self):
-        """Clip the gradient of each row, and add them up."""
-        for of_rows in self.whole_numbers():
-            for p, one in zip(self.params, of_rows, strict=True):
-                total = one.sum(dim=0)
-                p.summed_grad = (
-                    total if p.summed_grad is None else p.summed_grad + total
-                )
-
-    def whole_numbers(self):
-        """Clip gradients, and express them in units.
+        """Clip the gradient of each row, and add them up.
 
         A row whose gradient is not finite counts as zero: it would turn everything into
         NaN, which tells that it is there.
-
-        Yields
-        ------
-        of_rows : list of Tensor of int64 of shape (n_rows, n_weights)
-            Of some rows of the block, one array for each parameter.
         """
         n_numbers = sum(p.numel() for p in self.params)
         at_once = max(_NUMBERS_IN_CACHE // n_numbers, 1)
@@ -319,11 +276,14 @@ class NoisyOptimizer(DPOptimizer):
             norms = torch.stack([one.norm(dim=1) for one in of_rows]).norm(dim=0)
             counts = self.counts[part].to(norms.device) & torch.isfinite(norms)
             factors = self.n_units * _BELOW_BOUND / norms.clamp(min=self.max_grad_norm)
-            for one in of_rows:
+            for p, one in zip(self.params, of_rows, strict=True):
                 one *= factors[:, None]
                 if not counts.all():
                     one[~counts] = 0
-            yield [one.to(torch.int64) for one in of_rows]
+                total = one.to(torch.int64).sum(dim=0)
+                p.summed_grad = (
+                    total if p.summed_grad is None else p.summed_grad + total
+                )
 
     def add_noise(self):
         """Add Gaussian noise to the sum of clipped gradients."""
@@ -369,33 +329,6 @@ def initialized(estimator, n_classes, seed):
     )
     with seeded_globals(seed):
         return net.initialize()
-
-
-def made_up_rows(n_rows, row_shape, n_classes):
-    """Make up rows within [0, 1], which are good as pixels, and as tokens 0 and 1.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-
-    row_shape : tuple of int
-        Shape of one row.
-
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    X : Tensor of float32 of shape (n_rows, *row_shape)
-        From torch's global generator.
-
-    y : Tensor of int64 of shape (n_rows,)
-        Class indices.
-    """
-    X = torch.rand(n_rows, *row_shape)
-    X[torch.rand(X.shape) < 0.5] = 1
-    return X, torch.arange(n_rows) % n_classes
 
 
 def losses_of_rows(net, X, y):
