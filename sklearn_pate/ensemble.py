@@ -87,6 +87,11 @@ class TaughtClassifier(
         """
         return publish(self)
 
+    @property
+    def _counts_rows(self):
+        """Whether one unit more moves the places of other private rows."""
+        return self.privacy_unit == "group"
+
     def _draw_seeds(self):
         # All at once and in a fixed order, so that no seed depends on the data.
         drawn = check_random_state(self.random_state).randint(MAX_SEED, size=5)

@@ -335,6 +335,11 @@ NeighbourVotes` has the proof, and
         self.public_indices_ = plan.private.public_indices
         return self
 
+    @property
+    def _counts_rows(self):
+        """Whether one unit more moves the places of other private rows."""
+        return True
+
     def _plan_fit(self, X, y, X_public, groups):
         """Settle everything about a fit that comes before the first sample."""
         self._check_parameters()

@@ -116,6 +116,17 @@ RESAMPLE_INSIDE = (
     "its own shard. Or weigh classes there, with class_weight='balanced'. Private "
     "classifiers without teachers have no place for it: leave it out."
 )
+# Of a product of many rows, the last bits of each depend on how many there are.
+ROUNDS = (
+    "transforms all private rows in one call in front of a private classifier whose "
+    "neighbouring data sets differ in the number of rows: the last bits of every row "
+    "depend on that number, so that one row can move the votes of many others, and the "
+    "privacy statement is void."
+)
+ROUND_APART = (
+    "Pass it as representation= of the classifier, which transforms a shard or a row "
+    "at a time."
+)
 # What is around a private classifier and chooses the rows of its fits.
 BALANCES = (
     "is fitted on private rows that it chooses by their labels: one changed label "
@@ -221,9 +232,11 @@ def _leaks_around(estimator, prefix):
     if isinstance(estimator, FrozenEstimator) or plans_privacy(estimator):
         return
     if isinstance(estimator, Pipeline):
-        for name, step in estimator.steps[:-1]:
-            yield from leaks_of_step(step, prefix + name)
         name, last = estimator.steps[-1]
+        for before, step in estimator.steps[:-1]:
+            yield from leaks_of_step(step, prefix + before)
+            if getattr(last, "_counts_rows", False):
+                yield from _rounding_leaks(step, prefix + before)
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
     reason, remedy = _learns_around(estimator)
@@ -243,6 +256,15 @@ def _leaks_around(estimator, prefix):
             )
     for candidate in _searched(estimator):
         yield from _leaks_around(candidate, f"{prefix}estimator__")
+
+
+def _rounding_leaks(step, name):
+    """List what transforms rows together that must not depend on each other."""
+    if isinstance(step, FrozenEstimator) and not hasattr(step, "fit_resample"):
+        yield PrivacyLeak(name, type(step).__name__, ROUNDS, ROUND_APART)
+    elif isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
+        for inner_name, inner in _children(step):
+            yield from _rounding_leaks(inner, f"{name}__{inner_name}")
 
 
 def _is_published(inner):

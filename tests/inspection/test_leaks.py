@@ -426,3 +426,27 @@ def test_copies_of_a_bootstrap_keep_the_number_of_their_row(blobs):
     for fitted in bagging.estimators_:
         np.testing.assert_array_equal(fitted.X_, X[fitted.groups_])
         assert len(np.unique(fitted.groups_)) < len(X)
+
+
+FROZEN_PCA = FrozenEstimator(PCA(2).fit(np.eye(3)))
+
+
+@pytest.mark.parametrize(
+    "classifier", [PrivateKNNClassifier(), PATEClassifier(privacy_unit="group")]
+)
+def test_rows_that_are_transformed_together_void_statements_that_count_rows(classifier):
+    columns = make_column_transformer((FROZEN_PCA, ["a", "b", "c"]))
+    pipeline = Pipeline(
+        [("frozen", FROZEN_PCA), ("columns", columns), ("clf", classifier)]
+    )
+    leaks = privacy_leaks(pipeline)
+    assert [leak.name for leak in leaks] == ["frozen", "columns__frozenestimator"]
+    for leak in leaks:
+        assert "last bits of every row" in leak.reason
+        assert "representation=" in leak.remedy
+
+
+def test_rows_that_are_replaced_may_be_transformed_together():
+    assert privacy_leaks(make_pipeline(FROZEN_PCA, PATEClassifier())) == []
+    knn = PrivateKNNClassifier()
+    assert privacy_leaks(make_pipeline(Normalizer(), knn)) == []
