@@ -5,13 +5,15 @@ that was trained on them without labels, as in images.py. Linear learners take t
 public part of that which needs no network.
 """
 
+import hashlib
 import warnings
 
 import numpy as np
 from image_models import STUDENTS
-from images import QUICK, fitted_representation, taught
+from images import QUICK, WORK, fitted_representation, taught
 from learners import PRIVATE
 from petdl import BASE, fitted
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -19,6 +21,50 @@ from sklearn_pate import PublicData
 from sklearn_pate.baselines import PrivateKNNClassifier
 
 DISCRIMINANTS = BASE | {"teacher": "discriminant"}
+
+
+class KeptRows(TransformerMixin, BaseEstimator):
+    """A fitted representation that keeps what it makes of single rows, in a file.
+
+    Private-kNN transforms 60,000 rows one at a time, the same ones at every epsilon.
+
+    Parameters
+    ----------
+    representation : transformer
+        Fitted.
+
+    path : Path
+        Where rows are kept, by their hash.
+    """
+
+    def __init__(self, representation, path):
+        self.representation = representation
+        self.path = path
+
+    def fit(self, X, y=None):
+        """Load what is kept."""
+        self.n_dimensions_ = self.representation.transform(X[:1]).shape[1]
+        kept = np.dtype([("row", "V16"), ("features", "f8", self.n_dimensions_)])
+        self.kept_ = {}
+        if self.path.exists():
+            content = self.path.read_bytes()
+            whole = len(content) // kept.itemsize * kept.itemsize
+            self.path.write_bytes(content[:whole])  # an interruption cuts the last one
+            for row, features in np.frombuffer(content[:whole], dtype=kept):
+                self.kept_[row.tobytes()] = features
+        return self
+
+    def transform(self, X):
+        """Compute features, of a single row perhaps not for the first time."""
+        if len(X) != 1:
+            return self.representation.transform(X)
+        row = hashlib.blake2b(X.tobytes(), digest_size=16).digest()
+        if row not in self.kept_:
+            features = self.representation.transform(X)[0].astype(np.float64)
+            self.kept_[row] = features
+            with self.path.open("ab") as file:
+                file.write(row + features.tobytes())
+        return self.kept_[row][np.newaxis]
 
 
 class Rows:
@@ -67,9 +113,10 @@ def _pate(images, epsilon, seed):
 
 def _private_knn(images, epsilon, seed):
     X_public, frozen = _through(images, seed)
+    kept = KeptRows(frozen, WORK / f"private-knn-{seed}.rows").fit(X_public)
     classifier = PrivateKNNClassifier(
         STUDENTS[QUICK["student"]](images, frozen),
-        representation=frozen,
+        representation=FrozenEstimator(kept),
         n_queries=QUICK["n_queries"],
         query_strategy=QUICK["query_strategy"],
         epsilon=epsilon,
