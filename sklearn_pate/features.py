@@ -113,7 +113,8 @@ def check_numbers(estimator, X, *, reset, dtype, allow_nd=False):
     received = X
     if not sp.issparse(X):
         X = X if is_frame(X) else _as_array(X)
-        if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "OUST"):
+        # Integers too: from objects, they are rounded to float64 first.
+        if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "biuOUST"):
             X = read_numbers(X)
     # Of a number that is too large for float32, numpy would warn.
     with np.errstate(over="ignore"):
@@ -316,11 +317,8 @@ def _one_column(X, column):
 
 
 def _as_array(X):
-    array = np.asarray(X)
-    if array.dtype.kind in "US" and not hasattr(X, "dtype"):
-        # A list: of one text among numbers, numpy makes text of all.
-        return np.asarray(X, dtype=object)
-    return array
+    """Return an array, of objects where no type is declared and values would set it."""
+    return np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
 
 
 def _check_values_of_frame(estimator, X, name):

@@ -40,7 +40,7 @@ from sklearn_pate.baselines import (
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.features import read_like_public
+from sklearn_pate.features import check_features, check_numbers, read_like_public
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.model_selection.trials import _predicted_codes
@@ -341,6 +341,35 @@ def test_other_rows_are_read_alike_bit_by_bit(container, public_container, value
     one, other = np.asarray(clean), np.asarray(odd)
     assert one.dtype == other.dtype
     assert one[others].tolist() == other[others].tolist()
+
+
+@pytest.mark.parametrize("value", [None, 0.5, 2**64, "much", 1j], ids=repr)
+def test_one_value_in_a_list_gives_no_other_row_another_type(value):
+    large = np.random.default_rng(1).integers(2**60, 2**62, size=(400, 2))
+
+    def read(rows):
+        learner = pate(GaussianNB())
+        X = check_features(learner, rows, reset=True, private=True)
+        return read_like_public(X, check_features(learner, rows[:2], reset=True))
+
+    odd = large.tolist()
+    odd[ODD_ROW][1] = value
+    clean, odd = read(large.tolist()), read(odd)
+    assert clean.dtype == odd.dtype
+    others = np.arange(400) != ODD_ROW
+    np.testing.assert_array_equal(clean[others], odd[others])
+
+
+@pytest.mark.parametrize("value", [None, 0.5, 2**64, "much", 1j], ids=repr)
+@pytest.mark.parametrize("contain", [list, np.array])
+def test_numbers_of_other_rows_are_rounded_alike(value, contain):
+    # Rounded to float64 first, it is a tie between two numbers of 32 bits.
+    rows = [[2**60 + 2**36 + 1, 3], [5, 7]]
+    learner = DPLogisticRegression()
+    clean = check_numbers(learner, contain(rows), reset=True, dtype=np.float32)
+    rows[1][1] = value
+    odd = check_numbers(learner, rows, reset=True, dtype=np.float32)
+    assert odd[0].tolist() == clean[0].tolist()
 
 
 def test_text_columns_of_objects_stay_text():

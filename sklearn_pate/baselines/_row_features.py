@@ -114,7 +114,7 @@ class RowFeatures:
         """
         if self._representation is None:
             # Each number is converted alone, whichever others there are.
-            with contextlib.suppress(TypeError, ValueError):
+            with contextlib.suppress(Exception):
                 features = np.asarray(_safe_indexing(X, rows), dtype=np.float64)
                 return finite_or_default(features.reshape(len(rows), -1), default)
         with _quiet():

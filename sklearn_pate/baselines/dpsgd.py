@@ -21,6 +21,8 @@ from sklearn_pate.students.checks import check_count
 __all__ = ["DPSGDClassifier"]
 
 N_ROWS = "the number of rows, which makes the sampling rate, is public"
+# Squares of shorter gradients are rounded to zero.
+_SMALLEST_BOUND = 1e-30
 ROW_BY_ROW = (
     "the network and its loss treat each row of a batch on its own, and nobody knows "
     "what they draw at random, as for dropout"
@@ -271,6 +273,11 @@ class DPSGDClassifier(PrivateLearner):
                     "them None."
                 )
         check_positive("max_grad_norm", self.max_grad_norm)
+        if self.max_grad_norm < _SMALLEST_BOUND:
+            raise ValueError(
+                f"max_grad_norm={self.max_grad_norm!r} is too small for floating-point "
+                f"arithmetic; use at least {_SMALLEST_BOUND}, and scale the loss."
+            )
         if self.accountant not in ("pld", "rdp"):
             raise ValueError(
                 f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."

@@ -7,6 +7,7 @@ teachers.
 
 import hashlib
 import re
+from decimal import Decimal
 from numbers import Integral
 
 import numpy as np
@@ -27,6 +28,7 @@ _LARGEST_EXACT_FLOAT = 2**53
 
 # How numpy and pandas write whole floats, booleans and missing values among strings.
 _WHOLE_FLOAT_SPELLED = re.compile(r"-?\d+\.0")
+_EXPONENT_SPELLED = re.compile(r"-?\d+(\.\d+)?e\+\d\d")
 _BOOLEAN_SPELLED = {"True": "1", "False": "0"}
 _MISSING_SPELLED = {"", "nan", "NaN", "None", "<NA>", "NaT"}
 # Longer ids are hashed: numpy gives every id of an array the room of the longest.
@@ -232,6 +234,9 @@ def _spell_text(text):
     """Undo what numpy does to numbers beside strings, and to strings."""
     text = str.__str__(text).rstrip("\0")  # arrays of fixed width do the same
     text = _BOOLEAN_SPELLED.get(text, text)
+    if _EXPONENT_SPELLED.fullmatch(text):
+        whole = Decimal(text).to_integral_value()
+        text = str(int(whole)) if whole == Decimal(text) else text
     text = text[:-2] if _WHOLE_FLOAT_SPELLED.fullmatch(text) else text
     return "0" if text == "-0" else text
 

@@ -186,6 +186,16 @@ def test_one_id_of_another_kind_is_refused(odd):
         group_ids(np.array([1, odd, 2], dtype=object))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_whole_floats_of_a_narrow_type_are_spelled_alike_beside_strings(dtype):
+    numbers = np.array([2000.0, 1024.0, 512.0], dtype=dtype)
+    if dtype == np.float32:
+        numbers = np.append(numbers, [dtype(4096000), dtype(8384512)])
+    alone, _ = group_ids(numbers)
+    beside, _ = group_ids(np.append(numbers, "z"))
+    assert {*beside} == {*alone, "z"}
+
+
 def test_floats_of_a_narrow_type_are_refused_where_strings_round_them():
     ids = np.array([123_456_789.0], dtype=np.float32)
     assert np.concatenate([ids, ["a"]])[0] != str(float(ids[0]))
