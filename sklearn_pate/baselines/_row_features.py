@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._hooks import muted
+from sklearn_pate._hooks import autologging_off, muted
 from sklearn_pate._odd_rows import finite_or_default, is_frame
 from sklearn_pate.students import numeric_features
 from sklearn_pate.teachers.threads import one_thread
@@ -153,9 +153,10 @@ class RowFeatures:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Compute on one thread, and drop output and warnings, which may tell of a row."""
+    """Compute on one thread, and let nothing out that may tell of a row."""
     with (
         one_thread(),
+        autologging_off(),
         muted(),
         np.errstate(all="ignore"),
         warnings.catch_warnings(),

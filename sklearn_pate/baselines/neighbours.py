@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import InputTags
 
-from sklearn_pate._hooks import autologging_off
 from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.baselines._row_features import RowFeatures
 from sklearn_pate.baselines.neighbour_votes import Grid, NeighbourVotes
@@ -328,9 +327,9 @@ NeighbourVotes` has the proof, and
         """
         plan = self._plan_fit(X, y, X_public, groups)
         account = self._open_account(plan)
-        with autologging_off():  # the representation is shown private rows
-            votes = self._seal(plan)
-        self._ask_teach_account(votes, plan, account, analyse=lambda transcript: None)
+        self._ask_teach_account(
+            self._seal(plan), plan, account, analyse=lambda transcript: None
+        )
         self.n_neighbors_ = plan.n_teachers
         self.public_indices_ = plan.private.public_indices
         return self
