@@ -220,6 +220,11 @@ class DPSGDClassifier(PrivateLearner):
         self.noise_seed = noise_seed
         self.random_state = random_state
 
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether one unit more moves the places of other private rows."""
+        return True
+
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Predict class probabilities.
 

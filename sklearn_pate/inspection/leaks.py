@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import (
     AdditiveChi2Sampler,
     PolynomialCountSketch,
@@ -22,7 +23,21 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
@@ -96,6 +111,22 @@ DATA_FREE = (
     SkewedChi2Sampler,
     SparseRandomProjection,
 )
+# They compute each number from its own row without a matrix product, in one order.
+ROW_BY_ROW = (
+    Binarizer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SimpleImputer,
+    StandardScaler,
+)
 # These settings of theirs do look at values, or at the number of rows.
 SETTINGS_THAT_LOOK = {("gamma", "scale"), ("n_components", "auto")}
 INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
@@ -125,7 +156,7 @@ ROUNDS = (
 )
 ROUND_APART = (
     "Pass it as representation= of the classifier, which transforms a shard or a row "
-    "at a time."
+    "at a time; for one without representation=, transform each row alone, beforehand."
 )
 # What is around a private classifier and chooses the rows of its fits.
 BALANCES = (
@@ -235,7 +266,7 @@ def _leaks_around(estimator, prefix):
         name, last = estimator.steps[-1]
         for before, step in estimator.steps[:-1]:
             yield from leaks_of_step(step, prefix + before)
-            if getattr(last, "_counts_rows", False):
+            if _counts_rows(last):
                 yield from _rounding_leaks(step, prefix + before)
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
@@ -258,13 +289,30 @@ def _leaks_around(estimator, prefix):
         yield from _leaks_around(candidate, f"{prefix}estimator__")
 
 
+def _counts_rows(estimator):
+    """Tell whether neighbouring data sets may differ in the number of rows."""
+    inner = [one for _, one in _children(estimator)] + _searched(estimator)
+    return getattr(estimator, "_counts_rows", False) or any(map(_counts_rows, inner))
+
+
 def _rounding_leaks(step, name):
     """List what transforms rows together that must not depend on each other."""
-    if isinstance(step, FrozenEstimator) and not hasattr(step, "fit_resample"):
-        yield PrivacyLeak(name, type(step).__name__, ROUNDS, ROUND_APART)
-    elif isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
+    if isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
         for inner_name, inner in _children(step):
             yield from _rounding_leaks(inner, f"{name}__{inner_name}")
+    # What leaks more is listed for that.
+    elif not _is_row_by_row(step) and not any(leaks_of_step(step, name)):
+        yield PrivacyLeak(name, type(step).__name__, ROUNDS, ROUND_APART)
+
+
+def _is_row_by_row(step):
+    if isinstance(step, FrozenEstimator):
+        return _is_row_by_row(step.estimator)
+    if isinstance(step, (Pipeline, FeatureUnion, ColumnTransformer)):
+        return all(_is_row_by_row(inner) for _, inner in _children(step))
+    if isinstance(step, FunctionTransformer):
+        return step.func is None or isinstance(step.func, np.ufunc)
+    return step in (None, "passthrough", "drop") or type(step) in ROW_BY_ROW
 
 
 def _is_published(inner):

@@ -33,6 +33,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     scale,
 )
+from sklearn.random_projection import GaussianRandomProjection
 
 from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
 from sklearn_pate.baselines import (
@@ -429,24 +430,69 @@ def test_copies_of_a_bootstrap_keep_the_number_of_their_row(blobs):
 
 
 FROZEN_PCA = FrozenEstimator(PCA(2).fit(np.eye(3)))
+COUNTS_ROWS = [
+    PrivateKNNClassifier(),
+    PATEClassifier(privacy_unit="group"),
+    PETDLClassifier(privacy_unit="group"),
+    DPSGDClassifier(None),
+    DPLogisticRegression(method="gaussian"),
+]
 
 
+@pytest.mark.parametrize("classifier", COUNTS_ROWS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize(
-    "classifier", [PrivateKNNClassifier(), PATEClassifier(privacy_unit="group")]
+    "step", [FROZEN_PCA, GaussianRandomProjection(2), RBFSampler()], ids=repr
 )
-def test_rows_that_are_transformed_together_void_statements_that_count_rows(classifier):
-    columns = make_column_transformer((FROZEN_PCA, ["a", "b", "c"]))
-    pipeline = Pipeline(
-        [("frozen", FROZEN_PCA), ("columns", columns), ("clf", classifier)]
-    )
-    leaks = privacy_leaks(pipeline)
-    assert [leak.name for leak in leaks] == ["frozen", "columns__frozenestimator"]
+def test_rows_that_are_transformed_together_void_statements_that_count_rows(
+    classifier, step
+):
+    columns = make_column_transformer((step, ["a", "b", "c"]))
+    steps = [("first", step), ("columns", columns), ("clf", classifier)]
+    leaks = privacy_leaks(Pipeline(steps))
+    assert [leak.name for leak in leaks] == [
+        "first",
+        f"columns__{columns_name(columns)}",
+    ]
     for leak in leaks:
         assert "last bits of every row" in leak.reason
         assert "representation=" in leak.remedy
 
 
+def columns_name(columns):
+    return columns.transformers[0][0]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda knn: make_pipeline(Normalizer(), knn),
+        lambda knn: GridSearchCV(knn, {"n_neighbors": [1]}, cv=KFold(3)),
+        lambda knn: BaggingClassifier(knn, bootstrap=False),
+        lambda knn: PrivateSearchCV(knn, {"n_neighbors": [1]}),
+    ],
+    ids=["pipeline", "grid", "bagging", "private search"],
+)
+def test_rows_that_are_transformed_together_are_found_around_what_holds_the_classifier(
+    around,
+):
+    leaks = privacy_leaks(make_pipeline(FROZEN_PCA, around(PrivateKNNClassifier())))
+    assert "frozenestimator" in [leak.name for leak in leaks]
+
+
 def test_rows_that_are_replaced_may_be_transformed_together():
     assert privacy_leaks(make_pipeline(FROZEN_PCA, PATEClassifier())) == []
-    knn = PrivateKNNClassifier()
-    assert privacy_leaks(make_pipeline(Normalizer(), knn)) == []
+    assert privacy_leaks(make_pipeline(FROZEN_PCA, DPLogisticRegression())) == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Normalizer(),
+        PolynomialFeatures(),
+        FunctionTransformer(np.sqrt),
+        FrozenEstimator(StandardScaler().fit(np.eye(3))),
+    ],
+    ids=repr,
+)
+def test_numbers_that_are_computed_one_by_one_do_not_depend_on_other_rows(step):
+    assert privacy_leaks(make_pipeline(step, PrivateKNNClassifier())) == []
