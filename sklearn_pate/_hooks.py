@@ -122,6 +122,8 @@ class _Output:
         self._streams = {}
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
+            while isinstance(stream, _Stream):  # somebody put an earlier one back
+                stream = stream._stream
             if stream is not None:
                 self._streams[name] = stream, _Stream(stream, self)
                 setattr(sys, name, self._streams[name][1])
@@ -143,7 +145,7 @@ class _Output:
             if not self.is_muted:
                 return factory(name, level, *arguments, **named)
             # Below every handler's level, and empty for those who look all the same.
-            return logging.LogRecord("", -1, "", 0, "", (), None)
+            return factory("", -1, "", 0, "", (), None)
 
         return make_record
 

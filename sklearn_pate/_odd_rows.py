@@ -5,6 +5,7 @@ So each value is read on its own, and rows are dropped where one teacher sees th
 """
 
 import math
+import warnings
 from numbers import Number
 
 import numpy as np
@@ -20,10 +21,13 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import _safe_indexing, get_tags
 
+from sklearn_pate._containers import column_names
+
 __all__ = [
     "HUGE",
     "INFINITE",
     "MISSING",
+    "as_words",
     "finite_or_default",
     "input_tags",
     "is_frame",
@@ -36,7 +40,10 @@ __all__ = [
 #: What a row may hold; `odd_rows` adds them up.
 MISSING, INFINITE, HUGE = 1, 2, 4
 
-_LARGEST = float(np.finfo(np.float32).max)
+# The square of a larger number is infinite as float32.
+_LARGEST = 1e18
+# What their classifiers do with missing values is in their tags.
+_HONEST_TAGS = {"sklearn", "skorch", "sklearn_pate"}
 # They take missing values, and hand them on.
 _SCALERS = (
     MaxAbsScaler,
@@ -75,9 +82,10 @@ def takes_missing(estimator):
     Returns
     -------
     takes : bool or None
-        As its tag ``allow_nan`` says; what wraps one estimator is like that one. A
-        Pipeline takes them if all steps do, or those up to an imputer of scikit-learn.
-        None if that cannot be told, as behind a ColumnTransformer.
+        As its tag ``allow_nan`` says; what wraps estimators takes them if all of these
+        do. A Pipeline does if all steps do, or those up to an imputer of scikit-learn.
+        None if that cannot be told, as behind a ColumnTransformer, or for a `fit` that
+        is neither scikit-learn's nor skorch's and has the default tag.
     """
     if estimator is None:
         return False
@@ -97,9 +105,12 @@ def takes_missing(estimator):
     tags = get_tags(estimator)
     if tags.input_tags.allow_nan:
         return True
-    inner = getattr(estimator, "estimator", None)
-    if hasattr(inner, "get_params") and not isinstance(inner, type):
-        return takes_missing(inner)
+    inner = _wrapped(estimator)
+    if inner:
+        taken = {takes_missing(one) for one in inner}
+        return None if None in taken else False not in taken
+    if _package_of_fit(estimator) not in _HONEST_TAGS:
+        return None
     parts = getattr(
         estimator, "transformers", getattr(estimator, "transformer_list", 0)
     )
@@ -135,7 +146,8 @@ def odd_rows(X):
     Returns
     -------
     odd : ndarray of uint8 of shape (n_rows,)
-        0, or a sum of `MISSING`, `INFINITE` and `HUGE` (finite, but not as float32),
+        0, or a sum of `MISSING`, `INFINITE` and `HUGE` (its square is not finite as
+        float32),
         for each row by that row alone.
     """
     if sp.issparse(X):
@@ -156,13 +168,16 @@ def odd_rows(X):
     return np.bitwise_or.reduce(values, axis=1)
 
 
-def read_numbers(X):
+def read_numbers(X, names=None):
     """Read each value as a number, whatever the others are.
 
     Parameters
     ----------
     X : {ndarray, dataframe} of shape (n_rows, ...)
         Rows. Text is read where it says a number.
+
+    names : list, default=None
+        What an error calls the columns.
 
     Returns
     -------
@@ -178,15 +193,16 @@ def read_numbers(X):
         If there is text in a column and no number, so that the column is text.
     """
     if is_frame(X):
+        names = names or column_names(X) or range(X.shape[1])
         columns = [
-            _read_column(_column(X, index), X.columns[index])
-            for index in range(X.shape[1])
+            _read_column(_column(X, index), name) for index, name in enumerate(names)
         ]
         return np.column_stack(columns)
     if X.dtype.kind in "biuf":
         return X.astype(np.float64)
     columns = X.reshape(len(X), -1).T
-    read = [_read_column(column, index) for index, column in enumerate(columns)]
+    names = names or range(len(columns))
+    read = [_read_column(*one) for one in zip(columns, names, strict=True)]
     return np.column_stack(read).reshape(X.shape)
 
 
@@ -231,6 +247,45 @@ def finite_or_default(features, default):
     return np.where(is_finite, features, default)
 
 
+def as_words(values):
+    """Spell what is neither text nor missing.
+
+    Parameters
+    ----------
+    values : list
+        Of one column of text.
+
+    Returns
+    -------
+    values : ndarray of object of shape (n_rows,)
+        Text, and what is missing.
+    """
+    spelled = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        is_kept = isinstance(value, str) or _odd_object(value) == MISSING
+        spelled[row] = value if is_kept else str(value)
+    return spelled
+
+
+def _wrapped(estimator):
+    """List the estimators that another one is made of."""
+    parts = [getattr(estimator, "estimator", None)]
+    parts += [part for _, part in getattr(estimator, "estimators", None) or []]
+    return [
+        part
+        for part in parts
+        if hasattr(part, "get_params") and not isinstance(part, type)
+    ]
+
+
+def _package_of_fit(estimator):
+    """Name the package that an estimator has its `fit` from."""
+    for kind in type(estimator).__mro__:
+        if "fit" in vars(kind):
+            return kind.__module__.partition(".")[0]
+    return None
+
+
 def _column(X, index):
     return np.asarray(_safe_indexing(X, index, axis=1))
 
@@ -247,9 +302,8 @@ def _odd_values(values):
         return np.zeros(values.shape, dtype=np.uint8)
     odd = np.isnan(values) * np.uint8(MISSING)
     odd |= np.isinf(values) * np.uint8(INFINITE)
-    if values.dtype.itemsize > 4:
-        is_huge = np.isfinite(values) & (np.abs(values) > _LARGEST)
-        odd |= is_huge * np.uint8(HUGE)
+    is_huge = np.isfinite(values) & (np.abs(values) > _LARGEST)
+    odd |= is_huge * np.uint8(HUGE)
     return odd
 
 
@@ -275,10 +329,12 @@ def _read_column(values, name):
             f"Column {name!r} is of type {values.dtype}; make numbers of it."
         )
     values = values.astype(object)
-    try:
-        return values.astype(np.float64)
-    except (ArithmeticError, TypeError, ValueError):
-        numbers = np.array([_read_value(value) for value in values.tolist()])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would tell of a value
+        try:
+            return values.astype(np.float64)
+        except (ArithmeticError, TypeError, ValueError):
+            numbers = np.array([_read_value(value) for value in values.tolist()])
     if np.all(np.isnan(numbers)) and any(isinstance(one, str) for one in values):
         raise ValueError(
             f"could not convert string to float: column {name!r} is text, and holds no "

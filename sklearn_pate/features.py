@@ -11,6 +11,7 @@ from sklearn_pate._containers import check_container, column_names
 from sklearn_pate._odd_rows import (
     INFINITE,
     MISSING,
+    as_words,
     is_frame,
     odd_rows,
     read_numbers,
@@ -279,7 +280,8 @@ def read_like_public(X, X_public):
     X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
         Where a column of `X_public` is of numbers, one of text or objects is read as
         numbers, with NaN for what says none; where it is of objects that are numbers,
-        NaN takes the place of words only. Others are as they were.
+        NaN takes the place of words only; where it is of text, what is no text in one
+        of objects is spelled. Others are as they were.
     """
     if sp.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OUST"):
         return X
@@ -290,14 +292,22 @@ def read_like_public(X, X_public):
     is_typed = _numeric_columns(X_public)
     for column in np.flatnonzero(~_numeric_columns(X)):
         public = _values(X_public, column)
-        if not _holds_numbers(public):
-            continue
-        if is_typed[column]:
-            numbers = read_numbers(_one_column(X, column))[:, 0]
+        if is_typed[column] and _holds_numbers(public):
+            read = _read_column(X, column)
+        elif _holds_numbers(public):
+            read = without_words(_values(X, column))
+        elif _holds_text(np.array(public, dtype=object)) and _is_of_objects(X, column):
+            read = as_words(_values(X, column))
         else:
-            numbers = without_words(_values(X, column))
-        X = _with_column(X, column, numbers)
+            continue
+        X = _with_column(X, column, read)
     return X
+
+
+def _is_of_objects(X, column):
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind == "O"
+    return hasattr(X, "dtypes") and list(X.dtypes)[column] == np.dtype(object)
 
 
 def _with_column(X, column, values):
@@ -312,8 +322,10 @@ def _with_column(X, column, values):
     return X
 
 
-def _one_column(X, column):
-    return np.asarray(_safe_indexing(X, [int(column)], axis=1))
+def _read_column(X, column):
+    name = (column_names(X) or range(X.shape[1]))[column]
+    values = np.asarray(_safe_indexing(X, [int(column)], axis=1))
+    return read_numbers(values, [name])[:, 0]
 
 
 def _as_array(X):
@@ -363,7 +375,7 @@ def _check_column_types(X, X_public):
 def _is_text(X, column):
     """Tell whether a column has words, and nothing that a number can be read from."""
     try:
-        read_numbers(_one_column(X, column))
+        _read_column(X, column)
     except ValueError:
         return True
     return False

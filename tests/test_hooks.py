@@ -334,3 +334,36 @@ def test_a_handler_that_a_muted_thread_makes_writes_afterwards(capsys):
         handler = logging.StreamHandler(sys.stdout)
     handler.emit(logging.makeLogRecord({"msg": "later"}))
     assert capsys.readouterr().out == "later\n"
+
+
+def test_a_filter_of_the_user_finds_what_its_factory_adds():
+    before = logging.getLogRecordFactory()
+
+    def with_request(*arguments, **named):
+        record = before(*arguments, **named)
+        record.request = 7
+        return record
+
+    logger = logging.getLogger("a teacher's")
+    seen = []
+    logger.addFilter(lambda record: seen.append(record.request) or True)
+    logging.setLogRecordFactory(with_request)
+    try:
+        with muted():
+            logger.warning("private")
+    finally:
+        logging.setLogRecordFactory(before)
+    assert seen == [7]
+
+
+def test_a_stream_that_was_put_back_too_late_is_taken_off_again():
+    own = sys.stdout
+    try:
+        with muted():
+            kept = sys.stdout
+        sys.stdout = kept
+        with muted():
+            pass
+        assert sys.stdout is own
+    finally:
+        sys.stdout = own

@@ -8,10 +8,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -113,7 +117,7 @@ SPARSE = {
 }
 
 WORDS = [None, pd.NA, "much", datetime.date(2020, 1, 2), 10**400]
-NUMBERS = [np.nan, np.inf, -np.inf, 1e308]
+NUMBERS = [np.nan, np.inf, -np.inf, 1e308, 1e20]
 
 
 def with_value(rows, value, container):
@@ -240,6 +244,61 @@ def test_rows_stay_where_the_teacher_takes_them(library):
     clf.fit(frame(X, WORKERS), Y, X_public=PublicData(frame(X_PUBLIC, WORKERS[:20])))
     assert clf.privacy_analysis_.teacher_warnings == []
     assert clf.privacy_analysis_.teacher_failures == []
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda pipeline: VotingClassifier([("only", pipeline)]),
+        lambda pipeline: Wrapped(pipeline),
+    ],
+    ids=["voting", "own"],
+)
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_rows_stay_where_what_wraps_the_teacher_takes_them(wrap, library):
+    def frame(X):
+        missing = np.where(np.arange(len(X)) % 3 == 0, np.nan, X[:, 1])
+        return library({"a": X[:, 0], "b": missing})
+
+    columns = ColumnTransformer([("all", SimpleImputer(), ["a", "b"])])
+    learner = pate(wrap(make_pipeline(columns, GaussianNB())))
+    learner.set_params(student=wrap(make_pipeline(columns, GaussianNB())))
+    learner.fit(frame(X), Y, X_public=PublicData(frame(X_PUBLIC)))
+    assert learner.privacy_analysis_.teacher_warnings == []
+
+
+class Wrapped(ClassifierMixin, BaseEstimator):
+    def __init__(self, estimator_with_a_name_of_its_own=None):
+        self.estimator_with_a_name_of_its_own = estimator_with_a_name_of_its_own
+
+    def fit(self, X, y):
+        self.fitted_ = clone(self.estimator_with_a_name_of_its_own).fit(X, y)
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def predict(self, X):
+        return self.fitted_.predict(X)
+
+
+@pytest.mark.parametrize("value", [5, 2.5, datetime.date(2020, 1, 2), True], ids=repr)
+@pytest.mark.parametrize("contain", [pd.DataFrame, np.array])
+def test_one_value_that_is_no_text_fails_no_teacher(contain, value):
+    words = np.array([["red", "big"], ["blue", "small"]], dtype=object)[Y]
+    odd = words.copy()
+    odd[ODD_ROW, 0] = value
+    teacher = make_pipeline(
+        OneHotEncoder(handle_unknown="ignore"), LogisticRegression()
+    )
+    learner = pate(teacher, student=teacher)
+    if contain is pd.DataFrame:
+        contain = lambda rows: pd.DataFrame(rows, columns=list("ab"), dtype=object)  # noqa: E731
+    learner.fit(contain(odd), Y, X_public=PublicData(contain(words[:20])))
+    assert learner.privacy_analysis_.teacher_failures == []
+
+
+def test_numbers_beyond_all_floats_are_read_without_a_warning():
+    rows = np.array([[np.longdouble("1e400")], [1.0]], dtype=object)
+    assert read_numbers(rows)[1] == 1.0
 
 
 def test_of_missing_and_infinite_values_only_those_are_dropped_that_are_refused():

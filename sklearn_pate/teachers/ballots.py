@@ -377,6 +377,8 @@ def _train_on_most(poll, X_public, shard):
             # Those that miss values are dropped only where training fails.
             if rest.codes.size == n_rows or (outcome and refused & MISSING):
                 continue
+            if outcome and rest.codes.size == 0:
+                break
         n_rows = rest.codes.size
         try:
             ballot = _foregone(poll, X_public, rest)
@@ -386,7 +388,9 @@ def _train_on_most(poll, X_public, shard):
         except Exception as failure:
             error = error or failure
             continue
-        outcome = said, texts, n_dropped + shard.codes.size - n_rows
+        # Rows are not dropped for a warning that comes without them, too.
+        if outcome is None or not texts:
+            outcome = said, texts, n_dropped + shard.codes.size - n_rows
         if refused or not texts:
             break
     if outcome is None:
