@@ -144,9 +144,10 @@ def receive(pate, X, y, X_public, groups, *, seed):
         # It could be anyone's, also somebody's who has an id in another row.
         codes = np.where(group_of_row < 0, -1, codes)
     if np.all(codes < 0):
+        without_id = "" if group_of_row is None else " and a group id"
         raise ValueError(
-            f"No private row of y has a label in classes={pate.classes!r}; compare "
-            "their spelling and type. (Rows without a group id do not count.)"
+            f"No private row of y has a label in classes={pate.classes!r}{without_id}; "
+            "compare their spelling and type."
         )
     assumptions.append(COLUMNS)
     return (

@@ -1,4 +1,4 @@
-"""The Renyi cost of one question, neighbour by neighbour. Sensitive."""
+"""The Renyi cost of one query, neighbour by neighbour. Sensitive."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -26,8 +26,8 @@ def neighbours_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     neighbours : ndarray of int of shape (n_neighbours, n_classes)
         One vote is moved, cast or withdrawn.
     """
-    nobody = np.zeros((1, counts.size), dtype=counts.dtype)
-    parties = np.concatenate([np.eye(counts.size, dtype=counts.dtype), nobody])
+    nowhere = np.zeros((1, counts.size), dtype=counts.dtype)
+    parties = np.concatenate([np.eye(counts.size, dtype=counts.dtype), nowhere])
     moves = [gainer - loser for loser, gainer in permutations(parties, 2)]
     after = counts + np.array(moves)
     return after[after.min(axis=1) >= 0]
@@ -38,7 +38,7 @@ def enumerated_cost(
     counts: ArrayLike,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
-    """Compute the Renyi cost of one question from the laws at all neighbours.
+    """Compute the Renyi cost of one query from the laws at all neighbours.
 
     Sensitive as far as the votes are. It is slower than
     :func:`~sklearn_pate.accounting.local_cost` and takes nothing but the laws for

@@ -217,7 +217,7 @@ class PrivacyAnalysis:
         ``privacy_spent_.epsilon``, which knows a tighter worst case.
 
     exceeds_claim : bool or None
-        Whether a question, or all of them together, cost more at these votes than the
+        Whether a query, or all of them together, cost more at these votes than the
         mechanism claims for any votes, rounding aside. True means that the mechanism's
         price is wrong, and ``privacy_spent_`` with it: publish nothing of this fit. A
         fit neither raises nor warns about it, which would tell of the votes. False

@@ -170,17 +170,17 @@ BOOTSTRAPS = (
     "its privacy statement is void."
 )
 WITHOUT_COPIES = (
-    "Set bootstrap=False, which leaves several fits on overlapping rows, whose prices "
+    "Set bootstrap=False, which leaves several fits on overlapping rows, whose costs "
     "add up. Or number the rows, and pass the numbers as groups=, with "
     "privacy_unit='group' and metadata routing, so that copies stay together. "
 )
 FITS_OFTEN = (
     "is fitted on private rows several times, by the private classifier inside: each "
-    "fit is a release with its own price, and publishing them together costs the price "
-    "of all."
+    "fit is a release with its own privacy cost, and publishing them together costs "
+    "the sum."
 )
 ADD_UP = (
-    "Add the prices up (the curves in privacy_spent_ do), or charge all fits to one "
+    "Add the costs up (the curves in privacy_spent_ do), or charge all fits to one "
     "PrivacyLedger. "
 )
 HARMLESS_INSIDE = (

@@ -114,7 +114,7 @@ class AnalysedMechanism(PricedMechanism):
     def _exceeds_claim(self, costs: LocalCosts, n_queries: int, n_classes: int) -> bool:
         """Tell whether votes cost more than the claim for all votes. Sensitive.
 
-        The claim is that of one question, and of all of them if all are answered.
+        The claim is that of one query, and of all of them if all are answered.
         """
         orders = costs.total.orders
 
@@ -134,7 +134,7 @@ class AnalysedMechanism(PricedMechanism):
         *,
         probabilities: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Compute what one question costs, neighbour by neighbour. Sensitive.
+        """Compute what one query costs, neighbour by neighbour. Sensitive.
 
         It is what `local_curve` computes, from the laws of the answers alone and
         without regard to any bound: a claim that is below it is wrong. Made-up counts
