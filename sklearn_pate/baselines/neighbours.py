@@ -110,8 +110,8 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
         which distances are then computed: what is near in it should be alike in class.
         Votes are as good as that. It costs no privacy, as long as it makes the same
         features of a row each time, from that row alone: private rows are transformed
-        one at a time, arrays as float64, which takes about 0.1 ms a row for a linear
-        map and more for others. One that takes no single row, or makes other features
+        one at a time, arrays as float64, which takes much longer than all at once. One
+        that takes no single row, or makes other features
         of a public row alone than among others, is refused. One that does not learn is
         as good. It is fitted again for the default student; one that takes long may be
         fitted on public rows beforehand, and passed in a ``FrozenEstimator``. None
