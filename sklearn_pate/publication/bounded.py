@@ -23,11 +23,11 @@ __all__ = [
 LARGEST_CARD = 2**24
 LARGEST_INDEX = 2**28
 LARGEST_MODEL = 2**31
-# A few kilobytes of a forged file could fill the memory all the same: unpacked, a model
-# has at most 16 MiB and a hundred times the bytes of its file, and its index this many
-# brackets and commas more than the file has bytes. In memory, each takes a list or an
-# object. Forests have a fifth as many as bytes.
+# A few kilobytes of a forged file could fill the memory all the same. Unpacked, a model
+# has at most 16 MiB and a hundred times the bytes of its file; forests have ten times.
 _UNPACKED, _RATIO = 2**24, 100
+# Each bracket or comma of the index may take an object in memory. It has this many more
+# than the file has bytes at most; forests have a fifth as many as bytes.
 _PARTS, _MOST_PARTS = 2**18, 2**23
 _MOST_MEMBERS = 2**17
 # Other members that are archives are unpacked when they are loaded.

@@ -258,7 +258,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         ValueError
             If a file is damaged, edited, swapped, too large or of an unknown format,
-            holds types that are not trusted, or states less than its mechanism costs.
+            holds types that are not trusted, or states less than its mechanism costs;
+            if what is packed in it is too large for its file; if the student is not
+            that of the card, or brings along HTML.
 
         Warns
         -----
