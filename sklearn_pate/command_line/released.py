@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication.bounded import (
-    INDEX_MEMBER,
-    LARGEST_INDEX,
     printable,
+    read_index,
     read_member,
 )
 from sklearn_pate.publication.model_file import read_pair
@@ -62,13 +61,12 @@ def read_released(path: str) -> PublishedClassifier:
     """
     model, card, (model_path, card_path) = read_pair(path)
     try:
-        name = card["student"].rpartition(".")[2]
+        (name, module), stated = _stated(model)
         parts = {
-            "student": type(name, (_NotLoaded,), {})(),
+            "student": type(name, (_NotLoaded,), {"__module__": module})(),
             "classes": np.array(card["classes"], dtype=object),
         }
         released = PublishedClassifier._from_parts(parts, card)
-        stated = _stated(model)
     except Exception as error:
         raise ValueError(
             f"{model_path} or {card_path} is damaged: its statement cannot be read "
@@ -79,13 +77,16 @@ def read_released(path: str) -> PublishedClassifier:
 
 
 def _stated(model):
-    """Read the Renyi curve, the number of classes and the statement in words."""
+    """Read the names of the student's class, the curve and what else is stated."""
     with zipfile.ZipFile(BytesIO(model)) as archive:
-        index = read_member(archive, INDEX_MEMBER, LARGEST_INDEX)
-        index = json.loads(index)["content"]
+        index = json.loads(read_index(archive, len(model)))["content"]
         curve = [
-            np.load(BytesIO(read_member(archive, index[name]["file"], _LARGEST_CURVE)))
-            for name in ("orders", "divergences")  # arrays of objects are refused
+            np.lib.format.read_array(  # refuses arrays of objects, and archives
+                BytesIO(read_member(archive, index[name]["file"], _LARGEST_CURVE))
+            )
+            for name in ("orders", "divergences")
         ]
         names = ("n_classes", "statement")
-        return *curve, *(json.loads(index[name]["content"]) for name in names)
+        stated = *curve, *(json.loads(index[name]["content"]) for name in names)
+        student = index["student"]
+        return (student["__class__"], student["__module__"]), stated

@@ -8,11 +8,10 @@ from types import FunctionType, ModuleType
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_pate.seeding import seeded_globals
-
 __all__ = [
     "OWN_BUILDER",
     "OWN_NETWORKS",
+    "full_name",
     "is_of",
     "reachable",
     "restored",
@@ -106,7 +105,8 @@ def restored(content):
         raise ValueError(f"a {type(student).__name__} with weights")
     torch = import_module("torch")
     parametrize = import_module("torch.nn.utils.parametrize")
-    with seeded_globals(0):  # the weights that it starts with are replaced
+    # Without weights, and so without their memory, until shapes have been compared.
+    with torch.device("meta"):
         module = student._make_module()
     for layer in list(module.modules()):
         if parametrize.is_parametrized(layer):  # which a trained one is no more
@@ -114,7 +114,8 @@ def restored(content):
                 parametrize.remove_parametrizations(layer, name)
             layer._load_state_dict_pre_hooks.clear()
     weights = content["weights"].items()
-    module.load_state_dict({name: torch.from_numpy(array) for name, array in weights})
+    weights = {name: torch.from_numpy(array) for name, array in weights}
+    module.load_state_dict(weights, assign=True)
     student.module_ = module.eval()
     return student
 
@@ -169,14 +170,29 @@ def is_of(one, *packages):
     )
 
 
+def full_name(kind):
+    """Name a class with its module.
+
+    Parameters
+    ----------
+    kind : type
+        Any.
+
+    Returns
+    -------
+    name : str
+        As the privacy card writes it.
+    """
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _is_folder(memory):
     return isinstance(memory, (str, os.PathLike)) or hasattr(memory, "location")
 
 
 def _is_own_network(student):
     kind = type(student)
-    if f"{kind.__module__}.{kind.__qualname__}" not in OWN_NETWORKS:
+    if full_name(kind) not in OWN_NETWORKS:
         return False
-    of_module = type(student.module)  # None, or what builds ours again
-    name = f"{of_module.__module__}.{of_module.__qualname__}"
-    return student.module is None or name == OWN_BUILDER
+    # None, or what builds ours again.
+    return student.module is None or full_name(type(student.module)) == OWN_BUILDER

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn_pate import mechanisms
 from sklearn_pate.mechanisms.priced import PricedMechanism
 from sklearn_pate.mechanisms.sampled import SampledMechanism
+from sklearn_pate.publication.belongings import full_name
 
 __all__ = ["HIDDEN_SEED", "described", "rebuilt"]
 
@@ -57,7 +58,7 @@ def described(mechanism: PricedMechanism) -> dict[str, Any]:
         "parameters": None if one of them is no plain value.
     """
     kind = type(mechanism)
-    name = kind.__name__ if OWN.get(kind.__name__) is kind else _full_name(kind)
+    name = kind.__name__ if OWN.get(kind.__name__) is kind else full_name(kind)
     parameters = mechanism.get_params(deep=False)
     parameters.pop("noise_seed", None)
     try:
@@ -94,8 +95,14 @@ def rebuilt(
         If there is no such mechanism, or not with these parameters.
     """
     name, parameters = fields.get("class"), fields.get("parameters")
-    if not isinstance(name, str) or not isinstance(parameters, dict):
-        raise ValueError("its mechanism has not the fields 'class' and 'parameters'")
+    if (
+        fields.keys() != {"class", "parameters"}
+        or not isinstance(name, str)
+        or not isinstance(parameters, dict)
+    ):
+        raise ValueError(
+            "its mechanism has not the fields 'class' and 'parameters' alone"
+        )
     kind = _kind(name, trusted)
     wanted = set(kind._get_param_names())
     if set(parameters) != wanted - {"noise_seed"}:
@@ -123,7 +130,7 @@ def rebuilt(
 def _kind(name, trusted):
     if name in OWN:
         return OWN[name]
-    types = {_full_name(one): one for one in trusted if isinstance(one, type)}
+    types = {full_name(one): one for one in trusted if isinstance(one, type)}
     if name not in types and name not in trusted:
         raise ValueError(
             f"its mechanism, {name}, is none of this package, so that nothing shows "
@@ -137,10 +144,6 @@ def _kind(name, trusted):
     if not isinstance(kind, type) or not issubclass(kind, PricedMechanism):
         raise ValueError(f"its mechanism, {name}, is no mechanism")
     return kind
-
-
-def _full_name(kind):
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _plain(value):

@@ -12,7 +12,7 @@ from pathlib import Path
 from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_pate.publication import bounded
-from sklearn_pate.publication.belongings import OWN_BUILDER, OWN_NETWORKS
+from sklearn_pate.publication.belongings import OWN_BUILDER, OWN_NETWORKS, full_name
 from sklearn_pate.publication.privacy_card import (
     canonical_text,
     check_card,
@@ -31,9 +31,6 @@ __all__ = [
     "untrusted_types",
     "write_all",
 ]
-
-# The copy of the card inside the model file, which is a zip archive.
-CARD_MEMBER = "privacy_card.json"
 
 # Each is named: whoever could name any attribute of our modules could call functions
 # that they import.
@@ -137,10 +134,7 @@ def type_names(trusted):
         If it is something else.
     """
     if isinstance(trusted, (list, tuple, set, frozenset)):
-        names = {
-            f"{one.__module__}.{one.__qualname__}" if isinstance(one, type) else one
-            for one in trusted
-        }
+        names = {full_name(one) if isinstance(one, type) else one for one in trusted}
         if all(isinstance(name, str) for name in names):
             return names
     raise ValueError(
@@ -232,17 +226,21 @@ def add_card(saved, text):
     Returns
     -------
     model : bytes
-        All members anew, compressed, without the time of day and the time zone in
-        which they were saved.
+        All members anew, without the time of day and the time zone in which they were
+        saved.
     """
-    packed = BytesIO()
-    with (
-        zipfile.ZipFile(BytesIO(saved)) as source,
-        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
-    ):
-        for member in source.namelist():
-            _add(archive, member, source.read(member))
-        _add(archive, CARD_MEMBER, text)
+    # What compresses so well that it would not be read again is stored as it is.
+    for packing in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+        packed = BytesIO()
+        with (
+            zipfile.ZipFile(BytesIO(saved)) as source,
+            zipfile.ZipFile(packed, "w") as archive,
+        ):
+            for member in source.namelist():
+                _add(archive, member, source.read(member), packing)
+            _add(archive, bounded.CARD_MEMBER, text, packing)
+        if len(saved) + len(text) <= bounded.room(packed.tell()):
+            break
     return packed.getvalue()
 
 
@@ -269,7 +267,9 @@ def embedded_card(model, path):
     """
     try:
         with zipfile.ZipFile(BytesIO(model)) as archive:
-            return bounded.read_member(archive, CARD_MEMBER, bounded.LARGEST_CARD)
+            return bounded.read_member(
+                archive, bounded.CARD_MEMBER, bounded.LARGEST_CARD
+            )
     except Exception as error:
         raise ValueError(
             f"{path} holds no copy of its privacy card; it was not written by save() "
@@ -334,7 +334,7 @@ def unpack(skops_io, model, trusted):
         return skops_io.loads(model, trusted=sorted(trusted))
 
 
-def _add(archive, member, content):
+def _add(archive, member, content, packing):
     info = zipfile.ZipInfo(member)  # dated 1980
-    info.compress_type = zipfile.ZIP_DEFLATED
+    info.compress_type = packing
     archive.writestr(info, content)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from sklearn_pate.publication.belongings import reachable
+from sklearn_pate.publication.belongings import full_name, reachable
 from sklearn_pate.publication.mechanism_fields import described
 
 __all__ = [
@@ -85,7 +85,6 @@ def make_card(published, mechanism):
     spent = published.privacy_spent_
     private = bool(np.isfinite(spent.epsilon))
     names = getattr(published, "feature_names_in_", None)
-    student = type(published.student_)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -101,7 +100,7 @@ def make_card(published, mechanism):
         "n_teachers": int(spent.n_teachers),
         "n_queries": int(spent.n_queries),
         "assumptions": list(spent.assumptions),
-        "student": f"{student.__module__}.{student.__qualname__}",
+        "student": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],

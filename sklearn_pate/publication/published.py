@@ -14,6 +14,7 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +25,7 @@ from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.notebook import report_link
 from sklearn_pate.prediction import StudentPredictionMixin
 from sklearn_pate.publication.belongings import (
+    full_name,
     is_of,
     reachable,
     restored,
@@ -256,7 +258,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         ValueError
             If a file is damaged, edited, swapped, too large or of an unknown format,
-            holds types that are not trusted, or states less than its mechanism costs.
+            holds types that are not trusted, or states less than its mechanism costs;
+            if what is packed in it is too large for its file; if the student is not
+            that of the card, or brings along HTML.
 
         Warns
         -----
@@ -318,15 +322,25 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError("the classes in the model are not those on the card")
         if not hasattr(student, "predict"):
             raise ValueError(f"the student is a {type(student).__name__}")
+        _check_student(student, card)
+        n_features, names = card["n_features"], content.get("column_names")
+        if names is not None and not (
+            isinstance(names, list)
+            and len(names) == n_features
+            and all(isinstance(one, str) and one.isprintable() for one in names)
+        ):
+            raise ValueError(
+                f"the names of columns are no {n_features} printable texts"
+            )
         published = cls()
         published.student_ = student
         published.classes_ = classes
-        published.n_features_in_ = card["n_features"]
+        published.n_features_in_ = n_features
         if card["feature_names"] is not None:
             published.feature_names_in_ = np.array(card["feature_names"], dtype=object)
         # Names of columns that are no strings; most have none.
-        if content.get("column_names") is not None:
-            published._column_names = content["column_names"]
+        if names is not None:
+            published._column_names = names
         published._card = card
         return published
 
@@ -506,6 +520,28 @@ def publish(pate: Any) -> PublishedClassifier:
             stacklevel=3,
         )
     return published
+
+
+def _check_student(student, card):
+    """Raise unless a student is that of a card, and shows no HTML of its own."""
+    if full_name(type(student)) != card["student"]:
+        raise ValueError(
+            f"the student is a {full_name(type(student))}, and the card says "
+            f"{card['student']}"
+        )
+    n_features = card["n_features"]
+    of_student = getattr(student, "n_features_in_", n_features)
+    # A constant student looks at none.
+    if of_student != n_features and not isinstance(student, DummyClassifier):
+        raise ValueError(
+            f"the student takes {of_student} features, and the card says {n_features}"
+        )
+    # scikit-learn writes these into the page of a notebook without escaping them.
+    for one in reachable(student):
+        if any("_doc_link" in str(name) for name in getattr(one, "__dict__", ())):
+            raise ValueError(
+                f"a {type(one).__name__} in it links to documentation of its own"
+            )
 
 
 def _enumerate(versions):

@@ -121,6 +121,9 @@ def test_nothing_that_the_model_file_names_is_imported(model, monkeypatch):
         index = json.loads(members["schema.json"])
         index["content"]["student"] |= {"__module__": "trap", "__class__": "Student"}
         members["schema.json"] = json.dumps(index).encode()
+        card = json.loads(members["privacy_card.json"]) | {"student": "trap.Student"}
+        members["privacy_card.json"] = json.dumps(card, sort_keys=True).encode()
+        model.with_suffix(".json").write_text(json.dumps(card))
 
     rewrite(model, forge)
     assert main(["report", "model.skops", "-o", "report.json"]) == 0

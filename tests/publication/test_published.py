@@ -728,6 +728,9 @@ def test_a_forged_model_runs_no_function_that_our_modules_import(saved, tmp_path
             },
         }
         members["schema.json"] = json.dumps(schema).encode()
+        for name in [*members]:  # without the parts of the student that was there
+            if name.endswith(".npy") and name.encode() not in members["schema.json"]:
+                del members[name]
 
     rewrite_model(saved, change)
     with pytest.raises(ValueError, match=r"sklearn_pate\.students\.import_module"):
