@@ -135,7 +135,13 @@ class Poll:
 
     @property
     def sees_rows_first(self):
-        """Estimator that private rows are given to first."""
+        """Estimator that private rows are given to first.
+
+        Returns
+        -------
+        estimator : estimator
+            The representation, or the teacher where there is none.
+        """
         return self.estimator if self.representation is None else self.representation
 
     @contextmanager
