@@ -330,7 +330,12 @@ def _read_column(X, column):
 
 def _as_array(X):
     """Return an array, of objects where no type is declared and values would set it."""
-    return np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    if hasattr(X, "dtype"):
+        return np.asarray(X)
+    array = np.asarray(X, dtype=object)
+    if array.ndim == 1 and any(isinstance(one, (list, tuple)) for one in array):
+        raise ValueError("The rows of X differ in length; pass rows of one length.")
+    return array
 
 
 def _check_values_of_frame(estimator, X, name):

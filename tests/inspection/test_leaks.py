@@ -362,7 +362,7 @@ def test_a_searched_bootstrap_is_found():
 def test_fits_on_overlapping_rows_add_up_and_are_not_void(max_samples):
     said = only(BaggingClassifier(INSIDE, bootstrap=False, max_samples=max_samples))
     assert "void" not in said
-    assert "each fit is a release with its own price" in said
+    assert "each fit is a release with its own privacy cost" in said
     assert "Add the prices up" in said
 
 
