@@ -363,7 +363,7 @@ def test_fits_on_overlapping_rows_add_up_and_are_not_void(max_samples):
     said = only(BaggingClassifier(INSIDE, bootstrap=False, max_samples=max_samples))
     assert "void" not in said
     assert "each fit is a release with its own privacy cost" in said
-    assert "Add the prices up" in said
+    assert "Add the costs up" in said
 
 
 @pytest.mark.parametrize(
