@@ -6,7 +6,8 @@ So each value is read on its own, and rows are dropped where one teacher sees th
 
 import math
 import warnings
-from numbers import Number
+from decimal import Decimal
+from numbers import Number, Real
 
 import numpy as np
 import scipy.sparse as sp
@@ -262,9 +263,17 @@ def as_words(values):
     """
     spelled = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        is_kept = isinstance(value, str) or _odd_object(value) == MISSING
-        spelled[row] = value if is_kept else str(value)
+        is_nan = isinstance(value, Real) and value != value
+        is_kept = isinstance(value, str) or _is_missing(value) or is_nan
+        spelled[row] = value if is_kept else _spelled(value)
     return spelled
+
+
+def _spelled(value):
+    try:
+        return str(value)
+    except ValueError:  # a number of thousands of digits
+        return ""
 
 
 def _wrapped(estimator):
@@ -312,13 +321,12 @@ def _odd_object(value):
         return 0
     if _is_missing(value):
         return MISSING
+    if not isinstance(value, (Real, Decimal)):
+        return 0
     try:
-        number = np.float64(value)
+        return int(_odd_values(np.float64(value)))
     except OverflowError:
         return HUGE
-    except (TypeError, ValueError):
-        return 0
-    return int(_odd_values(number))
 
 
 def _read_column(values, name):

@@ -67,7 +67,7 @@ def check_features(estimator, X, *, reset, name="X", private=False):
     if not is_frame(X):
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
-            X = _as_array(X)
+            X = _as_array(X) if private else _as_public_array(X)
         finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
             X,
@@ -164,7 +164,7 @@ def check_public_features(estimator, X_public, X=None):
     received = type(X_public).__name__
     if not (is_frame(X_public) or sp.issparse(X_public)):
         try:
-            X_public = _as_array(X_public)
+            X_public = _as_public_array(X_public)
         except ValueError as error:
             raise ValueError(
                 f"X_public is a {received} that is no array; pass rows of one length."
@@ -286,7 +286,14 @@ def read_like_public(X, X_public):
     if sp.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OUST"):
         return X
     if not is_frame(X) and X_public.dtype.kind in "biuf":
-        return read_numbers(X)
+        numbers = read_numbers(X)
+        # Networks take one type of numbers. (Integers have no room for missing ones.)
+        with np.errstate(over="ignore"):
+            return (
+                numbers.astype(X_public.dtype)
+                if X_public.dtype.kind == "f"
+                else numbers
+            )
     if len(X.shape) != 2:
         return X
     is_typed = _numeric_columns(X_public)
@@ -326,6 +333,14 @@ def _read_column(X, column):
     name = (column_names(X) or range(X.shape[1]))[column]
     values = np.asarray(_safe_indexing(X, [int(column)], axis=1))
     return read_numbers(values, [name])[:, 0]
+
+
+def _as_public_array(X):
+    """Return an array, of objects where a list holds text."""
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not hasattr(X, "dtype"):
+        return np.asarray(X, dtype=object)
+    return array
 
 
 def _as_array(X):

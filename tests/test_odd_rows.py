@@ -280,7 +280,10 @@ class Wrapped(ClassifierMixin, BaseEstimator):
         return self.fitted_.predict(X)
 
 
-@pytest.mark.parametrize("value", [5, 2.5, datetime.date(2020, 1, 2), True], ids=repr)
+NO_TEXT = [5, 2.5, datetime.date(2020, 1, 2), True, [1, 2], (1,), 1j, 10**5000]
+
+
+@pytest.mark.parametrize("value", NO_TEXT, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("contain", [pd.DataFrame, np.array])
 def test_one_value_that_is_no_text_fails_no_teacher(contain, value):
     words = np.array([["red", "big"], ["blue", "small"]], dtype=object)[Y]
@@ -294,6 +297,14 @@ def test_one_value_that_is_no_text_fails_no_teacher(contain, value):
         contain = lambda rows: pd.DataFrame(rows, columns=list("ab"), dtype=object)  # noqa: E731
     learner.fit(contain(odd), Y, X_public=PublicData(contain(words[:20])))
     assert learner.privacy_analysis_.teacher_failures == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_in_a_list_have_the_type_of_public_ones(dtype):
+    learner = pate(GaussianNB())
+    public = check_features(learner, list(X_PUBLIC.astype(dtype)), reset=True)
+    rows = check_features(learner, list(X.astype(dtype)), reset=True, private=True)
+    assert read_like_public(rows, public).dtype == public.dtype == dtype
 
 
 def test_numbers_beyond_all_floats_are_read_without_a_warning():

@@ -222,7 +222,10 @@ class DPSGDClassifier(PrivateLearner):
 
     @property
     def _counts_rows(self) -> bool:
-        """Whether one unit more moves the places of other private rows."""
+        """Whether one unit more moves the places of other private rows.
+
+        At a kink of a network, the last bits of a row decide what its gradient is.
+        """
         return True
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:

@@ -116,11 +116,6 @@ class PrivateLinearClassifier(PrivateLearner):
             )
         check_positive("intercept_scaling", self.intercept_scaling)
 
-    @property
-    def _counts_rows(self) -> bool:
-        """Whether one unit more moves the places of other private rows."""
-        return self.method == "gaussian"
-
     def _check_features(self, X, *, reset):
         return check_numbers(self, X, reset=reset, dtype=np.float64)
 

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfVectorizer,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import (
@@ -45,8 +50,9 @@ from sklearn_pate.planning import plans_privacy
 
 __all__ = [
     "RESAMPLES",
+    "ROUNDS",
     "PrivacyLeak",
-    "leaks_of_step",
+    "leaks_of_steps",
     "looks_at_labels",
     "privacy_leaks",
 ]
@@ -114,6 +120,8 @@ DATA_FREE = (
 # They compute each number from its own row without a matrix product, in one order.
 ROW_BY_ROW = (
     Binarizer,
+    CountVectorizer,
+    HashingVectorizer,
     KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
@@ -126,9 +134,12 @@ ROW_BY_ROW = (
     RobustScaler,
     SimpleImputer,
     StandardScaler,
+    TfidfVectorizer,
 )
 # These settings of theirs do look at values, or at the number of rows.
 SETTINGS_THAT_LOOK = {("gamma", "scale"), ("n_components", "auto")}
+# Parameters that decide which rows there are, and whether their number is public.
+DECIDES_ROWS = {"bootstrap", "method", "privacy_unit"}
 INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
 FROZEN = (
     "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and take "
@@ -260,14 +271,18 @@ def looks_at_labels(cv: Any) -> bool:
 
 
 def _leaks_around(estimator, prefix):
-    if isinstance(estimator, FrozenEstimator) or plans_privacy(estimator):
+    if isinstance(estimator, FrozenEstimator):
+        return
+    if plans_privacy(estimator):
+        # A private search, of which the steps in front of its candidates are no part.
+        if _grids(estimator) is not None:
+            for name, inner in _children(estimator):
+                if _holds_private(inner):
+                    yield from _leaks_around(inner, f"{prefix}{name}__")
         return
     if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        for before, step in estimator.steps[:-1]:
-            yield from leaks_of_step(step, prefix + before)
-            if _counts_rows(last):
-                yield from _rounding_leaks(step, prefix + before)
+        *steps, (name, last) = estimator.steps
+        yield from leaks_of_steps(steps, last, prefix)
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
     reason, remedy = _learns_around(estimator)
@@ -345,6 +360,31 @@ def _learns_around(estimator):
         "search with PrivateSearchCV."
     )
     return reason, remedy
+
+
+def leaks_of_steps(steps, last, prefix=""):
+    """List what the steps in front of a private classifier leak.
+
+    Parameters
+    ----------
+    steps : list of (str, transformer)
+        Of a Pipeline.
+
+    last : estimator
+        What holds the classifier.
+
+    prefix : str, default=""
+        Of the names of its steps.
+
+    Yields
+    ------
+    leak : PrivacyLeak
+        Of a step, or of one inside it.
+    """
+    for name, step in steps:
+        yield from leaks_of_step(step, prefix + name)
+        if _counts_rows(last):
+            yield from _rounding_leaks(step, prefix + name)
 
 
 def leaks_of_step(step, name):
@@ -440,9 +480,9 @@ def _searched(search):
         clone(search.estimator).set_params(**{name: value})
         for grid in _grids(search) or []
         for name, values in grid.items()
-        if isinstance(values, (list, tuple))
+        if isinstance(values, (list, tuple, np.ndarray))
         for value in values
-        if _is_estimator(value) or name.rpartition("__")[2] == "bootstrap"
+        if _is_estimator(value) or name.rpartition("__")[2] in DECIDES_ROWS
     ]
 
 

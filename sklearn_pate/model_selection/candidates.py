@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
 from sklearn_pate._hooks import autologging_off
-from sklearn_pate.inspection.leaks import RESAMPLES, leaks_of_step
+from sklearn_pate.inspection.leaks import RESAMPLES, ROUNDS, leaks_of_steps
 from sklearn_pate.planning import plans_privacy
 from sklearn_pate.progress import drop_callbacks
 from sklearn_pate.seeding import seeded_clone
@@ -185,16 +185,16 @@ def _check_seeds(estimator, params):
 def _check_steps(estimator):
     if not isinstance(estimator, Pipeline):
         return
-    for name, step in estimator.steps[:-1]:
-        for leak in leaks_of_step(step, name):
-            remedy = (
-                leak.remedy
-                if leak.reason == RESAMPLES
-                else "Leave it out, or fit it on public rows: "
-                "FrozenEstimator(step.fit(X_public))."
-            )
-            raise ValueError(f"{leak.name} ({leak.estimator}) {leak.reason} {remedy}")
-    _check_steps(estimator.steps[-1][1])
+    *steps, (_, last) = estimator.steps
+    for leak in leaks_of_steps(steps, last):
+        remedy = (
+            leak.remedy
+            if leak.reason in (RESAMPLES, ROUNDS)
+            else "Leave it out, or fit it on public rows: "
+            "FrozenEstimator(step.fit(X_public))."
+        )
+        raise ValueError(f"{leak.name} ({leak.estimator}) {leak.reason} {remedy}")
+    _check_steps(last)
 
 
 def _silence(estimator):

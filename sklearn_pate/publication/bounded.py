@@ -150,7 +150,7 @@ def read_index(archive, size):
     """
     index = read_member(archive, INDEX_MEMBER, min(room(size), LARGEST_INDEX))
     most = min(_PARTS + size, _MOST_PARTS)
-    if sum(map(index.count, (b"[", b"{", b","))) > most:
+    if sum(map(index.count, (b"[", b"{", b",", b"\\u"))) > most:
         raise ValueError(f"{INDEX_MEMBER} has more than {most} parts")
     return index
 

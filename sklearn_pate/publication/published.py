@@ -318,7 +318,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def _from_parts(cls, content, card):
         """Build from what the model file holds and what the card says."""
         classes, student = content["classes"], restored(content)
-        if [plain_label(label) for label in classes.tolist()] != card["classes"]:
+        wanted = card["classes"]
+        if (
+            np.shape(classes) != (len(wanted),)  # before a list of them is made
+            or [plain_label(label) for label in classes.tolist()] != wanted
+        ):
             raise ValueError("the classes in the model are not those on the card")
         if not hasattr(student, "predict"):
             raise ValueError(f"the student is a {type(student).__name__}")

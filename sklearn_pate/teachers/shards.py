@@ -28,7 +28,7 @@ _LARGEST_EXACT_FLOAT = 2**53
 
 # How numpy and pandas write whole floats, booleans and missing values among strings.
 _WHOLE_FLOAT_SPELLED = re.compile(r"-?\d+\.0")
-_EXPONENT_SPELLED = re.compile(r"-?\d+(\.\d+)?e\+\d\d")
+_EXPONENT_SPELLED = re.compile(r"-?\d{1,20}(\.\d{1,20})?e\+\d\d")
 _BOOLEAN_SPELLED = {"True": "1", "False": "0"}
 _MISSING_SPELLED = {"", "nan", "NaN", "None", "<NA>", "NaT"}
 # Longer ids are hashed: numpy gives every id of an array the room of the longest.

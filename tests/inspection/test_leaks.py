@@ -435,7 +435,6 @@ COUNTS_ROWS = [
     PATEClassifier(privacy_unit="group"),
     PETDLClassifier(privacy_unit="group"),
     DPSGDClassifier(None),
-    DPLogisticRegression(method="gaussian"),
 ]
 
 
@@ -479,9 +478,30 @@ def test_rows_that_are_transformed_together_are_found_around_what_holds_the_clas
     assert "frozenestimator" in [leak.name for leak in leaks]
 
 
+@pytest.mark.parametrize("contain", [list, np.array])
+def test_a_searched_unit_is_found(contain):
+    units = contain(["row", "group"])
+    search = GridSearchCV(PATEClassifier(), {"privacy_unit": units}, cv=KFold(3))
+    leaks = privacy_leaks(make_pipeline(FROZEN_PCA, search))
+    assert "frozenestimator" in [leak.name for leak in leaks]
+
+
+def test_rows_inside_a_private_search_are_transformed_together_at_no_price():
+    pipeline = make_pipeline(FROZEN_PCA, PrivateKNNClassifier())
+    search = PrivateSearchCV(pipeline, {"privateknnclassifier__n_neighbors": [5]})
+    (leak,) = privacy_leaks(search)
+    assert leak.name == "estimator__frozenestimator"
+    assert "last bits of every row" in leak.reason
+
+
 def test_rows_that_are_replaced_may_be_transformed_together():
     assert privacy_leaks(make_pipeline(FROZEN_PCA, PATEClassifier())) == []
     assert privacy_leaks(make_pipeline(FROZEN_PCA, DPLogisticRegression())) == []
+
+
+def test_rounding_that_moves_a_smooth_sum_is_what_a_linear_model_assumes_of_floats():
+    smooth = DPLogisticRegression(method="gaussian")
+    assert privacy_leaks(make_pipeline(RBFSampler(), smooth)) == []
 
 
 @pytest.mark.parametrize(

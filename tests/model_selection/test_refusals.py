@@ -6,6 +6,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -14,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.model_selection.learners import FITS, NoisyMeans, Says
 from tests.sampler import Sampler
@@ -42,6 +44,7 @@ WRONG = {
     "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its price beforehand"),
     "a scaler": (pipeline(StandardScaler()), r"standardscaler \(StandardScaler\) is fitted on private rows.* Leave it out, or fit it on public rows: FrozenEstimator"),
     "a sampler": (pipeline(Sampler()), r"sampler \(Sampler\) repeats, mixes or drops private rows.* is void\. Resample inside estimator="),
+    "rows that are transformed together": ({"estimator": make_pipeline(FrozenEstimator(PCA(2).fit(np.eye(3))), PrivateKNNClassifier()), "param_grid": {}}, r"frozenestimator \(FrozenEstimator\) transforms all private rows in one call.* Pass it as representation="),
     "principal components": (pipeline(PCA()), r"pca \(PCA\) is fitted on private rows"),
     "kernels of rows": (pipeline(Nystroem()), r"nystroem \(Nystroem\) is fitted on private rows"),
     "a width of the data": (pipeline(RBFSampler(gamma="scale")), r"rbfsampler \(RBFSampler\) is fitted on private rows"),

@@ -222,6 +222,11 @@ def test_a_missing_id_does_not_round_large_ones(contain):
     assert group_of_row.tolist() == [0, -1, 1]
 
 
+def test_a_long_id_that_looks_like_a_number_is_an_id():
+    ids, _ = group_ids(["1" * 4400 + "e+05", "2"])
+    assert len(ids) == 2
+
+
 def test_a_long_id_takes_no_room_for_the_others():
     ids, _ = group_ids(["x" * 10**6, *range(1000)])
     assert ids.nbytes < 10**6

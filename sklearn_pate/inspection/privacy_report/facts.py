@@ -16,7 +16,7 @@ from sklearn_pate.accounting.ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger_report import read_charges
 from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.contiguous import ContiguousClasses
-from sklearn_pate.inspection.leaks import leaks_of_step
+from sklearn_pate.inspection.leaks import leaks_of_steps
 from sklearn_pate.inspection.privacy_report.bounds import (
     THOUSAND,
     detections_at_most,
@@ -91,8 +91,7 @@ def collect_facts(
     account = _account(ledger, spent)
     leaks = [
         {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
-        for name, step in steps
-        for leak in leaks_of_step(step, name)
+        for leak in leaks_of_steps(steps, learner)
     ]
     internal_because = []
     if figures is not None and not figures["public"]:
