@@ -861,6 +861,22 @@ def test_an_index_of_many_empty_parts_is_not_parsed(saved, read):
     assert memory < 60
 
 
+@pytest.mark.parametrize("shape", [(20_000_000,), (20_000_000, 0)])
+def test_classes_without_a_byte_are_not_listed(saved, shape):
+    path = saved("GNMax")
+    members = members_of(path)
+    index = json.loads(members["schema.json"])
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "|V0", "fortran_order": False, "shape": shape}
+    )
+    members[index["content"]["classes"]["file"]] = header.getvalue()
+    write(path, members, card_of(path))
+    said, memory = peak_memory(PublishedClassifier.load, path)
+    assert "the classes in the model are not those on the card" in said
+    assert memory < 60
+
+
 def test_a_member_is_read_once_only(saved):
     path = saved("GNMax")
 
