@@ -148,8 +148,7 @@ def odd_rows(X):
     -------
     odd : ndarray of uint8 of shape (n_rows,)
         0, or a sum of `MISSING`, `INFINITE` and `HUGE` (its square is not finite as
-        float32),
-        for each row by that row alone.
+        float32), for each row by that row alone.
     """
     if sp.issparse(X):
         X = X.tocsr()

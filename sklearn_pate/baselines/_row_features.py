@@ -112,12 +112,12 @@ class RowFeatures:
         features : ndarray of float64 of shape (n_wanted, n_dimensions)
             As sensitive as the rows.
         """
-        if self._representation is None:
-            # Each number is converted alone, whichever others there are.
-            with contextlib.suppress(Exception):
-                features = np.asarray(_safe_indexing(X, rows), dtype=np.float64)
-                return finite_or_default(features.reshape(len(rows), -1), default)
         with _quiet():
+            if self._representation is None:
+                # Each number is converted alone, whichever others there are.
+                with contextlib.suppress(Exception):
+                    features = np.asarray(_safe_indexing(X, rows), dtype=np.float64)
+                    return finite_or_default(features.reshape(len(rows), -1), default)
             return np.array([self._or_default(X, row, default) for row in rows])
 
     def _or_default(

@@ -111,11 +111,11 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
         Votes are as good as that. It costs no privacy, as long as it makes the same
         features of a row each time, from that row alone: private rows are transformed
         one at a time, arrays as float64, which takes much longer than all at once. One
-        that takes no single row, or makes other features
-        of a public row alone than among others, is refused. One that does not learn is
-        as good. It is fitted again for the default student; one that takes long may be
-        fitted on public rows beforehand, and passed in a ``FrozenEstimator``. None
-        compares the rows as they are, which then must be dense numbers.
+        that takes no single row, or makes other features of a public row alone than
+        among others, is refused. One that does not learn is as good. It is fitted again
+        for the default student; one that takes long may be fitted on public rows
+        beforehand, and passed in a ``FrozenEstimator``. None compares the rows as they
+        are, which then must be dense numbers.
 
     release : {"answers", "histogram"}, default="answers"
         "histogram" releases all vote counts with noise. It costs no more than answers,

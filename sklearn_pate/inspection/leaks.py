@@ -139,7 +139,7 @@ ROW_BY_ROW = (
 # These settings of theirs do look at values, or at the number of rows.
 SETTINGS_THAT_LOOK = {("gamma", "scale"), ("n_components", "auto")}
 # Parameters that decide which rows there are, and whether their number is public.
-DECIDES_ROWS = {"bootstrap", "method", "privacy_unit"}
+DECIDES_ROWS = {"bootstrap", "privacy_unit"}
 INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
 FROZEN = (
     "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and take "
