@@ -40,8 +40,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, bounds, local_cost
-from sklearn_pate.accounting.exact import log_losing
-from sklearn_pate.accounting.outcomes import (
+from sklearn_pate.accounting.plurality._exact import log_losing
+from sklearn_pate.accounting.plurality._outcomes import (
     GaussianPlurality,
     GumbelPlurality,
     LaplacePlurality,

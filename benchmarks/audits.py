@@ -38,8 +38,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData, classifier
-from sklearn_pate.accounting.exact import NoisyCheck
-from sklearn_pate.accounting.outcomes import (
+from sklearn_pate._votes._soft_votes import STEPS
+from sklearn_pate.accounting.plurality._exact import NoisyCheck
+from sklearn_pate.accounting.plurality._outcomes import (
     GaussianPlurality,
     GumbelPlurality,
     LaplacePlurality,
@@ -52,7 +53,6 @@ from sklearn_pate.inspection import (
     audit_membership,
     audit_neighbours,
 )
-from sklearn_pate.knowledge import STEPS
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -64,7 +64,7 @@ from sklearn_pate.mechanisms import (
     Oracle,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 N_AUDITS = 20
 DELTAS = (1e-5, 1e-2)

@@ -25,8 +25,8 @@ from runs import Runs, summaries
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate.accounting.sampled import sampled_gaussian_curve
-from sklearn_pate.accounting.steps import two_steps
+from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
+from sklearn_pate.accounting.composition._replace_one import two_steps
 from sklearn_pate.baselines import DPSGDClassifier
 from sklearn_pate.datasets import fetch_mnist
 

@@ -30,8 +30,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_union
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.mechanisms import LNMax
-from sklearn_pate.teachers import poll_teachers, shard_rows
 
 WORK = Path(__file__).parent / "work"
 SHUFFLES = range(5)

@@ -39,7 +39,7 @@ from sklearn_pate.baselines import (
 )
 from sklearn_pate.inspection import audit_canaries, audit_neighbours
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms.sampled import PoissonSampler
+from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler
 from sklearn_pate.model_selection import PrivateSearchCV
 
 N_AUDITS = 3

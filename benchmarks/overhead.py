@@ -21,8 +21,8 @@ from record import save, summary
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 
+from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.teachers import poll_teachers, shard_rows
 
 N_JOBS = 2
 N_ALTERNATIONS = 9

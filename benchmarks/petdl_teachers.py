@@ -12,9 +12,9 @@ from joblib import Parallel, delayed
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate.seeding import seeded_globals
+from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._teachers import OutputsForm, shard_rows
 from sklearn_pate.students import conv_middle
-from sklearn_pate.teachers import OutputsForm, shard_rows
 
 WORK = Path(__file__).parent / "work"
 KEPT = joblib.Memory(WORK / "petdl", verbose=0)

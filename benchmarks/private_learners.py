@@ -30,7 +30,7 @@ from record import environment, save, summary
 from record import load as load_results
 from runs import Runs
 
-from sklearn_pate.accounting.steps import two_steps
+from sklearn_pate.accounting.composition._replace_one import two_steps
 
 WORK = Path(__file__).parent / "work"
 SEEDS = range(5)

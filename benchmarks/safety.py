@@ -17,7 +17,7 @@ import numpy as np
 from record import save
 from scipy import stats
 
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "accounting"))
 

@@ -20,9 +20,9 @@ from record import save, summary
 from skorch import NeuralNetClassifier
 from torch import nn
 
+from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._teachers import poll_teachers
 from sklearn_pate.datasets import fetch_mnist
-from sklearn_pate.seeding import seeded_globals
-from sklearn_pate.teachers import poll_teachers
 
 N_JOBS = 2
 N_ROWS = 240

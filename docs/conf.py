@@ -4,7 +4,10 @@ import sys
 from pathlib import Path
 
 import sklearn_pate
-from sklearn_pate.inspection.privacy_report.data_flow import draw_data_flow, stations_of
+from sklearn_pate.inspection.privacy_report._data_flow import (
+    draw_data_flow,
+    stations_of,
+)
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for gallery_order

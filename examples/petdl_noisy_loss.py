@@ -20,7 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData
 from sklearn_pate.baselines import PETDLClassifier
-from sklearn_pate.inspection.evidence import bound_from_guesses
+from sklearn_pate.inspection.audits._statistics import bound_from_guesses
 
 # Table 1 of the paper, for MNIST and 4 teachers.
 CLAIMED_EPSILON, CLAIMED_ACCURACY = 1.21, 0.9933

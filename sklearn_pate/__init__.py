@@ -1,8 +1,10 @@
 """Private Aggregation of Teacher Ensembles (PATE) as one scikit-learn estimator."""
 
-from sklearn_pate.accounting.ledger import PrivacyLedger
-from sklearn_pate.accounting.statement import PrivacySpent
-from sklearn_pate.classifier import PATEClassifier
+from sklearn_pate._classifier import PATEClassifier
+from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import (
     BudgetExceededError,
     LedgerError,
@@ -12,9 +14,7 @@ from sklearn_pate.exceptions import (
     TeacherWarning,
 )
 from sklearn_pate.inspection import privacy_leaks
-from sklearn_pate.public_data import PublicData
 from sklearn_pate.publication import PublishedClassifier
-from sklearn_pate.votes import Votes
 
 __version__ = "0.1.0.dev0"
 

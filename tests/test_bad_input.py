@@ -29,7 +29,7 @@ from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.inspection import search_price
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.students import (
     ClusterQueries,
     ExpertQueries,

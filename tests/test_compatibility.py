@@ -21,10 +21,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.contiguous import ContiguousClasses, fit_class_indices
+from sklearn_pate._estimators._class_codes import ContiguousClasses, fit_class_indices
 from sklearn_pate.mechanisms import GNMax
-
-from .witness import Witness
+from tests.witness import Witness
 
 N_ROWS = 300
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_pate.command_line import main
-from sklearn_pate.inspection.privacy_report.data_flow import (
+from sklearn_pate._cli import main
+from sklearn_pate.inspection.privacy_report._data_flow import (
     draw_data_flow,
     stations_of,
 )

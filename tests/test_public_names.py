@@ -20,7 +20,6 @@ ROOMS = [
     "model_selection",
     "publication",
     "students",
-    "teachers",
 ]
 PAGES = sorted((Path(__file__).parent.parent / "docs" / "api").glob("*.rst"))
 DIRECTIVE = re.compile(r"\.\. (?P<name>[\w-]+)::\s*(?P<argument>.*)")

@@ -1,17 +1,17 @@
 """The price: Renyi curves, bounds, calibration and the privacy statement."""
 
 from sklearn_pate.accounting import bounds
-from sklearn_pate.accounting.calibrate import calibrate_n_queries, calibrate_noise
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting.exact import local_cost
-from sklearn_pate.accounting.ledger import PrivacyLedger
-from sklearn_pate.accounting.ledger_report import Charge
-from sklearn_pate.accounting.statement import PrivacyAnalysis, PrivacySpent
-from sklearn_pate.accounting.worst_case import (
+from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.accounting.ledger._spending_report import Charge
+from sklearn_pate.accounting.plurality._exact import local_cost
+from sklearn_pate.accounting.plurality._tight_gaussian import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
-from sklearn_pate.accounting.worst_case_laplace import tight_laplace_worst_case
+from sklearn_pate.accounting.plurality._tight_laplace import tight_laplace_worst_case
 
 __all__ = [
     "DEFAULT_ORDERS",

@@ -6,11 +6,12 @@ are as sensitive as the votes.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from sklearn_pate.accounting.calibrate import check_positive
-from sklearn_pate.accounting.classical import (
+from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting.plurality._closed_form import (
     discrete_laplace_worst_case,
     gaussian_worst_case,
     gumbel_worst_case,
@@ -19,8 +20,10 @@ from sklearn_pate.accounting.classical import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS, RdpCurve, check_delta
-from sklearn_pate.accounting.questions import distinct_rows
+from sklearn_pate.accounting.plurality._unique_queries import (
+    check_counts,
+    distinct_rows,
+)
 
 __all__ = [
     "confident_2018",
@@ -35,45 +38,6 @@ __all__ = [
     "pure_dp_curve",
     "threshold_worst_case",
 ]
-
-
-def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
-    """Return vote counts as a float64 array, or raise.
-
-    Parameters
-    ----------
-    counts : array-like of shape (n_queries, n_classes)
-        Votes per class. Whole numbers, not negative; any numeric dtype.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_queries, n_classes), dtype float64
-        The same counts.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, there are fewer than two classes, or a count is not a
-        whole number of votes.
-    """
-    counts = np.asarray(counts)
-    if counts.ndim != 2 or counts.shape[1] < 2:
-        raise ValueError(
-            f"counts has shape {counts.shape}; pass one row a query and one column a "
-            "class, with at least two classes."
-        )
-    if counts.dtype.kind not in "biuf":
-        raise ValueError(
-            f"counts has dtype {counts.dtype}; pass whole numbers of votes."
-        )
-    whole = counts.dtype.kind != "f"
-    if not (whole or np.all(np.isfinite(counts))):
-        raise ValueError("counts holds NaN or infinity; pass whole numbers of votes.")
-    if np.any(counts < 0) or not (whole or np.all(counts == np.rint(counts))):
-        raise ValueError(
-            "counts holds a negative or fractional number; pass whole numbers of votes."
-        )
-    return counts.astype(np.float64)
 
 
 def _distinct_votes(counts):

@@ -1,9 +1,9 @@
 """Other private learners, to compare with."""
 
-from sklearn_pate.baselines.dpsgd import DPSGDClassifier
-from sklearn_pate.baselines.erm import DPLinearSVC, DPLogisticRegression
-from sklearn_pate.baselines.neighbours import PrivateKNNClassifier
-from sklearn_pate.baselines.petdl import PETDLClassifier
+from sklearn_pate.baselines._petdl import PETDLClassifier
+from sklearn_pate.baselines._private_knn import PrivateKNNClassifier
+from sklearn_pate.baselines.dpsgd._dpsgd_classifier import DPSGDClassifier
+from sklearn_pate.baselines.linear._dp_linear import DPLinearSVC, DPLogisticRegression
 
 __all__ = [
     "DPLinearSVC",

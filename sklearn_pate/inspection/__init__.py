@@ -1,21 +1,24 @@
 """Looking at what surrounds a private estimator, and at what it promises."""
 
-from sklearn_pate.inspection.audit import audit_mechanism
-from sklearn_pate.inspection.canaries import audit_canaries
+from sklearn_pate.inspection._label_accuracy import LabelAccuracy
+from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
+from sklearn_pate.inspection._plan_fit import Forecast, forecast
+from sklearn_pate.inspection._plan_search import SearchPrice, search_price
+from sklearn_pate.inspection.audits._canaries import audit_canaries
+from sklearn_pate.inspection.audits._mechanism_audit import audit_mechanism
+from sklearn_pate.inspection.audits._membership import (
+    MembershipResult,
+    audit_membership,
+)
+from sklearn_pate.inspection.audits._neighbours import audit_neighbours
+from sklearn_pate.inspection.audits._statistics import AuditResult
 from sklearn_pate.inspection.displays import (
     AnswerCostDisplay,
     EpsilonDeltaDisplay,
     PrivacyUtilityDisplay,
     VoteMarginsDisplay,
 )
-from sklearn_pate.inspection.evidence import AuditResult
-from sklearn_pate.inspection.fit_forecast import Forecast, forecast
-from sklearn_pate.inspection.label_accuracy import LabelAccuracy
-from sklearn_pate.inspection.leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection.membership import MembershipResult, audit_membership
 from sklearn_pate.inspection.privacy_report import PrivacyReport
-from sklearn_pate.inspection.searches import SearchPrice, search_price
-from sklearn_pate.inspection.two_worlds import audit_neighbours
 
 __all__ = [
     "AnswerCostDisplay",

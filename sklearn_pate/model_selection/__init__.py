@@ -1,5 +1,5 @@
 """Choosing between private estimators, privately."""
 
-from sklearn_pate.model_selection.search import PrivateSearchCV
+from sklearn_pate.model_selection._search import PrivateSearchCV
 
 __all__ = ["PrivateSearchCV"]

@@ -2,26 +2,29 @@
 
 from importlib import import_module
 
-from sklearn_pate.students.active import (
+from sklearn_pate.students._distillation import DistillationClassifier, soften
+from sklearn_pate.students._graph import GraphSelfTrainingClassifier
+from sklearn_pate.students._train_student import (
+    accepts_hints,
+    accepts_unlabeled,
+    train_student,
+)
+from sklearn_pate.students.queries._adaptive import (
     ExpertQueries,
     InteractiveQueries,
     UncertaintyQueries,
 )
-from sklearn_pate.students.distillation import DistillationClassifier, soften
-from sklearn_pate.students.features import numeric_features, standardized_features
-from sklearn_pate.students.graph import GraphSelfTrainingClassifier
-from sklearn_pate.students.inquiry import Clusters, Inquiry
-from sklearn_pate.students.queries import (
+from sklearn_pate.students.queries._fixed import (
     ClusterQueries,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
     find_clusters,
 )
-from sklearn_pate.students.semi_supervised import (
-    accepts_hints,
-    accepts_unlabeled,
-    train_student,
+from sklearn_pate.students.queries._inquiry import Clusters, Inquiry
+from sklearn_pate.students.queries._row_similarity import (
+    numeric_features,
+    standardized_features,
 )
 
 __all__ = [
@@ -56,15 +59,15 @@ __all__ = [
 
 # They import torch, which takes seconds, and not everybody has it.
 _NETWORKS = {
-    "ContrastiveEncoder": "encoder",
-    "ConvSmall": "architectures",
-    "FixMatchClassifier": "consistency",
-    "GANClassifier": "gan",
-    "ImageAugmentation": "augmentation",
-    "RelationalHint": "hints",
-    "TabularAugmentation": "augmentation",
-    "VATClassifier": "adversarial",
-    "conv_middle": "architectures",
+    "ContrastiveEncoder": "_contrastive",
+    "ConvSmall": "_modules",
+    "FixMatchClassifier": "_fixmatch",
+    "GANClassifier": "_gan",
+    "ImageAugmentation": "_augmentation",
+    "RelationalHint": "_relational_hint",
+    "TabularAugmentation": "_augmentation",
+    "VATClassifier": "_vat",
+    "conv_middle": "_modules",
 }
 
 
@@ -72,7 +75,7 @@ def __getattr__(name):
     if name not in _NETWORKS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        module = import_module(f"{__name__}.{_NETWORKS[name]}")
+        module = import_module(f"{__name__}.networks.{_NETWORKS[name]}")
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "skorch"):
             raise

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sklearn_pate.accounting.statement import write_epsilon
+from sklearn_pate.accounting._statement import write_epsilon
 
 
 @given(st.floats(1e-300, 1e6))

@@ -14,7 +14,7 @@ from sklearn_pate import (
     PublicData,
     PublicDataWarning,
 )
-from sklearn_pate.accounting.gaussian import gdp_epsilon
+from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.students import (
     DistillationClassifier,

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PrivacyLedger, PublicData
 from sklearn_pate.baselines import PETDLClassifier
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 
 X = np.random.default_rng(0).normal(size=(60, 4))

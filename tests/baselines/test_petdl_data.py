@@ -14,8 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PublicData, StudentWarning, TeacherWarning
-
-from .test_petdl import fit, make
+from tests.baselines.test_petdl import fit, make
 
 NAMES = np.array(["ill", "unsure", "well"])
 

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData, StudentWarning
+from sklearn_pate._teachers import shard_rows
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.students import FixMatchClassifier
-from sklearn_pate.teachers import shard_rows
 
 N_PARTIES = 30
 NAMES = np.array(["ill", "unsure", "well"])

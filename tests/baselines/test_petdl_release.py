@@ -18,15 +18,14 @@ from sklearn_pate import (
     PublishedClassifier,
     TeacherWarning,
 )
+from sklearn_pate._votes._soft_votes import Knowledge
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.baselines import PETDLClassifier
-from sklearn_pate.baselines.petdl import SaidAloud
-from sklearn_pate.knowledge import Knowledge
+from sklearn_pate.baselines._petdl import SaidAloud
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
-
-from ..teachers.diary import Diary
+from tests._teachers.diary import Diary
 
 SEEDED = pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 PLANTED = 98765.4321

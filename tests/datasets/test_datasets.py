@@ -11,8 +11,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from sklearn_pate.datasets import files
-from sklearn_pate.datasets.files import DataFile, read_data_file
+from sklearn_pate.datasets import _files
+from sklearn_pate.datasets._files import DataFile, read_data_file
 
 CONTENT = b"age, income\n39, high\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -66,7 +66,7 @@ def no_network(monkeypatch):
     def fetch_file(url, **kwargs):
         pytest.fail(f"the network was used for {url}")
 
-    monkeypatch.setattr(files, "fetch_file", fetch_file)
+    monkeypatch.setattr(_files, "fetch_file", fetch_file)
 
 
 @pytest.mark.parametrize("packed", [False, True])

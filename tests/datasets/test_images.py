@@ -11,7 +11,7 @@ import pytest
 from scipy.io import savemat
 
 from sklearn_pate.datasets import cifar10, fetch_cifar10, fetch_mnist, fetch_svhn, files
-from sklearn_pate.datasets.svhn import rows_of_mat
+from sklearn_pate.datasets._svhn import rows_of_mat
 
 
 @pytest.fixture

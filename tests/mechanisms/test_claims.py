@@ -9,8 +9,8 @@ from scipy import stats
 
 from sklearn_pate import PATEClassifier, mechanisms
 from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
-from sklearn_pate.accounting.exact import ROUNDING
-from sklearn_pate.accounting.outcomes import GaussianPlurality
+from sklearn_pate.accounting.plurality._exact import ROUNDING
+from sklearn_pate.accounting.plurality._outcomes import GaussianPlurality
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -22,8 +22,8 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms.gaussian import gaussian_plurality
-from sklearn_pate.mechanisms.noise import NoiseSource
+from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 ORDERS = np.array([1.2, 2, 5, 20])
 N_DRAWS = 50_000

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sklearn_pate import BudgetExceededError
+from sklearn_pate._votes._votes import Votes
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, Oracle
-from sklearn_pate.votes import Votes
 
 N_PUBLIC = 30
 

@@ -15,10 +15,10 @@ from sklearn_pate.accounting import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
-from sklearn_pate.accounting.exact import NoisyCheck, local_cost
+from sklearn_pate.accounting.plurality._exact import NoisyCheck, local_cost
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, InteractiveGNMax
-from sklearn_pate.mechanisms.noise import NoiseSource
-from sklearn_pate.mechanisms.sampled import SampledMechanism
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 from tests.accounting.oracles import neighbours
 
 ORDERS = np.array([1.1, 1.6, 2, 3.3, 6, 12, 30])

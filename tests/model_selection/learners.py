@@ -8,10 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate.accounting.classical import pure_dp_curve, threshold_worst_case
-from sklearn_pate.accounting.statement import NEIGHBOURS, PrivacySpent
-from sklearn_pate.baselines.learner import Plan, PrivateLearner
-from sklearn_pate.features import check_features
+from sklearn_pate._base._noisy_training import Plan, PrivateLearner
+from sklearn_pate._inputs._features import check_features
+from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting.plurality._closed_form import (
+    pure_dp_curve,
+    threshold_worst_case,
+)
 
 #: What the fits of `Says` were given, in order: a test empties it.
 FITS = []

@@ -25,11 +25,14 @@ from sklearn_pate import (
     PublicData,
 )
 from sklearn_pate.accounting import calibrate_noise
-from sklearn_pate.accounting.classical import pure_dp_curve, threshold_worst_case
-from sklearn_pate.accounting.selection import (
+from sklearn_pate.accounting.composition._private_selection import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
     dearest,
+)
+from sklearn_pate.accounting.plurality._closed_form import (
+    pure_dp_curve,
+    threshold_worst_case,
 )
 from sklearn_pate.inspection import audit_neighbours, privacy_leaks
 from sklearn_pate.model_selection import PrivateSearchCV

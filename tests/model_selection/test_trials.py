@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from sklearn_pate.accounting.selection import (
+from sklearn_pate.accounting.composition._private_selection import (
     OnDisjointRows,
     TruncatedNegativeBinomial,
     TruncatedPoisson,
 )
-from sklearn_pate.mechanisms.noise import NoiseSource
-from sklearn_pate.model_selection.candidates import Candidate
-from sklearn_pate.model_selection.judges import DisjointChoice, NoisyScores
-from sklearn_pate.model_selection.parts import STEPS, Cut, PrivateRows
-from sklearn_pate.model_selection.trials import (
+from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.model_selection._candidates import Candidate
+from sklearn_pate.model_selection._noisy_selection import DisjointChoice, NoisyScores
+from sklearn_pate.model_selection._split import STEPS, Cut, PrivateRows
+from sklearn_pate.model_selection._trials import (
     Contest,
     best_of_trials,
     best_on_disjoint_rows,

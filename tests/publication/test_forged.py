@@ -20,10 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PrivacyLedger, PublicData
+from sklearn_pate._cli._released_model import read_released
 from sklearn_pate.accounting import DEFAULT_ORDERS
-from sklearn_pate.accounting.statement import NEIGHBOURS
+from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
-from sklearn_pate.command_line.released import read_released
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,

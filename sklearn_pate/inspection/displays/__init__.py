@@ -1,9 +1,9 @@
 """Pictures of privacy: what it costs, and what it buys."""
 
-from sklearn_pate.inspection.displays.answer_cost import AnswerCostDisplay
-from sklearn_pate.inspection.displays.epsilon_delta import EpsilonDeltaDisplay
-from sklearn_pate.inspection.displays.privacy_utility import PrivacyUtilityDisplay
-from sklearn_pate.inspection.displays.vote_margins import VoteMarginsDisplay
+from sklearn_pate.inspection.displays._answer_cost import AnswerCostDisplay
+from sklearn_pate.inspection.displays._epsilon_delta import EpsilonDeltaDisplay
+from sklearn_pate.inspection.displays._privacy_utility import PrivacyUtilityDisplay
+from sklearn_pate.inspection.displays._vote_margins import VoteMarginsDisplay
 
 __all__ = [
     "AnswerCostDisplay",

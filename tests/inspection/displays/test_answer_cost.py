@@ -27,9 +27,9 @@ from sklearn_pate.baselines import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.inspection import AnswerCostDisplay
-from sklearn_pate.inspection.displays.drawing import SENSITIVE
+from sklearn_pate.inspection.displays._plotting import SENSITIVE
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, GumbelMax, NoisyHistogram
-from sklearn_pate.mechanisms.sampled import SampledMechanism
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier
 

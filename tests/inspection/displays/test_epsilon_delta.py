@@ -14,10 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.accounting.sampled_steps import price_steps
+from sklearn_pate.accounting.composition._dpsgd import price_steps
 from sklearn_pate.baselines import DPLogisticRegression, PETDLClassifier
 from sklearn_pate.inspection import EpsilonDeltaDisplay
-from sklearn_pate.inspection.displays.drawing import SENSITIVE
+from sklearn_pate.inspection.displays._plotting import SENSITIVE
 from sklearn_pate.students import DistillationClassifier
 
 matplotlib.use("agg")

@@ -18,7 +18,7 @@ from sklearn.svm import SVR
 from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection import PrivacyUtilityDisplay
-from sklearn_pate.inspection.displays.drawing import SENSITIVE
+from sklearn_pate.inspection.displays._plotting import SENSITIVE
 
 matplotlib.use("agg")
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.inspection import VoteMarginsDisplay
-from sklearn_pate.inspection.displays.drawing import SENSITIVE
+from sklearn_pate.inspection.displays._plotting import SENSITIVE
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, GumbelMax, NoisySum
 from sklearn_pate.students import DistillationClassifier
 

@@ -15,8 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.accounting import RdpCurve
-from sklearn_pate.accounting.curve import DEFAULT_ORDERS
-from sklearn_pate.accounting.statement import NEIGHBOURS
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax

@@ -1,0 +1,229 @@
+"""``report``: the privacy report of a released model."""
+
+import argparse
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from sklearn_pate._cli._options import number
+from sklearn_pate._cli._released_model import read_released
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.inspection._terminal import WIDTH
+from sklearn_pate.publication._model_file import paths_of
+
+__all__ = ["add_to"]
+
+DESCRIPTION = """\
+Write the privacy report of a released model: what is promised to whom, what an attacker
+can learn at most, which assumptions somebody has to sign, and the sha256 of the model
+that they sign for. MODEL is the file that clf.publish().save("model.skops") wrote, with
+its card, model.json, beside it. Only the statement in it is read: nothing is loaded
+that could run code, whoever made the file.
+"""
+EPILOG = """\
+examples:
+  on the terminal, in Markdown:
+    %(prog)s model.skops
+
+  one page to hand out with the model:
+    %(prog)s model.skops -o report.html
+
+  with its accuracy on public rows:
+    %(prog)s model.skops -o report.html --quality accuracy=0.84 \\
+        --public-rows --evaluated-on "2000 rows of the public survey of 2019"
+
+  for auditors inside, with the history of the ledger:
+    %(prog)s model.skops -o report.html --ledger patients.sqlite --internal
+
+A report may be published with its model, unless it has the history of a ledger or
+figures that were computed on private rows. Such a report is only written with
+--internal, and says so at the top.
+"""
+NAMES = {
+    "path": "--output",
+    "title": "--title",
+    "quality": "--quality",
+    "evaluated_on": "--evaluated-on",
+    "ledger": "--ledger",
+    "overwrite": "--overwrite",
+}
+
+
+def add_to(commands: Any) -> None:
+    """Add the command.
+
+    Parameters
+    ----------
+    commands : argparse action
+        What ``add_subparsers`` returns.
+    """
+    parser = commands.add_parser(
+        "report",
+        help="the privacy report of a released model",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+    )
+    parser.add_argument(
+        "model", type=_model, metavar="MODEL", help="the model, a .skops file"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to write the report: a file that ends in .html, .md or .json "
+        "(default: Markdown, on the terminal)",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the file that -o names"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="what stands at the top")
+    parser.add_argument(
+        "--quality",
+        type=_figure,
+        action="append",
+        metavar="NAME=VALUE",
+        help="a figure of quality, such as accuracy=0.84; may be given several times",
+    )
+    parser.add_argument(
+        "--evaluated-on",
+        metavar="TEXT",
+        help="which rows --quality was computed on, in one sentence",
+    )
+    rows = parser.add_mutually_exclusive_group()
+    rows.add_argument(
+        "--public-rows",
+        dest="quality_is_public",
+        action="store_true",
+        default=None,
+        help="these rows are public, labels included",
+    )
+    rows.add_argument(
+        "--private-rows",
+        dest="quality_is_public",
+        action="store_false",
+        default=None,
+        help="they are private: no privacy statement covers the figures",
+    )
+    parser.add_argument(
+        "--ledger",
+        metavar="FILE",
+        help="a PrivacyLedger, whose history is to be in the report",
+    )
+    parser.add_argument(
+        "--internal",
+        action="store_true",
+        help="write a report even if it must not be published",
+    )
+    parser.set_defaults(run=run, parser=parser, names=NAMES)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Write a report.
+
+    Parameters
+    ----------
+    given : Namespace
+        The options.
+
+    Returns
+    -------
+    code : int
+        0.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+
+    ValueError
+        If an option cannot work, a file is damaged, or the report is internal and
+        ``--internal`` was not given.
+    """
+    _check_quality(given)
+    report = PrivacyReport.from_estimator(
+        read_released(given.model),
+        title=given.title,
+        quality=None if given.quality is None else dict(given.quality),
+        evaluated_on=given.evaluated_on,
+        quality_is_public=given.quality_is_public,
+        ledger=None if given.ledger is None else _ledger(given.ledger),
+        model_file=given.model,
+    )
+    if report.internal and not given.internal:
+        because = " and ".join(report.to_dict()["internal_because"])
+        raise ValueError(
+            f"This report must not be published, because {because}; add --internal to "
+            "write it for the data holder, or make one without."
+        )
+    if given.output is None:
+        print(_wrapped(report.to_markdown()))
+        return 0
+    _, card = paths_of(given.model)
+    if Path(given.output).resolve() == card.resolve():
+        raise ValueError(
+            f"path={given.output!r} is the card of the model; choose another file."
+        )
+    report.save(given.output, internal=given.internal, overwrite=given.overwrite)
+    print(f"{given.output} is written.")
+    return 0
+
+
+def _check_quality(given: argparse.Namespace) -> None:
+    about = given.evaluated_on is not None or given.quality_is_public is not None
+    if given.quality is None and about:
+        raise ValueError(
+            "--evaluated-on, --public-rows and --private-rows say where figures come "
+            "from, and there are none; add --quality accuracy=0.84, say."
+        )
+    if given.quality is not None and given.evaluated_on is None:
+        raise ValueError(
+            "--quality needs --evaluated-on, one sentence that says which rows it was "
+            "computed on; add it."
+        )
+    if given.quality is not None and given.quality_is_public is None:
+        raise ValueError(
+            "--quality needs to know whether every row that it was computed on is "
+            "public, labels included; add --public-rows or --private-rows."
+        )
+
+
+def _wrapped(markdown: str) -> str:
+    """Break the lines of paragraphs and lists, where Markdown does not mind."""
+    lines = []
+    for line in markdown.splitlines():
+        if line.startswith(("|", "#", "    ")) or not line:
+            lines.append(line)
+            continue
+        indent = {"- ": "  ", "> ": "> "}.get(line[:2], "")
+        lines += textwrap.wrap(
+            line,
+            WIDTH,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
+
+
+def _ledger(path: str) -> PrivacyLedger:
+    if not Path(path).is_file():
+        raise ValueError(f"ledger={path!r} is no file; mend the path.")
+    return PrivacyLedger(path)
+
+
+def _model(text: str) -> str:
+    try:
+        paths_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("path=")) from None
+    return text
+
+
+def _figure(text: str) -> tuple[str, float]:
+    name, is_there, value = text.partition("=")
+    if not is_there or not name.strip():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name with a value; write accuracy=0.84, say"
+        )
+    return name.strip(), number(value)

@@ -1,0 +1,1 @@
+"""Work with other people's estimators: seeds, class codes, delegation."""

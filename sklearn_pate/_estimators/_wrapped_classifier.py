@@ -1,0 +1,145 @@
+"""What students made around another classifier share: rows, seeds, prediction."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_pate._estimators._class_codes import in_all_classes, predict_codes
+from sklearn_pate._estimators._seeding import seeded_clone
+
+__all__ = ["WrappingClassifier"]
+
+
+def _estimator_has(method):
+    def check(self):
+        # Not `or`: an ensemble without members is false.
+        fitted = getattr(self, "estimator_", None)
+        return hasattr(self._unfitted() if fitted is None else fitted, method)
+
+    return check
+
+
+class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Base of classifiers that train a clone of `estimator` on other labels.
+
+    A subclass has the parameters `estimator` and `random_state`, and its `fit` sets
+    ``estimator_``, fitted on class indices, and ``classes_``.
+    """
+
+    estimator: Any
+    random_state: Any
+    estimator_: Any
+    classes_: NDArray[Any]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If ``estimator_`` predicts what is no class index.
+        """
+        check_is_fitted(self, "estimator_")
+        X = self._check_rows(X, reset=False)
+        return self.classes_[predict_codes(self.estimator_, X, len(self.classes_))]
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each of ``classes_``.
+        """
+        return self._scores("predict_proba", X, absent=0.0)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Score classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            A column for each of ``classes_``.
+        """
+        return self._scores("decision_function", X, absent=-np.inf)
+
+    def _scores(self, method, X, *, absent):
+        check_is_fitted(self, "estimator_")
+        scores = getattr(self.estimator_, method)(self._check_rows(X, reset=False))
+        n_classes = len(self.classes_)
+        if scores.ndim == 1 and n_classes > 2:  # two of them were ever named
+            scores = np.column_stack([-scores, scores])
+        return in_all_classes(scores, self.estimator_, n_classes, absent=absent)
+
+    def _unfitted(self):
+        return RandomForestClassifier() if self.estimator is None else self.estimator
+
+    def _seeded(self, estimator, seed):
+        """Clone, with seeds of its own if `random_state` asks for it."""
+        if self.random_state is None:
+            return clone(estimator)
+        return seeded_clone(estimator, int(seed))
+
+    def _check_estimator(self):
+        estimator = self._unfitted()
+        if not (hasattr(estimator, "fit") and is_classifier(estimator)):
+            raise ValueError(
+                f"estimator={estimator!r} is not a classifier; pass one, such as "
+                "RandomForestClassifier()."
+            )
+
+    def _check_rows(self, X, *, reset):
+        if hasattr(X, "columns"):
+            # A ColumnTransformer still finds its columns by name.
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        tags = get_tags(self).input_tags
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr" if tags.sparse else False,
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        estimator = get_tags(self._unfitted()).input_tags
+        tags.input_tags.sparse = estimator.sparse
+        tags.input_tags.allow_nan = estimator.allow_nan
+        return tags

@@ -1,0 +1,1 @@
+"""Reading of features, labels and public rows."""

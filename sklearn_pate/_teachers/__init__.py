@@ -1,0 +1,24 @@
+"""The private side: shards, teachers and their votes."""
+
+from sklearn_pate._teachers._poll import TeacherProblems, collect, poll_teachers
+from sklearn_pate._teachers._shards import (
+    group_ids,
+    hold_out_groups,
+    hold_out_rows,
+    shard_groups,
+    shard_rows,
+)
+from sklearn_pate._teachers._soft_voting import KnowledgeForm, OutputsForm
+
+__all__ = [
+    "KnowledgeForm",
+    "OutputsForm",
+    "TeacherProblems",
+    "collect",
+    "group_ids",
+    "hold_out_groups",
+    "hold_out_rows",
+    "poll_teachers",
+    "shard_groups",
+    "shard_rows",
+]

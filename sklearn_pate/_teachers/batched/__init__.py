@@ -1,0 +1,1 @@
+"""Training of many small networks in one batch."""

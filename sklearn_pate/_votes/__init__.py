@@ -1,0 +1,1 @@
+"""Containers of what teachers answered: vote counts and soft votes."""

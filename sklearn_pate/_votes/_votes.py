@@ -1,0 +1,284 @@
+"""Sealed ballots: what the teachers said, for the mechanism's eyes only."""
+
+import warnings
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_pate._inputs._labels import check_classes, class_indices, is_abstention
+from sklearn_pate.exceptions import TeacherWarning
+
+__all__ = ["Votes"]
+
+# Public rows counted at once: small enough to stay in the processor's cache.
+_BLOCK = 2**16
+
+
+class Votes:
+    """The teachers' votes on the public rows, as counts. Sensitive.
+
+    Ballots are added up one by one, so that memory does not grow with the number of
+    teachers. The counts are handed out to a mechanism only, are not shown by `repr`,
+    and cannot be pickled or copied. What a :class:`~sklearn_pate.mechanisms.Oracle`
+    answers from them may be published, at its price.
+
+    Parameters
+    ----------
+    ballots : iterable of (ndarray of int of shape (n_public,) or None)
+        Class indices in ``range(n_classes)``, -1 for an abstention, one ballot a
+        teacher. None abstains everywhere.
+
+    n_public : int
+        Number of public rows.
+
+    n_classes : int
+        Number of classes.
+
+    clusters : ndarray of int of shape (n_public,), default=None
+        The cluster of each public row, -1 for none. A ballot then is what it says most
+        often in each cluster, and clusters take the place of public rows. They must be
+        made of public rows alone.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        What the class indices stand for: themselves, or the classes of `from_labels`.
+
+    Raises
+    ------
+    ValueError
+        If a ballot has another shape, or holds anything but class indices and -1.
+
+    Notes
+    -----
+    All data of one unit of privacy must be behind one ballot: then a neighbour changes
+    one ballot, and one vote on each question (or cluster) at most, which is all that
+    prices rest on. Where a ballot says two things equally often in a cluster, the first
+    class gets its vote, whatever others say. See :doc:`What an answer costs
+    </accounting>`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate import Votes
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> ballots = 100 * [np.array([0, 1, 1])] + 20 * [np.array([1, -1, 0])]
+    >>> votes = Votes(ballots, n_public=3, n_classes=2)
+    >>> votes
+    Votes(<sealed>, n_teachers=120, n_public=3)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=2)
+    >>> oracle.ask([0, 1])
+    array([0, 1])
+    """
+
+    __slots__ = ("_clusters", "_counts", "_n_public", "_n_teachers", "classes")
+
+    classes: NDArray[Any]
+    _clusters: NDArray[np.integer] | None
+    _n_public: int
+    _counts: NDArray[np.unsignedinteger[Any]]
+    _n_teachers: int
+
+    def __init__(
+        self,
+        ballots: Iterable[NDArray[np.integer] | None],
+        *,
+        n_public: int,
+        n_classes: int,
+        clusters: NDArray[np.integer] | None = None,
+    ) -> None:
+        self.classes = np.arange(n_classes)
+        self._n_public = n_public
+        self._clusters = clusters
+        n_rows = n_public if clusters is None else int(clusters.max()) + 1
+        self._counts = np.zeros((n_rows, n_classes), dtype=np.uint8)
+        self._n_teachers = 0
+        for ballot in ballots:
+            self._n_teachers += 1
+            if ballot is not None:
+                self._add(ballot)
+
+    @classmethod
+    def from_labels(
+        cls,
+        labels_by_party: Any,
+        classes: ArrayLike,
+        *,
+        clusters: NDArray[np.integer] | None = None,
+    ) -> Self:
+        """Seal labels that were collected elsewhere.
+
+        Parameters
+        ----------
+        labels_by_party : iterable of array-like of shape (n_public,)
+            The labels that each party gives to the public rows: an array of shape
+            (n_parties, n_public), or a generator that reads one file after the other.
+            -1, None and NaN abstain, unless they are classes. So does any other label
+            that is not a class.
+
+        classes : array-like of shape (n_classes,)
+            All labels that count, chosen without a look at the votes. They are
+            published with the student.
+
+        clusters : ndarray of int of shape (n_public,), default=None
+            The cluster of each public row, for one vote a cluster.
+
+        Returns
+        -------
+        votes : Votes
+            Their classes are sorted, as ``classes_`` of an estimator is.
+
+        Raises
+        ------
+        ValueError
+            If a party did not label every public row, no label at all is a class, or
+            `classes` are not at least two distinct labels. The message may quote the
+            number of a party: it is for the data holder.
+
+        Warns
+        -----
+        TeacherWarning
+            If labels may have been left out because they are not classes.
+
+        Examples
+        --------
+        >>> from sklearn_pate import Votes
+        >>> Votes.from_labels([["ill", "well"], ["ill", None]], ["ill", "well"])
+        Votes(<sealed>, n_teachers=2, n_public=2)
+        """
+        known = check_classes(classes)
+        parties = iter(labels_by_party)
+        first = next(parties, None)
+        if first is None:
+            raise ValueError("No party's labels were given; pass one array a party.")
+        n_public = np.shape(first)[0] if np.ndim(first) else 0
+        unknown = False
+
+        def ballots():
+            nonlocal unknown
+            for party, labels in enumerate(chain([first], parties)):
+                if np.shape(labels) != (n_public,):
+                    raise ValueError(
+                        f"The labels of party {party} have shape {np.shape(labels)}; "
+                        "every party gives one label to each public row, of shape "
+                        f"({n_public or 'n_public'},). (Of a dataframe with one column "
+                        "a party, pass frame.to_numpy().T.)"
+                    )
+                codes = class_indices(labels, known)
+                left_out = np.asarray(labels, dtype=object)[codes < 0]
+                unknown |= not all(map(is_abstention, left_out))
+                yield codes
+
+        votes = cls(
+            ballots(), n_public=n_public, n_classes=len(known), clusters=clusters
+        )
+        votes.classes = known
+        if not votes.any_cast:
+            raise ValueError(
+                f"No label of any party is in classes={known.tolist()}; compare "
+                "their spelling and type."
+            )
+        if unknown:
+            warnings.warn(
+                "Some labels may not be in classes, and count as abstentions. How many "
+                "and whose is sensitive: look at the parties' labels themselves.",
+                TeacherWarning,
+                stacklevel=2,
+            )
+        return votes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of teachers, and number of public rows (or of clusters)."""
+        return self._n_teachers, self._counts.shape[0]
+
+    @property
+    def n_public(self) -> int:
+        """Number of public rows that were voted on."""
+        return self._n_public
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self._counts.shape[1]
+
+    @property
+    def any_cast(self) -> bool:
+        """Whether anybody voted for anything. Sensitive."""
+        return bool(self._counts.any())
+
+    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
+        """Count the votes on some public rows.
+
+        Sensitive: what it returns is for a mechanism, and for nobody else.
+
+        Parameters
+        ----------
+        indices : array-like of int of shape (n_queries,)
+            Public rows, or clusters.
+
+        Returns
+        -------
+        counts : ndarray of shape (n_queries, n_classes), dtype int64
+            Votes per class. A row sums to the number of teachers that did not abstain.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
+        return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
+
+    def content(self) -> tuple[Any, ...]:
+        """Return everything about the votes, for a keyed fingerprint.
+
+        Returns
+        -------
+        content : tuple
+            Sensitive.
+        """
+        return self._counts, self._n_teachers, self.classes
+
+    def _add(self, ballot):
+        n_classes = self.n_classes
+        if ballot.shape != (self._n_public,) or ballot.dtype.kind != "i":
+            raise ValueError(
+                f"A ballot has shape {ballot.shape} and dtype {ballot.dtype}; pass "
+                f"signed integers of shape ({self._n_public},)."
+            )
+        if ballot.size and not -1 <= ballot.min() <= ballot.max() < n_classes:
+            raise ValueError(
+                f"A ballot must lie between -1 and n_classes - 1 = {n_classes - 1}; -1 "
+                "stands for an abstention."
+            )
+        if self._clusters is not None:
+            ballot = self._by_cluster(ballot)
+        if self._n_teachers > np.iinfo(self._counts.dtype).max:
+            self._counts = self._counts.astype(np.min_scalar_type(self._n_teachers))
+        counts = self._counts.reshape(-1)
+        for start in range(0, len(ballot), _BLOCK):
+            votes = ballot[start : start + _BLOCK]
+            cast = np.flatnonzero(votes >= 0)
+            counts[(start + cast) * n_classes + votes[cast]] += 1
+
+    def _by_cluster(self, ballot):
+        """Return what the ballot says most often in each cluster."""
+        n_clusters, n_classes = self._counts.shape
+        cast = (ballot >= 0) & (self._clusters >= 0)
+        cells = self._clusters[cast] * n_classes + ballot[cast]
+        counts = np.bincount(cells, minlength=n_clusters * n_classes)
+        counts = counts.reshape(n_clusters, n_classes)
+        # Between equals the first class wins: a matter of this teacher alone.
+        return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
+
+    def __repr__(self):
+        n_teachers, n_public = self.shape
+        return f"Votes(<sealed>, n_teachers={n_teachers}, n_public={n_public})"
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(
+            "Votes are sensitive and cannot be pickled or copied; publish answers only."
+        )

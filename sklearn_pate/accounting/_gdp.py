@@ -1,0 +1,158 @@
+"""The exact price of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._rdp import check_delta
+
+__all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu", "largest_gdp_mu"]
+
+# Variance spent on rounding a continuous Gaussian to a discrete one.
+_ROUNDING_VARIANCE = 2.25
+# Epsilon is rounded up by so much, which covers round-off and the slack of more than a
+# million counts.
+_SAFETY = 1e-9
+
+
+def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
+    """Shift of the Gaussian test that a release with discrete Gaussian noise is.
+
+    Parameters
+    ----------
+    sigma : float
+        Scale of the discrete Gaussian noise on every count. More noise hides a change
+        better: mu is smaller.
+
+    squared_distance : float, default=2
+        Squared L2 distance between the counts of neighbouring data sets, at most; 2 is
+        a vote that moves.
+
+    Returns
+    -------
+    mu : float
+        A release is a post-processing of one draw from N(0, 1) or N(mu, 1), up to
+        what the notes say; `inf` if sigma is at most 1.5.
+
+    Notes
+    -----
+    mu = sqrt(squared_distance) / sqrt(sigma^2 - t^2) with t^2 = 2.25. With continuous
+    noise it would be sqrt(squared_distance) / sigma (Dong, Roth, Su 2022, Theorem 2.7).
+
+    For discrete noise, draw y from N(n, sigma^2 - t^2) and round it to the integer k
+    with probability exp(-(k-y)^2 / 2t^2) / S(y), S(y) = sum_j exp(-(j-y)^2 / 2t^2). By
+    Poisson summation S(y) = sqrt(2 pi) t (1 + 2 sum_{j>=1} e^{-2 pi^2 t^2 j^2}
+    cos(2 pi j y)), within a factor 1 +- h of sqrt(2 pi) t, where h = 1.03e-19. Without
+    S(y), the law of k would be proportional to the density of N(n, sigma^2) at k, the
+    discrete Gaussian, whose own normaliser is within 1 +- h of 1 for the same reason.
+    So the two laws differ pointwise by a factor e^{+-2.1h} a count. Only the counts
+    that change need rounding: the others have one law under both data sets. If c of
+    them change, every outcome's log-probability is off by at most 2.1 c h.
+    """
+    check_positive("sigma", sigma)
+    variance = float(sigma) ** 2 - _ROUNDING_VARIANCE
+    return float(np.sqrt(squared_distance / variance)) if variance > 0 else np.inf
+
+
+def gdp_delta(epsilon: float, mu: float) -> float:
+    """Smallest delta that goes with epsilon, for a Gaussian test.
+
+    Parameters
+    ----------
+    epsilon : float
+        Not negative.
+
+    mu : float
+        Distance of the two means, in standard deviations; positive.
+
+    Returns
+    -------
+    delta : float
+        Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
+
+    Notes
+    -----
+    Balle, Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 2.13. Releases of
+    several mu_i together are one test with mu^2 = sum of mu_i^2.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting._gdp import gdp_delta
+    >>> round(gdp_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    check_positive("mu", mu)
+    return float(np.exp(_log_delta(epsilon, mu)))
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """Smallest epsilon of a Gaussian test at a given delta.
+
+    Parameters
+    ----------
+    mu : float
+        Distance of the two means, in standard deviations.
+
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    epsilon : float
+        Rounded up by one part in 10^9; `inf` for an infinite mu.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting._gdp import gdp_epsilon
+    >>> round(gdp_epsilon(2.0, 1e-5), 3)
+    9.997
+    """
+    log_delta = np.log(check_delta(delta))
+    if not np.isfinite(mu):
+        return np.inf
+    if mu <= 0 or _log_delta(0.0, mu) <= log_delta:
+        return 0.0
+    high = mu
+    while _log_delta(high, mu) > log_delta:
+        high *= 2
+    epsilon = brentq(
+        lambda epsilon: _log_delta(epsilon, mu) - log_delta, 0.0, high, xtol=1e-13
+    )
+    return float(epsilon * (1 + _SAFETY) + _SAFETY)
+
+
+def largest_gdp_mu(epsilon: float, delta: float) -> float:
+    """Largest mu whose Gaussian test is within (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon : float
+        The target, positive.
+
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    mu : float
+        ``gdp_epsilon(mu, delta) <= epsilon``, nearly equal.
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    high = 1.0
+    while gdp_epsilon(high, delta) <= epsilon:
+        high *= 2
+    low = high
+    while gdp_epsilon(low, delta) > epsilon:
+        low /= 2
+    mu = brentq(lambda mu: gdp_epsilon(mu, delta) - epsilon, low, high, xtol=1e-12)
+    while gdp_epsilon(mu, delta) > epsilon:
+        mu *= 1 - 1e-9
+    return float(mu)
+
+
+def _log_delta(epsilon, mu):
+    log_first = log_ndtr(mu / 2 - epsilon / mu)
+    log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    # The second is smaller, but for round-off.
+    return log_first + np.log(max(-np.expm1(log_second - log_first), 1e-300))

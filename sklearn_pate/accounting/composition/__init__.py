@@ -1,0 +1,23 @@
+"""Privacy cost of releases that are composed, sampled or selected."""
+
+from sklearn_pate.accounting.composition._objective_perturbation import (
+    curvature_price,
+    gaussian_objective_curve,
+)
+from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
+from sklearn_pate.accounting.composition._private_selection import (
+    TruncatedNegativeBinomial,
+    TruncatedPoisson,
+)
+from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
+from sklearn_pate.accounting.composition._replace_one import two_steps
+
+__all__ = [
+    "RenyiFilter",
+    "TruncatedNegativeBinomial",
+    "TruncatedPoisson",
+    "curvature_price",
+    "gaussian_objective_curve",
+    "sampled_gaussian_curve",
+    "two_steps",
+]

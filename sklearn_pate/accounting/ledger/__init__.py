@@ -1,0 +1,1 @@
+"""The privacy ledger and its file."""

@@ -1,0 +1,481 @@
+"""The exact Renyi cost of the votes that were cast. Sensitive."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.plurality._discrete_noise import DiscreteGaussian
+from sklearn_pate.accounting.plurality._divergence import raise_to_largest
+from sklearn_pate.accounting.plurality._outcomes import Plurality, after_move, untouched
+from sklearn_pate.accounting.plurality._unique_queries import Questions, check_counts
+
+__all__ = [
+    "LOCAL_ORDERS",
+    "ROUNDING",
+    "LocalCosts",
+    "NoisyCheck",
+    "local_cost",
+    "local_costs",
+    "log_losing",
+    "more_than_claimed",
+]
+
+#: Every fourth of the default orders: within 0.2 % of the best one.
+LOCAL_ORDERS = DEFAULT_ORDERS[::4]
+#: A cost above a claim by this share of it at most is above it by rounding: costs are
+#: right to nine digits.
+ROUNDING = 1e-6
+
+# Every so many orders all moves are tried; between them only those that may be worst.
+_STRIDE = 8
+# Thresholds beyond this are as good as infinite; float64 still counts votes from them.
+_FARTHEST = 2**50
+
+
+class NoisyCheck:
+    """Whether the largest count, with discrete Gaussian noise, reaches a threshold.
+
+    Mechanisms draw, and accounts price, what this class decides.
+
+    Parameters
+    ----------
+    threshold : float
+        In votes.
+
+    sigma : float
+        Scale of the noise, in votes.
+
+    Notes
+    -----
+    As counts and noise Z are whole, max_j (n_j - e_j) + Z >= T holds exactly where
+    max_j (n_j - t_j) + Z >= 0, with the whole thresholds t_j = ceil(T + e_j). These are
+    computed from the rational numbers that the floats are, and from nothing private, so
+    that one moved vote changes the largest of the whole numbers n_j - t_j by at most 1.
+    A difference n_j - e_j in floating point is rounded otherwise from one count to the
+    next, and may pass two whole numbers at once.
+    """
+
+    def __init__(self, threshold: float, sigma: float) -> None:
+        is_whole = isinstance(threshold, Integral)
+        self._exact = Fraction(int(threshold) if is_whole else float(threshold))
+        self._threshold = int(self._raised([0], 1)[0])
+        self._noise = DiscreteGaussian(sigma)
+
+    def whole_expectations(
+        self, expected: ArrayLike, n_teachers: int = 1
+    ) -> NDArray[np.int64]:
+        """Round expected votes so that whole numbers decide as the exact ones do.
+
+        Parameters
+        ----------
+        expected : array-like
+            What each class is expected to get, and has subtracted from its count:
+            votes, or shares of `n_teachers`. Public.
+
+        n_teachers : int, default=1
+            What `expected` is multiplied by, exactly.
+
+        Returns
+        -------
+        votes : ndarray of int64, of the shape of `expected`
+            The t_j of the Notes, less the one of a class that is expected to get none.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite.
+        """
+        expected = np.asarray(expected)
+        if not np.all(np.isfinite(expected)):
+            raise ValueError(
+                "expected holds NaN or infinity; pass finite numbers of votes."
+            )
+        distinct, place = np.unique(expected, return_inverse=True)
+        thresholds = self._raised(distinct.tolist(), int(n_teachers))
+        return (thresholds - self._threshold)[place].reshape(expected.shape)
+
+    def _raised(self, expected, n_teachers):
+        """Return ceil(T + n e), of each e, by integer arithmetic."""
+        top, bottom = self._exact.as_integer_ratio()
+        n_top = n_teachers * bottom
+        parts = (value.as_integer_ratio() for value in expected)
+        votes = [-(-(top * b + n_top * a) // (bottom * b)) for a, b in parts]
+        return np.array(
+            [min(max(vote, -_FARTHEST), _FARTHEST) for vote in votes], dtype=np.int64
+        )
+
+    def needed(self, largest: NDArray) -> NDArray:
+        """Return the least noise with which the check passes.
+
+        Parameters
+        ----------
+        largest : ndarray
+            The largest count, less `whole_expectations` if there are any. Whole.
+
+        Returns
+        -------
+        needed : ndarray of the same shape
+            The check passes where the noise is at least that. Whole.
+        """
+        return self._threshold - largest
+
+    def log_probabilities(
+        self, largest: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute the log-probabilities that the check passes and fails.
+
+        Parameters
+        ----------
+        largest : ndarray
+            As for `needed`.
+
+        Returns
+        -------
+        log_pass, log_fail : ndarray of the same shape
+            In nats.
+        """
+        needed = self.needed(np.asarray(largest, dtype=np.float64))
+        return self._noise.log_cdf(-needed), self._noise.log_cdf(needed - 1)
+
+
+def local_cost(
+    plurality: Plurality,
+    counts: ArrayLike,
+    orders: ArrayLike = LOCAL_ORDERS,
+    *,
+    ceiling: RdpCurve | None = None,
+    check: NoisyCheck | None = None,
+    expected: ArrayLike | None = None,
+    ballots: ArrayLike | None = None,
+    direction: Literal["both", "forward"] = "both",
+) -> RdpCurve:
+    """Compute the exact Renyi cost of a list of questions, at these votes.
+
+    Sensitive: it depends on the votes, must not be published, and must not decide when
+    to stop asking. It is no (epsilon, delta) guarantee, which covers all data sets.
+
+    Parameters
+    ----------
+    plurality : Plurality
+        The law of an answer; a mechanism's `local_curve` fills it in.
+
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class for each question, whole numbers. The list of questions must
+        have been fixed without looking at answers.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders, increasing, above 1. By default every fourth of
+        :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
+
+    ceiling : RdpCurve, default=None
+        A worst case of one question at the same orders. It stands in for what float64
+        cannot hold, as with noise far below a vote, and for what is above it by
+        rounding. A cost that is plainly above it stays: the worst case is then wrong.
+
+    check : NoisyCheck, default=None
+        The check before each answer, for mechanisms that may not answer. Every question
+        is then priced as if it could still be answered, whatever the cap on answers.
+
+    expected : array-like of shape (n_queries, n_classes), default=None
+        Votes to subtract from each count before the check takes the largest
+        (InteractiveGNMax). The check rounds them, see
+        `NoisyCheck.whole_expectations`.
+
+    ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        The votes behind `counts`, -1 for an abstention. With them, one teacher's moves
+        are followed through all questions, which is never more and still covers every
+        neighbour.
+
+    direction : {"both", "forward"}, default="both"
+        "forward" is D_a(M(n) || M(n')) only, as in the papers; "both" takes the larger
+        of it and D_a(M(n') || M(n)).
+
+    Returns
+    -------
+    curve : RdpCurve
+        Summed over the questions. Sensitive. It cannot be sanitized, as nothing is
+        known about how much it differs between neighbours.
+
+    Raises
+    ------
+    ValueError
+        If `counts` are not vote counts, `orders` do not increase from above 1, or
+        `direction` is unknown.
+
+    Notes
+    -----
+    For each question, the largest D_a(M(n) || M(n')) over all n' that one teacher can
+    cause: by moving its vote, abstaining, or no longer abstaining. It is the quantity
+    that Theorem 3 of Papernot et al. 2017 and Theorem 6 of 2018 bound from above, in
+    both directions. With a check, M is the law of "none", 1, ..., K together, which
+    is a bound for the run itself, unlike an expected cost.
+
+    Only classes with different counts differ, questions with equal sorted counts share
+    one computation, and the divergence is the cancellation-free one of
+    :func:`~sklearn_pate.accounting.plurality.log_moment`. :doc:`What an answer costs
+    </accounting>` has the definitions, and what such a figure is no proof of.
+
+    Examples
+    --------
+    A question on which teachers agree costs less than one that divides them, and no
+    more than the worst case over all votes:
+
+    >>> from sklearn_pate.accounting import local_cost, tight_gaussian_worst_case
+    >>> from sklearn_pate.accounting.plurality._outcomes import GaussianPlurality
+    >>> law = GaussianPlurality(sigma=10)
+    >>> for votes in ([80, 20], [55, 45]):
+    ...     print(votes, local_cost(law, [votes], orders=[8]).values.round(5))
+    [80, 20] [0.00021]
+    [55, 45] [0.05194]
+    >>> tight_gaussian_worst_case(sigma=10, n_classes=2, orders=[8]).values.round(5)
+    array([0.05199])
+    """
+    return local_costs(
+        plurality,
+        counts,
+        orders,
+        ceiling=ceiling,
+        check=check,
+        expected=expected,
+        ballots=ballots,
+        direction=direction,
+    ).total
+
+
+@dataclass(frozen=True)
+class LocalCosts:
+    """Exact Renyi costs of a list of questions, at the votes. Sensitive.
+
+    Parameters
+    ----------
+    total : RdpCurve
+        Of all questions together.
+
+    largest : RdpCurve
+        At each order, of the question that costs most there, whatever the ballots.
+    """
+
+    total: RdpCurve
+    largest: RdpCurve
+
+
+def local_costs(
+    plurality: Plurality,
+    counts: ArrayLike,
+    orders: ArrayLike = LOCAL_ORDERS,
+    *,
+    ceiling: RdpCurve | None = None,
+    check: NoisyCheck | None = None,
+    expected: ArrayLike | None = None,
+    ballots: ArrayLike | None = None,
+    direction: Literal["both", "forward"] = "both",
+) -> LocalCosts:
+    """Compute what :func:`local_cost` does, and the largest cost of one question.
+
+    Parameters
+    ----------
+    plurality : Plurality
+        As for `local_cost`.
+
+    counts : array-like of shape (n_queries, n_classes)
+        As for `local_cost`.
+
+    orders : array-like of shape (n_orders,)
+        As for `local_cost`.
+
+    ceiling : RdpCurve, default=None
+        As for `local_cost`.
+
+    check : NoisyCheck, default=None
+        As for `local_cost`.
+
+    expected : array-like of shape (n_queries, n_classes), default=None
+        As for `local_cost`.
+
+    ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        As for `local_cost`.
+
+    direction : {"both", "forward"}, default="both"
+        As for `local_cost`.
+
+    Returns
+    -------
+    costs : LocalCosts
+        Sensitive.
+
+    Raises
+    ------
+    ValueError
+        As for `local_cost`.
+    """
+    if direction not in ("both", "forward"):
+        raise ValueError(
+            f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
+            "papers' one."
+        )
+    counts = check_counts(counts)
+    orders = np.asarray(orders, dtype=np.float64)
+    whole = None
+    if expected is not None and check is not None:
+        whole = check.whole_expectations(expected).astype(np.float64)
+    questions = Questions(counts, whole)
+    teachers = None
+    if ballots is not None:
+        groups = questions.groups_of(counts, whole)
+        teachers = _Teachers(questions, groups, np.asarray(ballots), orders.size)
+    del counts  # of a million questions, the gathered ones take far less memory
+    total, largest = np.zeros(orders.size), np.zeros(orders.size)
+    for batch in questions.batches(plurality.points_per_move):
+        # Overflow ends in an infinite cost.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            costs = _costs_by_loser(plurality, check, batch, orders, direction)
+        if ceiling is not None:
+            costs = _below(ceiling.values, costs)
+        of_questions = costs.max(axis=1)
+        largest = np.maximum(largest, of_questions.max(axis=0))
+        if teachers is None:
+            total += questions.repeats[batch.index] @ of_questions
+        else:
+            teachers.charge(batch, costs)
+    if teachers is not None:
+        total = teachers.largest()
+    return LocalCosts(RdpCurve(orders, total), RdpCurve(orders, largest))
+
+
+def more_than_claimed(cost: RdpCurve, claim: RdpCurve) -> bool:
+    """Tell whether a cost is above a claim by more than rounding. Sensitive.
+
+    Parameters
+    ----------
+    cost : RdpCurve
+        Exact. Where it is not finite, float64 could not hold it, and it says nothing.
+
+    claim : RdpCurve
+        At the same orders.
+
+    Returns
+    -------
+    more : bool
+        At one order at least. The claim is then wrong.
+    """
+    allowed = claim.values * (1 + ROUNDING)
+    return bool(np.any(np.isfinite(cost.values) & (cost.values > allowed)))
+
+
+def _below(ceiling, costs):
+    """Put the ceiling where float64 holds no cost, or one above it by rounding.
+
+    A cost that is plainly above its ceiling stays: the ceiling is then wrong.
+    """
+    rounded = (costs <= ceiling * (1 + ROUNDING)) | ~np.isfinite(costs)
+    return np.where(rounded, np.minimum(costs, ceiling), costs)
+
+
+def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
+    """Compute the exact log-probability that the most-voted class does not win.
+
+    Sensitive. Where several classes have most votes it is that of any one of them.
+
+    Parameters
+    ----------
+    plurality : Plurality
+        The law of an answer.
+
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class for each question.
+
+    Returns
+    -------
+    log_q : ndarray of shape (n_queries,)
+        In nats.
+    """
+    questions = Questions(check_counts(counts), None)
+    log_q = np.empty(len(questions.repeats))
+    for batch in questions.batches(plurality.points_per_move):
+        log_p = plurality.log_probabilities(batch.values, batch.sizes)
+        rivals = batch.sizes.copy()
+        rivals[:, -1] -= 1
+        log_q[batch.index] = logsumexp(log_p, b=rivals, axis=1)
+    return np.minimum(log_q, 0)[questions.vector_of_query]
+
+
+class _Teachers:
+    """What each teacher could have changed, summed over the questions."""
+
+    def __init__(self, questions, groups, ballots, n_orders):
+        self._questions = questions
+        self._groups = groups
+        self._ballots = ballots
+        self._total = np.zeros((len(ballots), n_orders))
+
+    def charge(self, batch, costs):
+        """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
+        row = np.full(len(self._questions.repeats), -1)
+        row[batch.index] = np.arange(len(batch.index))
+        for query in np.flatnonzero(row[self._questions.vector_of_query] >= 0):
+            cost = costs[row[self._questions.vector_of_query[query]]]
+            vote = self._ballots[:, query]
+            group = np.where(vote < 0, len(cost) - 1, self._groups[query, vote])
+            self._total += cost[group]
+
+    def largest(self):
+        """Return the sum of the teacher who could have changed most."""
+        return self._total.max(axis=0)
+
+
+def _costs_by_loser(plurality, check, batch, orders, direction):
+    """Return the worst cost of a move by who loses a vote, and by order."""
+    moves = plurality.moves(batch.values, batch.sizes)
+    log_p, change = moves.log_p, moves.change
+    n_vectors, n_groups = batch.values.shape
+    possible = np.all(untouched(batch.sizes) >= 0, axis=-1)
+    possible[:, :n_groups] &= (batch.values > 0)[:, :, None]
+    possible[:, n_groups, n_groups] = False
+    if check is not None:
+        log_p, change = _with_check(check, batch, log_p, change)
+
+    # D(M(n') || M(n)) has Q = P; D(M(n) || M(n')) has Q = P'.
+    log_q, log_ratio = log_p + change, -change
+    if direction == "both":
+        log_q = np.concatenate([log_q, log_p], axis=2)
+        log_ratio = np.concatenate([log_ratio, change], axis=2)
+        possible = np.concatenate([possible, possible], axis=2)
+    n_outcomes = log_q.shape[-1]
+    log_ratio = np.where(np.isneginf(log_q), 0.0, log_ratio)
+    costs = np.zeros((n_vectors * (n_groups + 1), orders.size))
+    where = np.nonzero(possible.reshape(len(costs), -1))
+    flat = possible.reshape(-1)
+    raise_to_largest(
+        costs,
+        where[0],
+        log_q.reshape(-1, n_outcomes)[flat],
+        log_ratio.reshape(-1, n_outcomes)[flat],
+        orders,
+        stride=_STRIDE,
+    )
+    return costs.reshape(n_vectors, n_groups + 1, orders.size)
+
+
+def _with_check(check, batch, log_p, change):
+    """Put the answer "none" beside the classes, for n and for each n'."""
+    after, _ = after_move(batch.scores, batch.sizes)
+    log_pass, log_fail = check.log_probabilities(batch.scores.max(axis=1))
+    pass_after, fail_after = check.log_probabilities(after.max(axis=-1))
+    log_pass, log_fail = log_pass[:, None, None], log_fail[:, None, None]
+    none = np.broadcast_to(log_fail, pass_after.shape)
+    return (
+        np.concatenate([log_p + log_pass[..., None], none[..., None]], axis=-1),
+        np.concatenate(
+            [
+                change + (pass_after - log_pass)[..., None],
+                (fail_after - log_fail)[..., None],
+            ],
+            axis=-1,
+        ),
+    )

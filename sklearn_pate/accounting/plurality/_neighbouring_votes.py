@@ -1,0 +1,313 @@
+"""What questions cost on a grid, and how much one teacher can change it. Sensitive."""
+
+import math
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri_exp
+
+from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._gdp import gdp_mu
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._optimal import (
+    gaussian_optimal_cost,
+    pure_optimal_cost,
+)
+
+__all__ = ["VoteCosts", "check_order", "joint_costs"]
+
+# How much more than mu one teacher is taken to move z, for the round-off of log_q and
+# the rounding of continuous noise to discrete.
+_OUTWARD = 1 + 1e-6
+
+
+class VoteCosts:
+    """The cost of a question at one order, on a grid of what its votes decide.
+
+    That is q, and after a threshold step the largest count. The cost on the grid is a
+    step function, never below the cost itself; one teacher moves a question by at most
+    one block of cells, and one row.
+
+    Parameters
+    ----------
+    order : float
+        The Renyi order, greater than 1.
+
+    n_teachers : int
+        Number of teachers.
+
+    sigma : float or None
+        Scale of the noise of GNMax.
+
+    pure_epsilon : float or None
+        Pure guarantee of one answer, instead of `sigma`.
+
+    log_pass, log_fail : array-like of shape (n_teachers + 1,) or None
+        The threshold step, by largest count.
+
+    Notes
+    -----
+    Let o be a most-voted class under n, which is also one most likely to win, and z =
+    -Phi^{-1}(Pr[o loses]). Under n' o loses with probability at most Phi(mu - z), since
+    the answer post-processes a mu-Gaussian test, and the class most likely to win under
+    n' loses no more often. So z falls by at most mu, and by symmetry rises by at most
+    mu, whether or not the plurality changes. With pure noise, so moves ln q by epsilon.
+    """
+
+    def __init__(self, order, n_teachers, sigma, pure_epsilon, *, log_pass, log_fail):
+        check_order(order)
+        if not isinstance(n_teachers, int | np.integer) or n_teachers < 1:
+            raise ValueError(
+                f"n_teachers={n_teachers!r} must be a whole number, at least 1."
+            )
+        if (sigma is None) == (pure_epsilon is None):
+            raise ValueError(
+                f"sigma={sigma!r} and pure_epsilon={pure_epsilon!r}: pass exactly one "
+                "of them, the noise of the answers."
+            )
+        if (log_pass is None) != (log_fail is None):
+            raise ValueError("log_pass and log_fail belong together; pass both.")
+        self.n_teachers = int(n_teachers)
+        self.has_threshold = log_pass is not None
+        self.is_gaussian = sigma is not None
+        if self.is_gaussian:
+            step = gdp_mu(sigma)
+            if not np.isfinite(step):
+                raise ValueError(
+                    f"sigma={sigma!r} is at most 1.5, where no cost that depends on "
+                    "the votes is known; publish bounds.gaussian_worst_case."
+                )
+            self.low, high = -4.0, 10 + 2 * order * step
+        else:
+            check_positive("pure_epsilon", pure_epsilon)
+            step = float(pure_epsilon)
+            self.low, high = 0.0, 35 + (order + 1) * step
+        step *= _OUTWARD
+        # Finer cells round the cost up less, but a threshold squares their number.
+        self.width = math.ceil(step * (100 if self.has_threshold else 256))
+        self.cell = step / self.width
+        positions = np.arange(math.ceil((high - self.low) / step) * self.width)
+        positions = self.low + self.cell * positions
+        log_q = log_ndtr(-positions) if self.is_gaussian else -positions
+        log_q[0] = 0  # the first cell holds all that is below it, too
+        parts = np.array_split(log_q, math.ceil(log_q.size / 2000))
+        if self.is_gaussian:
+            costs = [gaussian_optimal_cost(part, sigma, order)[0] for part in parts]
+        else:
+            costs = [pure_optimal_cost(part, pure_epsilon, order)[0] for part in parts]
+        # Never lower to the left, whatever the round-off.
+        costs = np.maximum.accumulate(np.concatenate(costs)[::-1])[::-1]
+        self.costs = costs[np.newaxis]
+        if self.has_threshold:
+            steps = _check_threshold(log_pass, log_fail, self.n_teachers)
+            counts = np.arange(self.n_teachers + 1)
+            near = np.clip([counts, counts - 1, counts + 1], 0, self.n_teachers)
+            log_pass, log_fail = (step[near][:, :, np.newaxis] for step in steps)
+            self.costs = joint_costs(costs, log_pass, log_fail, order)
+        self.worst_case = float(self.costs.max())
+
+    def locate(self, log_q, largest_counts):
+        """Find the row and the cell of each question.
+
+        Parameters
+        ----------
+        log_q : array-like of shape (n_queries,)
+            Logarithm of the exact probability that the plurality does not win.
+
+        largest_counts : array-like of shape (n_queries,) or None
+            Votes of the plurality.
+
+        Returns
+        -------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            Rows and cells.
+        """
+        if isinstance(log_q, RdpCurve):
+            raise TypeError(
+                "A curve of the exact local cost cannot be sanitized: its smooth "
+                "sensitivity is not known, only that of bounds that are functions of "
+                "q; pass log_q, for the q-optimal cost."
+            )
+        log_q = np.asarray(log_q, dtype=np.float64)
+        if log_q.ndim != 1 or np.any(np.isnan(log_q)) or np.any(log_q > 0):
+            raise ValueError(
+                f"log_q, of shape {log_q.shape}, must be one-dimensional and hold "
+                "logarithms of probabilities; pass numbers that are at most 0."
+            )
+        if self.has_threshold != (largest_counts is not None):
+            raise ValueError(
+                "largest_counts goes with log_pass and log_fail; pass all three or "
+                "none of them."
+            )
+        rows = np.zeros(log_q.size, dtype=np.intp)
+        if self.has_threshold:
+            counts = np.asarray(largest_counts)
+            rows = counts.astype(np.intp)
+            whole = counts.shape == log_q.shape and np.all(rows == counts)
+            if not whole or np.any((rows < 0) | (rows > self.n_teachers)):
+                raise ValueError(
+                    f"largest_counts, of shape {counts.shape}, must be whole numbers "
+                    f"from 0 to n_teachers={self.n_teachers}, one for each of the "
+                    f"{log_q.size} entries of log_q."
+                )
+        log_q = np.clip(log_q, -1e6, -1e-12)
+        positions = -ndtri_exp(log_q) if self.is_gaussian else -log_q
+        cells = np.floor((positions - self.low) / self.cell)
+        return rows, np.clip(cells, 0, self.costs.shape[1] - 1).astype(np.intp)
+
+    def total(self, questions):
+        """Sum the costs of the questions. Sensitive.
+
+        Parameters
+        ----------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            As `locate` found them.
+
+        Returns
+        -------
+        cost : float
+            At the one order.
+        """
+        return float(self.costs[questions].sum())
+
+    def local_sensitivities(self, questions):
+        """Bound what one more teacher can change. Sensitive.
+
+        Parameters
+        ----------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            As `locate` found them.
+
+        Yields
+        ------
+        sensitivity : float
+            After d = 0, 1, ... others changed: it covers all votes that differ from
+            these in d teachers, is at most the next one of any neighbour, and the last
+            is the same for all votes.
+        """
+        rows, cells = questions
+        costs, width = self.costs, self.width
+        farther = np.pad(costs, ((0, 0), (width, width)), mode="edge")
+        # Costs fall along a row: the extremes are a whole block away.
+        highest = _widen(farther[:, : -2 * width], np.maximum, axes=(0,))
+        lowest = _widen(farther[:, 2 * width :], np.minimum, axes=(0,))
+        changes = np.maximum(highest - costs, costs - lowest)
+        changes = changes.reshape(costs.shape[0], -1, width).max(axis=2)
+        largest = float(changes.max()) * rows.size
+        for _ in range(self.n_teachers):
+            yield float(changes[rows, cells // width].sum())
+            changes = _widen(changes, np.maximum, axes=(0, 1))
+        yield largest
+
+    def smooth_sensitivity(self, questions, smoothness):
+        """Bound what one teacher can change, smoothly. Sensitive.
+
+        Parameters
+        ----------
+        questions : tuple of ndarray of int of shape (n_queries,)
+            As `locate` found them.
+
+        smoothness : float
+            The b of the Notes.
+
+        Returns
+        -------
+        sensitivity : float
+            One teacher changes its logarithm by at most `smoothness`.
+
+        Notes
+        -----
+        max over d of e^{-b d} times the d-th local sensitivity (Nissim, Raskhodnikova,
+        Smith 2007, Definition 2.2).
+        """
+        return max(
+            math.exp(-smoothness * distance) * sensitivity
+            for distance, sensitivity in enumerate(self.local_sensitivities(questions))
+        )
+
+
+def joint_costs(
+    costs: NDArray[np.float64],
+    log_pass: NDArray[np.float64],
+    log_fail: NDArray[np.float64],
+    order: float,
+) -> NDArray[np.float64]:
+    """Return the cost of a threshold step and an answer together.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (...)
+        Renyi cost of the answer alone, at that order.
+
+    log_pass, log_fail : ndarray of shape (3, ...)
+        Logarithms of the probabilities that the step lets the question through and that
+        it does not: at its largest count, at one vote less and at one vote more.
+
+    order : float
+        The Renyi order a.
+
+    Returns
+    -------
+    joint : ndarray of shape (...)
+        An upper bound, in both directions.
+
+    Notes
+    -----
+    (a-1) D_a of {no answer: 1-p, class j: p P_j} is at most
+    ln[(1-p)^a (1-p')^{1-a} + p^a p'^{1-a} e^{(a-1) B}], B the cost of the answer; it is
+    maximised over both directions and the largest counts that a neighbour may have.
+    """
+    joint = np.zeros(np.broadcast_shapes(costs.shape, log_pass.shape[1:]))
+    answered = (order - 1) * costs
+    for first, second in ((0, 0), (0, 1), (1, 0), (0, 2), (2, 0)):
+        failed = order * log_fail[first] + (1 - order) * log_fail[second]
+        passed = order * log_pass[first] + (1 - order) * log_pass[second]
+        moment = np.logaddexp(failed, passed + answered)
+        joint = np.maximum(joint, moment / (order - 1))
+    return joint
+
+
+def _widen(table, extreme, axes):
+    """Replace each entry by the extreme one among it and its neighbours."""
+    for axis in axes:
+        table = np.moveaxis(table, axis, 0)
+        wide = table.copy()
+        extreme(wide[1:], table[:-1], out=wide[1:])
+        extreme(wide[:-1], table[1:], out=wide[:-1])
+        table = np.moveaxis(wide, 0, axis)
+    return table
+
+
+def _check_threshold(log_pass, log_fail, n_teachers):
+    """Return the log-probabilities of the threshold step as arrays, or raise."""
+    log_pass, log_fail = (np.asarray(x, dtype=np.float64) for x in (log_pass, log_fail))
+    shape = (n_teachers + 1,)
+    if log_pass.shape != shape or log_fail.shape != shape:
+        raise ValueError(
+            f"log_pass has shape {log_pass.shape} and log_fail {log_fail.shape}; pass "
+            f"one entry for each largest count from 0 to n_teachers={n_teachers}."
+        )
+    if not np.all(np.isfinite(log_pass) & np.isfinite(log_fail)):
+        raise ValueError(
+            "log_pass and log_fail must be finite: no outcome is impossible; compute "
+            "the tails in log space."
+        )
+    if np.max(np.abs(np.logaddexp(log_pass, log_fail))) > 1e-6:
+        raise ValueError(
+            "log_pass and log_fail are of probabilities that do not sum to 1; compute "
+            "both from the same noise."
+        )
+    return log_pass, log_fail
+
+
+def check_order(order):
+    """Raise unless the order is a finite number greater than 1.
+
+    Parameters
+    ----------
+    order : float
+        The Renyi order.
+    """
+    if not isinstance(order, Real) or not 1 < order < np.inf:
+        raise ValueError(f"order={order!r} must be finite and greater than 1.")

@@ -1,0 +1,227 @@
+"""Vote counts, checked, with equal queries gathered."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Batch", "Questions", "check_counts", "distinct_rows"]
+
+# Numbers in the largest temporary array, which bound the memory.
+_BLOCK_SIZE = 2_000_000
+
+
+def distinct_rows(
+    rows: NDArray[Any],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find the distinct rows of a table by sorting one number a row.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        The table.
+
+    Returns
+    -------
+    first : ndarray of int of shape (n_distinct,)
+        Where each distinct row is found first; the rows are in lexicographic order.
+
+    inverse : ndarray of int of shape (n_rows,)
+        Which of them each row equals.
+    """
+    rng = np.random.default_rng(0)
+    odd = (2 * rng.integers(2**62, size=(rows.shape[1], 1)) + 1).ravel().tolist()
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column, multiplier in zip(rows.T, odd, strict=True):
+        # Small whole numbers differ in the high bits of a float only.
+        bits = column.astype(np.float64).view(np.uint64)
+        keys += (bits ^ (bits >> np.uint64(43))) * np.uint64(multiplier)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if any(np.any(column[first][inverse] != column) for column in rows.T):
+        # Two different rows have one key, by an accident that hardly ever happens.
+        _, first, inverse = np.unique(
+            rows, axis=0, return_index=True, return_inverse=True
+        )
+        return first, inverse.reshape(-1)
+    order = np.lexsort(rows[first].T[::-1])
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[inverse]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Distinct vectors of counts with equally many groups of like classes.
+
+    Parameters
+    ----------
+    index : ndarray of int of shape (n_vectors,)
+        Which of the distinct vectors they are.
+
+    values : ndarray of shape (n_vectors, n_groups)
+        Vote count of each group, not decreasing.
+
+    sizes : ndarray of shape (n_vectors, n_groups)
+        Number of classes in each group.
+
+    scores : ndarray of shape (n_vectors, n_groups)
+        What a check takes the largest of: the counts, or their surplus over what was
+        expected.
+    """
+
+    index: NDArray[np.intp]
+    values: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+class Questions:
+    """A list of questions, those with equal sorted counts gathered.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_queries, n_classes)
+        Votes per class.
+
+    expected : ndarray of shape (n_queries, n_classes) or None
+        Votes to subtract from the counts for their scores.
+
+    Attributes
+    ----------
+    vector_of_query : ndarray of int of shape (n_queries,)
+        Index of each question's distinct vector.
+
+    repeats : ndarray of int of shape (n_vectors,)
+        Number of questions of each vector.
+    """
+
+    def __init__(
+        self, counts: NDArray[np.float64], expected: NDArray[np.float64] | None
+    ) -> None:
+        self._n_classes = counts.shape[1]
+        self._has_scores = expected is not None
+        # Whole votes in 32 bits: a million questions fit into little memory.
+        key = counts.astype(np.int32)
+        if expected is None:
+            key = np.sort(key, axis=1)
+        else:
+            scores = counts - expected
+            order = np.lexsort((scores, counts), axis=1)
+            key = np.concatenate(
+                [
+                    np.take_along_axis(table, order, axis=1)
+                    for table in (counts, scores)
+                ],
+                axis=1,
+            )
+        first, self.vector_of_query = distinct_rows(key)
+        self._vectors = key[first]
+        self.repeats = np.bincount(self.vector_of_query)
+
+    def batches(self, points_per_move: int) -> Iterator[Batch]:
+        """Go through the distinct vectors, some at a time.
+
+        Parameters
+        ----------
+        points_per_move : int
+            How many numbers a move takes, which decides how many vectors fit.
+
+        Yields
+        ------
+        batch : Batch
+            As many as memory allows.
+        """
+        starts = self._starts(self._vectors)
+        n_groups = starts.sum(axis=1)
+        for n in np.unique(n_groups):
+            same = np.flatnonzero(n_groups == n)
+            at_once = max(1, _BLOCK_SIZE // (points_per_move * (int(n) + 1) ** 2))
+            for first in range(0, len(same), at_once):
+                block = same[first : first + at_once]
+                at = np.nonzero(starts[block])[1].reshape(-1, n)
+                ends = np.append(at, np.full((len(block), 1), self._n_classes), axis=1)
+                vectors = self._vectors[block].astype(np.float64)
+                offset = self._n_classes if self._has_scores else 0
+                yield Batch(
+                    index=block,
+                    values=np.take_along_axis(vectors, at, axis=1),
+                    sizes=np.diff(ends).astype(np.float64),
+                    scores=np.take_along_axis(vectors, at + offset, axis=1),
+                )
+
+    def groups_of(
+        self,
+        counts: NDArray[np.float64],
+        expected: NDArray[np.float64] | None,
+    ) -> NDArray[np.intp]:
+        """Find the group of each class of each question.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_queries, n_classes)
+            The same as before.
+
+        expected : ndarray of shape (n_queries, n_classes) or None
+            The same as before.
+
+        Returns
+        -------
+        group_of_class : ndarray of int of shape (n_queries, n_classes)
+            Indices into the groups of the question's vector.
+        """
+        scores = counts if expected is None else counts - expected
+        order = np.lexsort((scores, counts), axis=1)
+        starts = self._starts(self._vectors)[self.vector_of_query]
+        groups = np.empty(counts.shape, dtype=np.intp)
+        np.put_along_axis(groups, order, np.cumsum(starts, axis=1) - 1, axis=1)
+        return groups
+
+    def _starts(self, vectors):
+        """Mark where a group of like classes begins."""
+        n = self._n_classes
+        starts = np.ones((len(vectors), n), dtype=bool)
+        starts[:, 1:] = np.diff(vectors[:, :n]) != 0
+        if self._has_scores:
+            starts[:, 1:] |= np.diff(vectors[:, n:]) != 0
+        return starts
+
+
+def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
+    """Return vote counts as a float64 array, or raise.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_queries, n_classes)
+        Votes per class. Whole numbers, not negative; any numeric dtype.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_queries, n_classes), dtype float64
+        The same counts.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, there are fewer than two classes, or a count is not a
+        whole number of votes.
+    """
+    counts = np.asarray(counts)
+    if counts.ndim != 2 or counts.shape[1] < 2:
+        raise ValueError(
+            f"counts has shape {counts.shape}; pass one row a query and one column a "
+            "class, with at least two classes."
+        )
+    if counts.dtype.kind not in "biuf":
+        raise ValueError(
+            f"counts has dtype {counts.dtype}; pass whole numbers of votes."
+        )
+    whole = counts.dtype.kind != "f"
+    if not (whole or np.all(np.isfinite(counts))):
+        raise ValueError("counts holds NaN or infinity; pass whole numbers of votes.")
+    if np.any(counts < 0) or not (whole or np.all(counts == np.rint(counts))):
+        raise ValueError(
+            "counts holds a negative or fractional number; pass whole numbers of votes."
+        )
+    return counts.astype(np.float64)

@@ -1,0 +1,369 @@
+"""DPSGDClassifier: a network whose every step follows a noisy gradient."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._base._noisy_training import Plan, PrivateLearner
+from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._checks import check_count
+from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT
+
+__all__ = ["DPSGDClassifier"]
+
+N_ROWS = "the number of rows, which makes the sampling rate, is public"
+# Squares of shorter gradients are rounded to zero.
+_SMALLEST_BOUND = 1e-30
+ROW_BY_ROW = (
+    "the network and its loss treat each row of a batch on its own, and nobody knows "
+    "what they draw at random, as for dropout"
+)
+
+
+@dataclass(frozen=True)
+class StepsPlan:
+    """Steps of DP-SGD, settled before the first.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise on a sum of gradients, in `max_grad_norm`.
+
+    sampling_rate : float
+        Probability of each row to be in the sample of a step.
+
+    n_steps : int
+        Number of steps.
+
+    max_grad_norm : float
+        Bound on the L2 norm of the gradient of a row.
+
+    expected_batch_size : float
+        What noisy sums are divided by.
+    """
+
+    noise_multiplier: float
+    sampling_rate: float
+    n_steps: int
+    max_grad_norm: float
+    expected_batch_size: float
+
+    def __str__(self):
+        return (
+            f"DP-SGD(noise_multiplier={self.noise_multiplier!r}, "
+            f"sampling_rate={self.sampling_rate!r}, n_steps={self.n_steps}, "
+            f"max_grad_norm={self.max_grad_norm!r})"
+        )
+
+
+class DPSGDClassifier(PrivateLearner):
+    """A network trained by stochastic gradient descent with differential privacy.
+
+    Each step looks at a fresh random sample of the rows, clips the gradient of each row
+    in it, and follows the sum of these with Gaussian noise. The network may be
+    published, with ``privacy_spent_`` as its statement. No public data are needed, but
+    tens of thousands of private rows are. Opacus computes and clips the gradients;
+    it takes the extra ``dpsgd``.
+
+    Parameters
+    ----------
+    estimator : skorch.NeuralNetClassifier
+        The network. Used are its `module`, `criterion`, `optimizer`, `lr`,
+        `batch_size` (the **expected** size of a sample), `max_epochs`, `device`, and
+        what belongs to these, such as `optimizer__momentum`. Its training loop is not,
+        nor is `train_split`: a validation split would be a second look at private rows.
+        `callbacks` are refused for the same reason. The module takes rows as float32,
+        and gives one output for each class. It is tried on a few rows that are made up,
+        and refused before anything is charged if one row does more than its clipped
+        gradient: if layers mix rows, as ``BatchNorm`` does, or have something else than
+        rows along their first axis. What a module does to some rows only, or to many
+        at once, may escape; that it does not is an assumption of the statement. A
+        module that was pretrained on public data is a good start; one pretrained on
+        private data voids the statement.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon of this fit; the noise is calibrated to it. None uses
+        `noise_multiplier` and reports what it costs.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    noise_multiplier : float, default=None
+        Standard deviation of the noise on the sum of clipped gradients, in
+        `max_grad_norm`. More noise, more privacy. Only with ``epsilon=None``.
+
+    max_grad_norm : float, default=1.0
+        L2 norm that the gradient of each row is scaled down to. The noise is
+        proportional to it, so that it costs no privacy. Where most gradients are
+        longer, half of it goes with twice the learning rate.
+
+    accountant : {"pld", "rdp"}, default="pld"
+        How prices of steps are added up. "pld" composes the law of the privacy loss,
+        as Opacus' "prv" does, and is the tighter one. "rdp" adds up Renyi divergences,
+        as a `ledger` does. Both are upper bounds.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. A row with another label teaches nothing.
+
+    ledger : PrivacyLedger, default=None
+        The account of the private data over all fits. It adds up Renyi curves, so that
+        it charges what ``accountant="rdp"`` would state.
+
+    noise_seed : int, default=None
+        None draws samples, noise and the seed of dropout from the operating system. An
+        integer makes them reproducible and **voids every guarantee**.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds the first weights. It may be known to anyone.
+
+    Attributes
+    ----------
+    network_ : skorch.NeuralNetClassifier
+        The trained network, for class indices. It has no history and has never held a
+        row. May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
+
+    noise_multiplier_ : float
+        Given or calibrated. May be published.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with
+    differential privacy". There are ``max_epochs * ceil(n_rows / batch_size)`` steps.
+    Each has a sample of its own, in which each row is with probability
+    ``batch_size / n_rows``, independently of the others; an empty sample is a step
+    along the noise. Sums are divided by `batch_size`, whatever the size of the sample.
+
+    The price of a step is that of the sampled Gaussian mechanism (Mironov, Talwar,
+    Zhang 2019). "pld" composes its privacy loss for the row that is added and for the
+    row that is removed (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
+
+    A value that is missing, infinite as float32, or text among numbers counts as 0, in
+    training and in prediction. So no row makes a fit fail; each is still in a sample by
+    a coin of its own, and moves a sum by one clipped gradient. The statement is the
+    same. To choose other values, impute beforehand by public numbers.
+
+    Samples and noise come from the operating system, and not from torch's generators,
+    which are not cryptographic. Clipped gradients are whole multiples of a unit, and
+    added up without error: one row changes no bit of what others add. Noise is drawn in
+    floating-point numbers, which the statement names as an assumption; noisy sums are
+    rounded to about a millionth of it, so that its last bits are used nowhere.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skorch import NeuralNetClassifier
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate.baselines import DPSGDClassifier
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> net = NeuralNetClassifier(
+    ...     torch.nn.Linear,
+    ...     module__in_features=2,
+    ...     module__out_features=3,
+    ...     criterion=torch.nn.CrossEntropyLoss,
+    ...     batch_size=500,
+    ...     max_epochs=5,
+    ...     lr=1.0,
+    ... )
+    >>> clf = DPSGDClassifier(net, random_state=0).fit(X[:5000], y[:5000])
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5000:], y[5000:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        noise_multiplier: float | None = None,
+        max_grad_norm: float = 1.0,
+        accountant: Literal["pld", "rdp"] = "pld",
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+        self.accountant = accountant
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+        self.random_state = random_state
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether one unit more moves the places of other private rows.
+
+        At a kink of a network, the last bits of a row decide what its gradient is.
+        """
+        return True
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows, of the shape that those in `fit` had.
+
+        Returns
+        -------
+        probabilities : ndarray of float32 of shape (n_rows, n_classes)
+            A column for each of ``classes_``.
+        """
+        from sklearn_pate.students.networks._network_training import one_torch_thread
+
+        check_is_fitted(self, "network_")
+        with one_torch_thread():
+            return self.network_.predict_proba(self._check_features(X, reset=False))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows, of the shape that those in `fit` had.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        check_is_fitted(self, "network_")
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _check_parameters(self):
+        _check_network(self.estimator)
+        if self.epsilon is None:
+            if self.noise_multiplier is None:
+                raise ValueError(
+                    "epsilon=None and noise_multiplier=None leave the noise open; set "
+                    "one of them."
+                )
+            check_positive("noise_multiplier", self.noise_multiplier)
+        else:
+            check_epsilon(self.epsilon)
+            if self.noise_multiplier is not None:
+                raise ValueError(
+                    f"epsilon={self.epsilon!r} calibrates the noise, and "
+                    f"noise_multiplier={self.noise_multiplier!r} sets it; leave one of "
+                    "them None."
+                )
+        check_positive("max_grad_norm", self.max_grad_norm)
+        if self.max_grad_norm < _SMALLEST_BOUND:
+            raise ValueError(
+                f"max_grad_norm={self.max_grad_norm!r} is too small for floating-point "
+                f"arithmetic; use at least {_SMALLEST_BOUND}, and scale the loss."
+            )
+        if self.accountant not in ("pld", "rdp"):
+            raise ValueError(
+                f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
+            )
+        check_random_state(self.random_state)
+
+    def _check_features(self, X, *, reset):
+        X = check_numbers(self, X, reset=reset, dtype=np.float32, allow_nd=True)
+        is_finite = np.isfinite(X)
+        if not np.all(is_finite):
+            X = np.where(is_finite, X, np.float32(0))
+        return np.require(X, requirements="W")  # torch warns of arrays that are not
+
+    def _plan(self, rows):
+        from sklearn_pate.baselines.dpsgd._dry_run import rehearse
+
+        n_rows = len(rows.X)
+        expected = min(self.estimator.batch_size, n_rows)
+        rate = expected / n_rows
+        n_steps = self.estimator.max_epochs * math.ceil(n_rows / expected)
+        priced = {"delta": self.delta, "accountant": self.accountant}
+        if self.epsilon is None:
+            noise_multiplier = float(self.noise_multiplier)
+        else:
+            noise_multiplier = calibrate_steps(self.epsilon, rate, n_steps, **priced)
+        epsilon, curve = price_steps(noise_multiplier, rate, n_steps, **priced)
+        plan = StepsPlan(
+            noise_multiplier, rate, n_steps, float(self.max_grad_norm), expected
+        )
+        rehearse(self.estimator, rows.X.shape[1:], len(rows.classes), plan)
+        spent = self._state(
+            epsilon=epsilon,
+            delta=self.delta,
+            curve=curve,
+            unit="row-add-remove",
+            mechanism=str(plan),
+            assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
+        )
+        return Plan(spent, plan)
+
+    def _learn(self, rows, how, noise):
+        from sklearn_pate.baselines.dpsgd._dpsgd_training import train
+
+        seed = check_random_state(self.random_state).randint(MAX_SEED)
+        self.network_ = train(
+            self.estimator,
+            rows.X,
+            rows.codes,
+            len(rows.classes),
+            how,
+            noise=noise,
+            seed=seed,
+        )
+        self.noise_multiplier_ = how.noise_multiplier
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_network(estimator):
+    try:
+        import opacus  # noqa: F401
+        from skorch import NeuralNetClassifier
+    except ImportError as error:
+        raise ImportError(
+            "DPSGDClassifier needs skorch and Opacus; install sklearn-pate[dpsgd]."
+        ) from error
+    if not isinstance(estimator, NeuralNetClassifier):
+        raise ValueError(
+            f"estimator={estimator!r} is not a skorch.NeuralNetClassifier; wrap the "
+            "torch module into one."
+        )
+    for name in ("batch_size", "max_epochs"):
+        check_count(f"estimator.{name}", getattr(estimator, name))
+    if estimator.callbacks not in (None, "disable", [], ()):
+        raise ValueError(
+            f"estimator.callbacks={estimator.callbacks!r} would see private rows, and "
+            "are not run; leave callbacks=None."
+        )

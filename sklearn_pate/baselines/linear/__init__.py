@@ -1,0 +1,1 @@
+"""Linear classifiers trained by perturbed empirical risk minimisation."""

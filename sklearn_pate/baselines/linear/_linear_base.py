@@ -1,0 +1,234 @@
+"""What private linear classifiers share: bounds, noisy minimisers, predictions."""
+
+import math
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._base._noisy_training import Plan, PrivateLearner
+from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
+from sklearn_pate.baselines.linear._perturbation import (
+    METHODS,
+    TOLERANCE,
+    Perturbation,
+    Task,
+    plan_perturbation,
+)
+from sklearn_pate.baselines.linear._solver import MarginLoss, minimise
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT, on_lattice
+
+__all__ = ["PrivateLinearClassifier"]
+
+BOUNDS = "the bounds of the features and of the rows' norm are public"
+NORM_READ = "the bound of the rows' norm was read from X, which voids privacy"
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """How a linear classifier is going to be trained."""
+
+    perturbation: Perturbation
+    bounds: Bounds
+    n_problems: int
+
+
+class PrivateLinearClassifier(PrivateLearner):
+    """Base of linear classifiers that are noisy minimisers of a convex loss.
+
+    A subclass has the parameters of
+    :class:`~sklearn_pate.baselines.DPLogisticRegression`, and provides `_loss`.
+    """
+
+    method: Literal["output", "objective", "gaussian"]
+    C: float | Literal["auto"]
+    epsilon: float
+    data_norm: float | None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None
+    fit_intercept: bool
+    intercept_scaling: float
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    data_norm_: float
+    _bounds: Bounds
+
+    @abstractmethod
+    def _loss(self) -> MarginLoss:
+        """Return the loss of a row."""
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as those in `fit` were.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            A column for each of ``classes_``; with two, that of the second one. For
+            rows within the bounds, ``X @ coef_.T + intercept_``.
+        """
+        check_is_fitted(self, "coef_")
+        X = self._check_features(X, reset=False)
+        scores = self._bounds.scores(X, self.coef_, self.intercept_)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as those in `fit` were.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _check_parameters(self):
+        if self.method not in METHODS:
+            raise ValueError(
+                f"method={self.method!r} is unknown; use one of {[*METHODS]}."
+            )
+        if not (isinstance(self.C, str) and self.C == "auto"):
+            check_positive("C", self.C)
+        check_epsilon(self.epsilon)
+        if self.data_norm is not None:
+            check_positive("data_norm", self.data_norm)
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ValueError(
+                f"fit_intercept={self.fit_intercept!r} must be True or False."
+            )
+        check_positive("intercept_scaling", self.intercept_scaling)
+
+    def _check_features(self, X, *, reset):
+        return check_numbers(self, X, reset=reset, dtype=np.float64)
+
+    def _bounds_of(self, n_features, data_norm):
+        low, width = read_feature_bounds(self.feature_bounds, n_features)
+        bounds = Bounds(
+            low=low,
+            width=width,
+            clips=self.feature_bounds is not None,
+            norm=data_norm,
+            constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+        )
+        if not bounds.can_be_undone():
+            raise ValueError(
+                f"feature_bounds={self.feature_bounds!r} and data_norm={data_norm!r} "
+                "leave no room for weights in floating point; scale the features."
+            )
+        return bounds
+
+    def _plan(self, rows):
+        n_rows, n_features = rows.X.shape
+        n_classes = len(rows.classes)
+        bounds = self._bounds_of(n_features, self._norm(rows.X))
+        _check_memory(n_features)
+        task = Task(
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            curvature=self._loss().curvature,
+            n_problems=1 if n_classes == 2 else n_classes,
+            n_weights=n_features + int(self.fit_intercept),
+            n_rows=n_rows,
+        )
+        perturbation = plan_perturbation(self.method, self.C, task)
+        epsilon, curve = perturbation.epsilon, perturbation.curve
+        mechanism = f"{type(self).__name__} with {perturbation}"
+        if task.n_problems > 1:
+            mechanism += f" for each of {task.n_problems} problems"
+        bounded = BOUNDS
+        if self._reads_norm():
+            epsilon, bounded = np.inf, NORM_READ
+            curve = curve.unbounded()
+        spent = self._state(
+            epsilon=epsilon,
+            delta=perturbation.delta,
+            curve=curve,
+            unit=perturbation.unit,
+            mechanism=mechanism,
+            assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
+        )
+        return Plan(spent, LinearPlan(perturbation, bounds, task.n_problems))
+
+    def _spends_delta(self):
+        return self.method == "gaussian"
+
+    def _reads_norm(self):
+        return self.data_norm is None and self.feature_bounds is None
+
+    def _norm(self, X):
+        """Return the bound of the rows' norm, read from the rows if none is given."""
+        if self.data_norm is not None:
+            return float(self.data_norm)
+        if self.feature_bounds is not None:
+            return math.sqrt(X.shape[1])
+        warnings.warn(
+            "Neither data_norm nor feature_bounds is given: the longest private row "
+            "decides how much noise there is, and nothing is private. Pass bounds that "
+            "you know without a look at X.",
+            PrivacyLeakWarning,
+            stacklevel=5,
+        )
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(X, axis=1)
+        return float(norms[np.isfinite(norms)].max(initial=0.0)) or 1.0
+
+    def _learn(self, rows, how, noise):
+        # A row of an unknown label has no loss, and moves nothing.
+        is_known = rows.codes >= 0
+        X, codes = how.bounds.rows(rows.X[is_known]), rows.codes[is_known]
+        perturbation = how.perturbation
+        weights = np.empty((how.n_problems, X.shape[1]))
+        for problem in range(how.n_problems):
+            positive = 1 if how.n_problems == 1 else problem
+            minimiser = minimise(
+                X,
+                np.where(codes == positive, 1.0, -1.0),
+                self._loss(),
+                regularisation=perturbation.regularisation,
+                linear_term=perturbation.draw_linear_term(noise, X.shape[1]),
+                tolerance=TOLERANCE,
+            )
+            output_noise = perturbation.draw_output_noise(noise, X.shape[1])
+            weights[problem] = on_lattice(
+                minimiser + output_noise, perturbation.output_scale
+            )
+        self.coef_, self.intercept_ = how.bounds.to_features(weights)
+        self.data_norm_ = how.bounds.norm
+        self._bounds = how.bounds
+        self.C_ = 1 / perturbation.regularisation
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_memory(n_features):
+    """Raise unless there is memory for the solver, before the price is charged."""
+    try:
+        np.empty((n_features, n_features))
+    except MemoryError:
+        gigabytes = 8 * n_features**2 / 2**30
+        raise ValueError(
+            f"X has {n_features} features, for whose squares the solver would need "
+            f"{gigabytes:.0f} GiB of memory; take fewer, by random features "
+            "(RBFSampler) or a projection that was fitted on public rows."
+        ) from None

@@ -1,0 +1,360 @@
+"""AnswerCostDisplay: what the next answer costs."""
+
+import textwrap
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.inspection.audits._statistics import check_count
+from sklearn_pate.inspection.displays._plotting import (
+    check_comparable,
+    line_style,
+    make_axes,
+    require_matplotlib,
+    statement_of,
+)
+from sklearn_pate.mechanisms import NoisySum
+from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+
+__all__ = ["AnswerCostDisplay"]
+
+# Prices grow as smoothly as the root of the number of questions.
+_N_POINTS = 100
+
+
+class AnswerCostDisplay:
+    """Publishable epsilon against the number of questions.
+
+    **May be published**: it depends on noise, numbers of questions and classes, and on
+    no private value. It is best made by :meth:`from_estimator`, after a fit, or by
+    :meth:`from_mechanisms`, before one; all parameters are stored as attributes.
+
+    Parameters
+    ----------
+    n_queries : array-like of shape (n_points,)
+        Numbers of questions, in increasing order.
+
+    epsilons : dict of str to array-like of shape (n_points,)
+        Price of so many questions, for each mechanism: the worst case over all votes.
+
+    delta : float
+        The probability mass that no epsilon covers.
+
+    paid : tuple (n_queries, epsilon), default=None
+        What a fit paid for.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        One a mechanism.
+
+    paid_ : matplotlib Line2D or None
+        The point that was paid for.
+
+    ax_ : matplotlib Axes
+        Where it was drawn.
+
+    figure_ : matplotlib Figure
+        That of the axes.
+
+    See Also
+    --------
+    EpsilonDeltaDisplay : The same price at other deltas.
+
+    Notes
+    -----
+    The noise of each answer is the same all along a line. It is what every answer would
+    have if so many were asked for; a fit with a target epsilon and more questions would
+    take more noise instead.
+
+    The first answers are the dearest: Renyi costs add up, and epsilon grows with about
+    the square root of their sum while it is small. A mechanism with `max_answers`
+    charges its check alone beyond them, and its line bends there.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import AnswerCostDisplay
+    >>> display = AnswerCostDisplay(
+    ...     n_queries=[1, 10, 100], epsilons={"some noise": [0.1, 0.3, 1]}, delta=1e-5
+    ... )
+    >>> [line.get_label() for line in display.plot().lines_]
+    ['some noise']
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_queries: ArrayLike,
+        epsilons: Mapping[str, ArrayLike],
+        delta: float,
+        paid: tuple[int, float] | None = None,
+    ) -> None:
+        self.n_queries = n_queries
+        self.epsilons = epsilons
+        self.delta = delta
+        self.paid = paid
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+
+        **kwargs : Any
+            For ``ax.plot`` of each line.
+
+        Returns
+        -------
+        display : AnswerCostDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = make_axes(type(self), ax)
+        self.lines_ = []
+        for name, epsilons in self.epsilons.items():
+            style = line_style(len(ax.lines)) | {"label": textwrap.fill(name, 40)}
+            self.lines_ += ax.plot(self.n_queries, epsilons, **style | kwargs)
+        self.paid_ = None
+        if self.paid is not None:
+            self.paid_ = ax.plot(
+                *self.paid,
+                marker="o",
+                linestyle="none",
+                color=self.lines_[-1].get_color(),
+                label=f"paid for: {self.paid[0]} questions",
+            )[0]
+        ax.set(
+            xlabel="questions",
+            ylabel=f"publishable epsilon (delta={self.delta:g})",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        n_queries: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what more answers would have cost a fit. May be published.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted :class:`~sklearn_pate.PATEClassifier`,
+            :class:`~sklearn_pate.baselines.PrivateKNNClassifier` or
+            :class:`~sklearn_pate.baselines.PETDLClassifier`, or a Pipeline that ends in
+            one. A question of the last is a group of public rows, as in its statement.
+
+        n_queries : int, default=None
+            Where the line ends. None is twice as many questions as were paid for.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : AnswerCostDisplay
+            Drawn, with the point that was paid for.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        ValueError
+            If the estimator asks no questions, gives no guarantee, or states the price
+            of more than its questions, as the winner of a
+            :class:`~sklearn_pate.model_selection.PrivateSearchCV` does.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate import PublicData
+        >>> from sklearn_pate.baselines import PrivateKNNClassifier
+        >>> from sklearn_pate.inspection import AnswerCostDisplay
+        >>> X, y = make_blobs(6000, centers=3, random_state=0)
+        >>> clf = PrivateKNNClassifier(n_queries=50)
+        >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+        >>> display = AnswerCostDisplay.from_estimator(clf)
+        >>> display.paid == (50, clf.privacy_spent_.epsilon)
+        True
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        spent, learner = statement_of(estimator), last_step(estimator)
+        check_comparable([spent])
+        mechanism = getattr(learner, "mechanism_", None)
+        if spent.n_queries is None or mechanism is None:
+            raise ValueError(
+                f"{type(learner).__name__} has no mechanism_ that answers questions; "
+                "pass a fitted PATEClassifier, PrivateKNNClassifier or PETDLClassifier."
+            )
+        if isinstance(mechanism, NoisySum):
+            # A fit asks one question of many parts, and its statement counts the parts.
+            mechanism = clone(mechanism).set_params(n_parts=1)
+        n_classes = len(learner.classes_)
+        of_questions = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
+        if not np.isclose(of_questions, spent.epsilon, rtol=1e-6, atol=0):
+            raise ValueError(
+                f"{type(learner).__name__} states epsilon={spent.epsilon:.4g} for more "
+                "than its questions, such as the search that it won; pass its "
+                "mechanism_ to AnswerCostDisplay.from_mechanisms instead."
+            )
+        last = 2 * spent.n_queries if n_queries is None else n_queries
+        check_count("n_queries", last, 1)
+        counts = _counts(last, {spent.n_queries, mechanism.answer_cap(last)})
+        epsilons = _epsilons(mechanism, counts, n_classes, spent.delta)
+        display = cls(
+            n_queries=counts,
+            epsilons={mechanism.in_one_line(): epsilons},
+            delta=spent.delta,
+            paid=(spent.n_queries, spent.epsilon),
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_mechanisms(
+        cls,
+        mechanisms: Mapping[str, PricedMechanism],
+        *,
+        n_classes: int,
+        delta: float,
+        n_queries: int,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what answers of several mechanisms cost. May be published.
+
+        Equal epsilons are no equal use: a mechanism is worth its price if its answers
+        are right, on which this says nothing.
+
+        Parameters
+        ----------
+        mechanisms : dict of str to Mechanism
+            Each with its noise set, by name. More noise is cheaper.
+
+        n_classes : int
+            Number of classes, at least 2.
+
+        delta : float
+            The probability mass that no epsilon covers, in (0, 1).
+
+        n_queries : int
+            Where the lines end.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : AnswerCostDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If a mechanism has no noise set, or seeded noise, or some are asked about
+            secret samples and others are not: their neighbours differ.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn_pate.inspection import AnswerCostDisplay
+        >>> from sklearn_pate.mechanisms import GumbelMax, NoisyHistogram
+        >>> display = AnswerCostDisplay.from_mechanisms(
+        ...     {"plurality": GumbelMax(c=0.05), "all counts": NoisyHistogram(40)},
+        ...     n_classes=10,
+        ...     delta=1e-5,
+        ...     n_queries=500,
+        ... )
+        >>> bool(display.epsilons["plurality"][-1] > display.epsilons["all counts"][-1])
+        True
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        delta = check_delta(delta)
+        check_count("n_queries", n_queries, 1)
+        check_count("n_classes", n_classes, 2)
+        _check_mechanisms(mechanisms)
+        bends = {one.answer_cap(n_queries) for one in mechanisms.values()}
+        counts = _counts(n_queries, bends)
+        epsilons = {
+            name: _epsilons(one, counts, n_classes, delta)
+            for name, one in mechanisms.items()
+        }
+        display = cls(n_queries=counts, epsilons=epsilons, delta=delta)
+        return display.plot(ax, **kwargs)
+
+
+def _epsilon(mechanism, n_queries, n_classes, delta):
+    """Return what a fit with so many questions states."""
+    with warnings.catch_warnings():
+        # A few answers may want orders that a whole fit does not. What is stated is
+        # then a little more than it could be.
+        warnings.filterwarnings("ignore", message="The best order")
+        return mechanism.charged_epsilon(int(n_queries), n_classes, delta)
+
+
+def _epsilons(mechanism, counts, n_classes, delta):
+    return np.array([_epsilon(mechanism, one, n_classes, delta) for one in counts])
+
+
+def _counts(last, also):
+    """Return numbers of questions from 1 to the last, with some that matter."""
+    counts = np.linspace(1, last, min(last, _N_POINTS)).round().astype(int)
+    return np.union1d(counts, [count for count in also if count <= last])
+
+
+def _check_mechanisms(mechanisms):
+    if not isinstance(mechanisms, Mapping) or not mechanisms:
+        raise ValueError(
+            f"mechanisms={mechanisms!r} must be a dict with at least one mechanism, "
+            "such as {'GNMax': GNMax(sigma=40)}."
+        )
+    for name, mechanism in mechanisms.items():
+        if not isinstance(mechanism, PricedMechanism):
+            raise ValueError(
+                f"mechanisms[{name!r}]={mechanism!r} is no mechanism; pass one, such "
+                "as GNMax(sigma=40)."
+            )
+        if mechanism.noise_seed is not None:
+            raise ValueError(
+                f"mechanisms[{name!r}] has noise_seed={mechanism.noise_seed!r}, which "
+                "voids every guarantee, and has no price; leave noise_seed=None."
+            )
+    sampled = [isinstance(one, SampledMechanism) for one in mechanisms.values()]
+    if any(sampled) and not all(sampled):
+        raise ValueError(
+            "mechanisms holds some that are asked about secret samples, priced for "
+            "neighbours that add or remove a row, and others, priced for one changed "
+            "vote; these do not compare: draw them apart."
+        )

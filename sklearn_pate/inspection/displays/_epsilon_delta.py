@@ -1,0 +1,293 @@
+"""EpsilonDeltaDisplay: one release, at every delta."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.inspection.displays._plotting import (
+    check_comparable,
+    line_style,
+    make_axes,
+    require_matplotlib,
+    statement_of,
+)
+
+__all__ = ["EpsilonDeltaDisplay"]
+
+_N_POINTS = 200
+# The axis has so many times less and more than the deltas that are stated.
+_AROUND = 1e4
+_LARGEST_DELTA = 0.1
+# Where none is stated.
+_USUAL_DELTAS = (1e-10, 1e-2)
+
+
+class EpsilonDeltaDisplay:
+    """Publishable epsilon against delta, for the same release.
+
+    A release has no single (epsilon, delta): it keeps every point of a line, and the
+    statement names one of them. **May be published**, as the statements that it is made
+    of. It is best made by :meth:`from_estimator` or :meth:`from_statements`; all
+    parameters are stored as attributes.
+
+    Parameters
+    ----------
+    deltas : array-like of shape (n_points,)
+        In increasing order, in (0, 1).
+
+    epsilons : dict of str to array-like of shape (n_points,)
+        Epsilon at each delta, for each release.
+
+    stated : dict of str to tuple (epsilon, delta)
+        What each statement says. A delta of 0 has no place on a logarithmic axis, and
+        is drawn as an arrow at its left end.
+
+    unit : str, default=None
+        Whom all statements protect, for the axis, as in
+        :class:`~sklearn_pate.PrivacySpent`.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        One a release.
+
+    stated_ : list of matplotlib Line2D
+        The marker of each statement.
+
+    ax_ : matplotlib Axes
+        Where it was drawn.
+
+    figure_ : matplotlib Figure
+        That of the axes.
+
+    See Also
+    --------
+    AnswerCostDisplay : What more answers cost.
+
+    Notes
+    -----
+    A line is ``privacy_spent_.curve``, converted at each delta as
+    :meth:`~sklearn_pate.accounting.RdpCurve.to_epsilon` does. It is an upper bound.
+    Where a statement rests on a sharper account, its marker is **below** its line: that
+    of :class:`~sklearn_pate.baselines.DPSGDClassifier` with ``accountant="pld"``, and
+    that of :class:`~sklearn_pate.baselines.PETDLClassifier`, which is exact.
+
+    A statement with a delta of 0 holds at every delta. Its line is the smaller of its
+    epsilon and of what its curve promises.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import EpsilonDeltaDisplay
+    >>> display = EpsilonDeltaDisplay(
+    ...     deltas=[1e-7, 1e-5],
+    ...     epsilons={"a fit": [1.2, 1.0]},
+    ...     stated={"a fit": (1.0, 1e-5)},
+    ... )
+    >>> [line.get_label() for line in display.plot().lines_]
+    ['a fit']
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        deltas: ArrayLike,
+        epsilons: Mapping[str, ArrayLike],
+        stated: Mapping[str, tuple[float, float]],
+        unit: str | None = None,
+    ) -> None:
+        self.deltas = deltas
+        self.epsilons = epsilons
+        self.stated = stated
+        self.unit = unit
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure.
+
+        **kwargs : Any
+            For ``ax.plot`` of each line.
+
+        Returns
+        -------
+        display : EpsilonDeltaDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = make_axes(type(self), ax)
+        left_end = np.min(self.deltas)
+        self.lines_, self.stated_, labels = [], [], set()
+        for name, epsilons in self.epsilons.items():
+            # A line and a marker each.
+            style = line_style(len(ax.lines) // 2) | {"label": name}
+            self.lines_ += ax.plot(self.deltas, epsilons, **style | kwargs)
+            epsilon, delta = self.stated[name]
+            label = "as stated" if delta else "as stated, with a delta of 0"
+            self.stated_ += ax.plot(
+                delta or left_end,
+                epsilon,
+                marker="o" if delta else "<",
+                linestyle="none",
+                color=self.lines_[-1].get_color(),
+                label=None if label in labels else label,
+            )
+            labels.add(label)
+        unit = "" if self.unit is None else f" (unit: {self.unit})"
+        ax.set(
+            xscale="log",
+            xlabel="delta",
+            ylabel=f"publishable epsilon{unit}",
+            ylim=(0, None),
+        )
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the statement of a fit. May be published.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, with ``privacy_spent_``, or a Pipeline that ends in one.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : EpsilonDeltaDisplay
+            Drawn.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        ValueError
+            If the estimator gives no guarantee.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate.baselines import DPLogisticRegression
+        >>> from sklearn_pate.inspection import EpsilonDeltaDisplay
+        >>> X, y = make_blobs(500, centers=2, random_state=0)
+        >>> clf = DPLogisticRegression(data_norm=8).fit(X, y)
+        >>> display = EpsilonDeltaDisplay.from_estimator(clf)
+        >>> display.stated
+        {'DPLogisticRegression': (1.0, 0.0)}
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        name = type(last_step(estimator)).__name__
+        return cls.from_statements({name: statement_of(estimator)}, ax=ax, **kwargs)
+
+    @classmethod
+    def from_statements(
+        cls, statements: Mapping[str, PrivacySpent], *, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw several statements, to compare them. May be published.
+
+        Parameters
+        ----------
+        statements : dict of str to PrivacySpent
+            By name, all about one unit.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : EpsilonDeltaDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If units differ, or one gives no guarantee.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate.baselines import DPLogisticRegression
+        >>> from sklearn_pate.inspection import EpsilonDeltaDisplay
+        >>> X, y = make_blobs(500, centers=2, random_state=0)
+        >>> statements = {
+        ...     f"epsilon={epsilon}": DPLogisticRegression(
+        ...         epsilon=epsilon, data_norm=8
+        ...     ).plan_privacy(X, y)
+        ...     for epsilon in [0.5, 1.0]
+        ... }
+        >>> display = EpsilonDeltaDisplay.from_statements(statements)
+        >>> len(display.lines_), display.unit
+        (2, 'row')
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_statements(statements)
+        check_comparable(statements.values())
+        deltas = _deltas([spent.delta for spent in statements.values()])
+        display = cls(
+            deltas=deltas,
+            epsilons={
+                name: _epsilons(spent, deltas) for name, spent in statements.items()
+            },
+            stated={
+                name: (spent.epsilon, spent.delta) for name, spent in statements.items()
+            },
+            unit=next(iter(statements.values())).unit,
+        )
+        return display.plot(ax, **kwargs)
+
+
+def _check_statements(statements):
+    if not isinstance(statements, Mapping):
+        raise ValueError(
+            f"statements={statements!r} must be a dict, such as "
+            "{'PATE': clf.privacy_spent_}."
+        )
+    for name, spent in statements.items():
+        if not isinstance(spent, PrivacySpent):
+            raise ValueError(
+                f"statements[{name!r}]={spent!r} is no PrivacySpent; pass the "
+                "privacy_spent_ of a fit."
+            )
+
+
+def _deltas(stated):
+    """Return deltas around those that are stated, and these themselves."""
+    stated = [delta for delta in stated if delta > 0]
+    low, high = _USUAL_DELTAS
+    if stated:
+        low = min(stated) / _AROUND
+        high = max(min(max(stated) * _AROUND, _LARGEST_DELTA), *stated)
+    return np.union1d(np.geomspace(low, high, _N_POINTS), stated)
+
+
+def _epsilons(spent, deltas):
+    """Return the smallest epsilon that the statement allows for each delta."""
+    epsilons = np.array([spent.curve.quiet_epsilon(delta) for delta in deltas])
+    return np.minimum(epsilons, spent.epsilon) if spent.delta == 0 else epsilons

@@ -1,0 +1,229 @@
+"""What the displays share: axes, colours, the stamp, and which statements compare."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._base._planning import plans_privacy
+from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate.accounting._statement import PrivacySpent
+
+__all__ = [
+    "COLORS",
+    "SENSITIVE",
+    "check_comparable",
+    "fitted_last_step",
+    "line_style",
+    "log_ticks",
+    "make_axes",
+    "require_matplotlib",
+    "stamp",
+    "statement_of",
+]
+
+#: Okabe and Ito's, which the colour-blind can tell apart.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+
+#: What is written across a picture that must stay inside.
+SENSITIVE = "SENSITIVE: depends on private data, do not publish"
+
+_LINE_STYLES = ("-", "--", "-.", ":")
+# Width of a letter of the stamp, over its height.
+_LETTER = 0.6
+
+
+def require_matplotlib(display):
+    """Import matplotlib, before any work.
+
+    Parameters
+    ----------
+    display : type
+        What needs it.
+
+    Returns
+    -------
+    pyplot : module
+        ``matplotlib.pyplot``.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{display.__name__} needs matplotlib; install sklearn-pate[plot]."
+        ) from error
+    return plt
+
+
+def make_axes(display, ax):
+    """Return axes to draw on.
+
+    Parameters
+    ----------
+    display : type
+        What draws.
+
+    ax : matplotlib Axes or None
+        None makes a new figure.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        The same, or new ones.
+    """
+    plt = require_matplotlib(display)
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    return ax
+
+
+def line_style(place):
+    """Return colour and dashes of a line, which tell it apart in grey as well.
+
+    Parameters
+    ----------
+    place : int
+        How many lines there are already.
+
+    Returns
+    -------
+    style : dict
+        For ``ax.plot``.
+    """
+    return {
+        "color": COLORS[place % len(COLORS)],
+        "linestyle": _LINE_STYLES[place % len(_LINE_STYLES)],
+    }
+
+
+def log_ticks(axis):
+    """Write the ticks of a logarithmic axis as plain numbers.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+        That of epsilon.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def stamp(ax):
+    """Write across the data that they are sensitive, so that no crop parts the two.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Stamped once, however many displays it holds.
+    """
+    if any(text.get_text() == SENSITIVE for text in ax.texts):
+        return
+    width = ax.get_window_extent().width * 72 / ax.figure.dpi
+    ax.text(
+        0.5,
+        0.5,
+        SENSITIVE,
+        transform=ax.transAxes,
+        ha="center",
+        va="center",
+        fontsize=np.clip(width / (_LETTER * len(SENSITIVE)), 5, 16),
+        fontweight="bold",
+        color=COLORS[1],
+        alpha=0.9,
+        zorder=100,
+        bbox={"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 2},
+    )
+
+
+def fitted_last_step(estimator: Any) -> Any:
+    """Return what a picture is about, and raise if it is private and not fitted.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Or a Pipeline.
+
+    Returns
+    -------
+    learner : estimator
+        The same, or the last step.
+
+    Raises
+    ------
+    NotFittedError
+        If it would have ``privacy_spent_`` after a fit.
+    """
+    learner = last_step(estimator)
+    if plans_privacy(learner):
+        check_is_fitted(learner, "privacy_spent_")
+    return learner
+
+
+def statement_of(estimator: Any) -> PrivacySpent:
+    """Return the statement of a fitted private estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``privacy_spent_``, or a Pipeline that ends in one.
+
+    Returns
+    -------
+    spent : PrivacySpent
+        Of its fit.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+
+    ValueError
+        If it has none.
+    """
+    learner = fitted_last_step(estimator)
+    spent = getattr(learner, "privacy_spent_", None)
+    if spent is None:
+        raise ValueError(
+            f"{type(learner).__name__} has no privacy_spent_; pass a fitted private "
+            "estimator, such as PATEClassifier, or a Pipeline that ends in one."
+        )
+    return spent
+
+
+def check_comparable(statements: Iterable[PrivacySpent]) -> None:
+    """Raise unless statements promise something, and about one unit.
+
+    Parameters
+    ----------
+    statements : iterable of PrivacySpent
+        What is to share a picture.
+
+    Raises
+    ------
+    ValueError
+        If their units differ, one epsilon is infinite, or there is none.
+    """
+    statements = list(statements)
+    units = sorted({spent.unit for spent in statements})
+    if not units:
+        raise ValueError("There is nothing to draw; pass at least one fit.")
+    if len(units) > 1:
+        raise ValueError(
+            f"The statements protect different units, {' and '.join(units)}, whose "
+            "epsilons do not compare; draw those of one unit in a picture."
+        )
+    if any(np.isinf(spent.epsilon) for spent in statements):
+        raise ValueError(
+            "epsilon=inf: a fit among these gives no guarantee, and has no place on an "
+            "axis of epsilon; leave it out, or fit it again without a noise_seed and "
+            "with bounds that are not read from private rows."
+        )

@@ -1,0 +1,488 @@
+"""PrivacyUtilityDisplay: what accuracy an epsilon buys."""
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, check_scoring
+
+from sklearn_pate.inspection.displays._epsilon_scores import (
+    epsilons_of,
+    mean_scores,
+    scores_of_splits,
+)
+from sklearn_pate.inspection.displays._plotting import (
+    COLORS,
+    check_comparable,
+    log_ticks,
+    make_axes,
+    require_matplotlib,
+    stamp,
+    statement_of,
+)
+
+__all__ = ["PrivacyUtilityDisplay"]
+
+
+class PrivacyUtilityDisplay:
+    """Scores of private estimators against their publishable epsilon.
+
+    It is best made by :meth:`from_estimators`, :meth:`from_predictions` or
+    :meth:`from_cv_results`; all parameters are stored as attributes.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_fits,)
+        Publishable epsilon of each fit, positive and finite.
+
+    scores : array-like of shape (n_fits,)
+        Score of each.
+
+    sensitive : bool
+        Whether scores depend on private data that no statement covers. True if the rows
+        that they are computed on are private, or if `baseline` was trained on private
+        rows. True stamps the picture; False is a promise that it may be published, at
+        the price of all fits in it together.
+
+    baseline : float, default=None
+        Score without privacy. **Its model saw its rows without protection**: if those
+        are private, so is this figure, on whatever rows it was computed.
+
+    delta : float, default=None
+        The probability mass that no epsilon covers, for the axis.
+
+    unit : str, default=None
+        Whom all epsilons protect, for the axis, as in
+        :class:`~sklearn_pate.PrivacySpent`.
+
+    score_name : str, default="score"
+        For the axis.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        Through the mean scores.
+
+    errorbar_ : matplotlib ErrorbarContainer
+        With one standard deviation where several fits share an epsilon.
+
+    baseline_ : matplotlib Line2D or None
+        Dashed.
+
+    ax_ : matplotlib Axes
+        Where it was drawn.
+
+    figure_ : matplotlib Figure
+        That of the axes.
+
+    See Also
+    --------
+    AnswerCostDisplay : What more answers cost.
+
+    Notes
+    -----
+    Fits whose epsilons are within one part in a hundred share a point, at the largest
+    of them, so that no fit is drawn at less than it states.
+
+    A point is about one fit. To publish the picture is to publish something of every
+    fit in it, at the price of all together: the sum of their ``privacy_spent_.curve``,
+    if none was chosen in view of another.
+
+    An infinite epsilon is refused. On a logarithmic axis it has no place, and a place
+    beside finite ones would look like a weak guarantee, which it is not. The score of
+    such a fit may be the `baseline`.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+    >>> display = PrivacyUtilityDisplay(
+    ...     epsilons=[0.5, 1, 1, 2],
+    ...     scores=[0.71, 0.82, 0.84, 0.88],
+    ...     sensitive=False,
+    ...     baseline=0.93,
+    ... )
+    >>> display = display.plot()
+    >>> display.line_.get_xdata().tolist()
+    [0.5, 1.0, 2.0]
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilons: ArrayLike,
+        scores: ArrayLike,
+        sensitive: bool,
+        baseline: float | None = None,
+        delta: float | None = None,
+        unit: str | None = None,
+        score_name: str = "score",
+    ) -> None:
+        self.epsilons = epsilons
+        self.scores = scores
+        self.sensitive = sensitive
+        self.baseline = baseline
+        self.delta = delta
+        self.unit = unit
+        self.score_name = score_name
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a new figure. Axes that hold another display of the same unit
+            get a further line.
+
+        **kwargs : Any
+            For ``ax.errorbar``; `label` is for the legend.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If the numbers cannot be drawn.
+
+        ImportError
+            If matplotlib is not installed.
+        """
+        _check_options(self.sensitive, self.baseline)
+        epsilons, means, deviations = mean_scores(self.epsilons, self.scores)
+        ax = make_axes(type(self), ax)
+        style: dict[str, Any] = {
+            "color": COLORS[len(ax.containers) % len(COLORS)],
+            "marker": "os^Dv"[len(ax.containers) % 5],
+            "capsize": 3,
+        }
+        self.errorbar_ = ax.errorbar(epsilons, means, yerr=deviations, **style | kwargs)
+        self.line_ = self.errorbar_[0]
+        self.baseline_ = None
+        if self.baseline is not None:
+            self.baseline_ = ax.axhline(
+                self.baseline, color="0.35", linestyle="--", label="without privacy"
+            )
+        ax.set(xscale="log", xlabel=self._epsilon_name(), ylabel=self.score_name)
+        log_ticks(ax.xaxis)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False)
+        if self.sensitive:
+            stamp(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Sequence[Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive: bool,
+        scoring: Any = None,
+        baseline: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Score fitted private estimators, and draw.
+
+        Parameters
+        ----------
+        estimators : sequence of estimators
+            Fitted, with ``privacy_spent_`` of one unit, or Pipelines that end in such.
+
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows to score on.
+
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        sensitive : bool
+            Whether these rows are private, or `baseline` was trained on private rows.
+            It stamps the picture.
+
+        scoring : str or callable, default=None
+            As for :func:`~sklearn.metrics.check_scoring`; None is the estimators' own
+            ``score``.
+
+        baseline : float, default=None
+            Score without privacy, **as sensitive as the rows that its model saw**.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is neither True nor False, `baseline` is no number,
+            `estimators` is no list, one states no finite epsilon, or units differ;
+            nothing was scored.
+
+        NotFittedError
+            If an estimator is not fitted; nothing was scored.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Notes
+        -----
+        Where deltas differ, the axis has the largest: what holds at a smaller delta
+        holds at a larger one.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate.baselines import DPLogisticRegression
+        >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+        >>> X, y = make_blobs(3000, centers=2, random_state=0)
+        >>> fits = [
+        ...     DPLogisticRegression(epsilon=one, data_norm=8).fit(X[:2000], y[:2000])
+        ...     for one in [0.1, 1, 10]
+        ... ]
+        >>> display = PrivacyUtilityDisplay.from_estimators(
+        ...     fits, X[2000:], y[2000:], sensitive=True
+        ... )
+        >>> display.epsilons
+        [0.1, 1.0, 10.0]
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_options(sensitive, baseline)
+        if hasattr(estimators, "fit"):  # a Pipeline would be taken for its steps
+            raise ValueError(
+                f"estimators is a single {type(estimators).__name__}; pass a list of "
+                "fitted estimators, such as [clf]."
+            )
+        statements = [statement_of(one) for one in estimators]
+        check_comparable(statements)
+        display = cls(
+            epsilons=[spent.epsilon for spent in statements],
+            scores=[check_scoring(one, scoring)(one, X, y) for one in estimators],
+            sensitive=sensitive,
+            baseline=baseline,
+            delta=max(spent.delta for spent in statements),
+            unit=statements[0].unit,
+            score_name=_name_of(scoring),
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        predictions: Sequence[ArrayLike],
+        epsilons: ArrayLike,
+        *,
+        sensitive: bool,
+        score_func: Callable[..., float] = accuracy_score,
+        baseline: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Score predictions, and draw.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_rows,)
+            Labels.
+
+        predictions : sequence of array-like of shape (n_rows,)
+            One a fit: labels, or whatever `score_func` takes.
+
+        epsilons : array-like of shape (n_fits,)
+            Publishable epsilon of each fit. All have to be about one unit, and hold at
+            one delta: that is not seen here.
+
+        sensitive : bool
+            Whether these rows are private, or `baseline` was trained on private rows.
+            It stamps the picture.
+
+        score_func : callable, default=accuracy_score
+            ``score_func(y_true, y_pred)`` returns a number.
+
+        baseline : float, default=None
+            Score without privacy, **as sensitive as the rows that its model saw**.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is neither True nor False, `baseline` is no number, or there
+            are not as many epsilons as predictions.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+        >>> display = PrivacyUtilityDisplay.from_predictions(
+        ...     [0, 1, 1, 0], [[0, 1, 0, 1], [0, 1, 1, 0]], [0.5, 4], sensitive=False
+        ... )
+        >>> display.line_.get_ydata().tolist()
+        [0.5, 1.0]
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_options(sensitive, baseline)
+        display = cls(
+            epsilons=epsilons,
+            scores=[score_func(y_true, y_pred) for y_pred in predictions],
+            sensitive=sensitive,
+            baseline=baseline,
+            score_name=_name_of(
+                getattr(score_func, "__name__", "score").removesuffix("_score")
+            ),
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        search: Any,
+        *,
+        sensitive: bool,
+        metric: str | None = None,
+        baseline: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the scores of a search over epsilon.
+
+        Parameters
+        ----------
+        search : GridSearchCV, RandomizedSearchCV or dict
+            Fitted, over the parameter `epsilon` of a private estimator and no other
+            one; or its ``cv_results_``. In a Pipeline the parameter has a longer name,
+            such as ``pate__epsilon``.
+
+        sensitive : bool
+            Whether the rows and labels that were searched on are private, or `baseline`
+            was trained on private rows. It stamps the picture. Scores of a search are
+            computed on rows that other fits of it learnt from.
+
+        metric : str, default=None
+            One of the metrics, for a search with several.
+
+        baseline : float, default=None
+            Score without privacy, **as sensitive as the rows that its model saw**.
+
+        ax, **kwargs : Any
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Drawn: a point a candidate, with the spread over the splits.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is neither True nor False, `baseline` is no number, the
+            search is not over epsilon alone, a fit of it failed, or its winner states
+            no finite epsilon.
+
+        NotFittedError
+            If the search is not fitted.
+
+        ImportError
+            If matplotlib is not installed.
+
+        Notes
+        -----
+        The axis has the targets, which each fit's own statement keeps. No statement
+        covers the search around them: its scores are computed without noise. Unit and
+        delta are read from the winner; a ``cv_results_`` alone, or a search with
+        ``refit=False``, is taken at its word.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn.model_selection import GridSearchCV, KFold
+        >>> from sklearn_pate.baselines import DPLogisticRegression
+        >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+        >>> X, y = make_blobs(3000, centers=2, random_state=0)
+        >>> learner = DPLogisticRegression(data_norm=8)
+        >>> search = GridSearchCV(learner, {"epsilon": [0.1, 1]}, cv=KFold(3))
+        >>> display = PrivacyUtilityDisplay.from_cv_results(
+        ...     search.fit(X, y), sensitive=True
+        ... )
+        >>> display.line_.get_xdata().tolist()
+        [0.1, 1.0]
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_options(sensitive, baseline)
+        results = getattr(search, "cv_results_", search)
+        if not isinstance(results, Mapping):
+            is_search = hasattr(search, "refit")
+            raise (NotFittedError if is_search else ValueError)(
+                f"search has no cv_results_, as {type(search).__name__} is none or is "
+                "not fitted; pass a fitted GridSearchCV, or its cv_results_."
+            )
+        scoring = getattr(search, "scoring", None) if metric is None else metric
+        epsilons = epsilons_of(results)
+        splits = scores_of_splits(results, "score" if metric is None else metric)
+        spent = None
+        if hasattr(search, "best_estimator_"):
+            spent = statement_of(search.best_estimator_)
+            check_comparable([spent])
+        display = cls(
+            epsilons=np.repeat(epsilons, len(splits)),
+            scores=np.transpose(splits).ravel(),
+            sensitive=sensitive,
+            baseline=baseline,
+            delta=None if spent is None else spent.delta,
+            unit=None if spent is None else spent.unit,
+            score_name=_name_of(scoring),
+        )
+        return display.plot(ax, **kwargs)
+
+    def _epsilon_name(self):
+        about = []
+        if self.delta is not None:
+            about.append(f"delta={self.delta:g}")
+        if self.unit is not None:
+            about.append(f"unit: {self.unit}")
+        return "epsilon of each fit" + (f" ({', '.join(about)})" if about else "")
+
+
+def _check_options(sensitive, baseline):
+    if not isinstance(sensitive, bool):
+        raise ValueError(
+            f"sensitive={sensitive!r} must be True or False; pass True unless all rows "
+            "that scores or a baseline come from are public."
+        )
+    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
+    if baseline is not None and not (is_number and np.isfinite(baseline)):
+        raise ValueError(
+            f"baseline={baseline!r} must be a finite number, the score without "
+            "privacy, or None."
+        )
+
+
+def _name_of(scoring):
+    return scoring.replace("_", " ") if isinstance(scoring, str) else "score"

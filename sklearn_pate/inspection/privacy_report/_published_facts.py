@@ -1,0 +1,69 @@
+"""Which published model a report is about."""
+
+import hashlib
+import os
+from typing import Any
+
+from sklearn_pate.publication._model_file import paths_of, read_pair
+from sklearn_pate.publication._privacy_card import canonical_text
+
+__all__ = ["has_card", "name_file"]
+
+
+def has_card(learner: Any) -> bool:
+    """Tell whether this is a PublishedClassifier, which shows its own report.
+
+    Parameters
+    ----------
+    learner : estimator
+        Any.
+
+    Returns
+    -------
+    has_card : bool
+        By its type: one without a student has no card to show.
+    """
+    return hasattr(type(learner), "card")
+
+
+def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str]:
+    """Name the file that a published model is in, without loading it.
+
+    Parameters
+    ----------
+    learner : PublishedClassifier
+        What was saved, or read.
+
+    model_file : str or path-like
+        Where; its card is beside it.
+
+    Returns
+    -------
+    file : dict of str to str
+        "name", without the folder, which may tell whose data these are, and "sha256".
+
+    Raises
+    ------
+    ValueError
+        If a file is damaged, or has another card than `learner`.
+
+    FileNotFoundError
+        If a file is missing.
+    """
+    try:
+        path, _ = paths_of(model_file)
+    except ValueError as error:
+        raise ValueError(str(error).replace("path=", "model_file=")) from None
+    if not has_card(learner):
+        raise ValueError(
+            f"model_file={str(path)!r} is the file of a PublishedClassifier, and clf "
+            f"is a {type(learner).__name__}; pass clf.publish(), as it was saved."
+        )
+    model, card, _ = read_pair(path)
+    if canonical_text(card) != canonical_text(learner.card):
+        raise ValueError(
+            f"model_file={str(path)!r} has another privacy card than clf; pass the "
+            "file that clf was saved to or read from."
+        )
+    name = " ".join(path.name.split())
+    return {"name": name, "sha256": hashlib.sha256(model).hexdigest()}

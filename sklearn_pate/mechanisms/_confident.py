@@ -1,0 +1,169 @@
+"""ConfidentGNMax: answers only where the teachers agree."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting.bounds import (
+    confident_2018,
+    gaussian_worst_case,
+    threshold_worst_case,
+)
+from sklearn_pate.accounting.plurality._exact import NoisyCheck
+from sklearn_pate.accounting.plurality._outcomes import GaussianPlurality
+from sklearn_pate.accounting.plurality._tight_gaussian import (
+    tight_gaussian_worst_case,
+    tight_threshold_worst_case,
+)
+from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+from sklearn_pate.mechanisms._plurality import NO_ANSWER, Mechanism
+
+__all__ = ["ConfidentGNMax"]
+
+# The ratio of the 2018 paper's MNIST run (150 and 40), kept when calibrating.
+_THRESHOLD_NOISE_RATIO = 3.75
+
+
+class ConfidentGNMax(Mechanism):
+    """GNMax that answers only where a noisy check says that the teachers agree.
+
+    Its answers may be published, "no answer" included, at the price of `account_curve`.
+    The price does not depend on how many are given.
+
+    Parameters
+    ----------
+    threshold : int or float, default=0.8
+        Votes that the largest count must reach, up to noise: a share of the teachers if
+        it is a float of at most 1.0, a number of votes otherwise. It must be chosen
+        without a look at the votes.
+
+    sigma_threshold : float, default=None
+        Scale of the noise on the largest count, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+
+    sigma : float, default=None
+        Scale of the noise on every count of an answer, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+
+    max_answers : int, default=None
+        Answers stop once so many were given. It is fixed, and paid for, before
+        anything is asked: the price is that of every question's check plus
+        `max_answers` answers, however many are given. None means the number of
+        questions.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Notes
+    -----
+    If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
+    `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
+    (Papernot et al. 2018, Algorithm 1). Checks are priced by
+    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, answers by
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; the proofs are in
+    :doc:`What an answer costs </accounting>`. The paper's own figure counts the price
+    of an answer with the probability that it is given, which bounds no run; see
+    :func:`~sklearn_pate.accounting.bounds.confident_2018`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import ConfidentGNMax
+    >>> mechanism = ConfidentGNMax(threshold=200, sigma_threshold=1, sigma=1)
+    >>> mechanism.answer([[250, 0], [130, 120]])
+    array([ 0, -1])
+    >>> mechanism = ConfidentGNMax(200, sigma_threshold=150, sigma=40, max_answers=300)
+    >>> curve = mechanism.account_curve(n_queries=640, n_classes=2)
+    >>> round(curve.to_epsilon(1e-5), 3)  # of 640 checks and 300 answers
+    2.201
+    """
+
+    noise_parameters = ("sigma_threshold", "sigma")
+
+    def __init__(
+        self,
+        threshold: float = 0.8,
+        sigma_threshold: float | None = None,
+        sigma: float | None = None,
+        *,
+        max_answers: int | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self.sigma_threshold: Any = sigma_threshold
+        self.sigma: Any = sigma
+        self.max_answers = max_answers
+        self.noise_seed = noise_seed
+
+    def _answer(self, counts, noise):
+        return self._answer_where(counts.max(axis=1), counts, noise)
+
+    def _answer_where(self, largest, counts, noise):
+        """Answer where the largest count, less what is expected, passes the check."""
+        drawn = noise.discrete_gaussian(self.sigma_threshold, largest.shape)
+        passed = drawn >= self._check().needed(largest)
+        answers = gaussian_plurality(counts, self.sigma, noise)
+        return np.where(passed, answers, NO_ANSWER)
+
+    def _with_scale(self, scale):
+        return clone(self).set_params(
+            sigma=float(scale), sigma_threshold=_THRESHOLD_NOISE_RATIO * float(scale)
+        )
+
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        checks = tight_threshold_worst_case(self.sigma_threshold, orders) * n_queries
+        answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
+        return checks + answers
+
+    def _plurality(self):
+        return GaussianPlurality(self.sigma)
+
+    def _ceiling(self, orders):
+        check = threshold_worst_case(self.sigma_threshold, orders)
+        return check + gaussian_worst_case(self.sigma, orders)
+
+    def _guarantee(self):
+        return {"sigma": self.sigma}
+
+    def _check(self):
+        return NoisyCheck(self.threshold, self.sigma_threshold)
+
+    def _paper_curve(self, counts):
+        return confident_2018(counts, self.threshold, self.sigma_threshold, self.sigma)
+
+    def _for_teachers(self, n_teachers):
+        self._check_threshold()
+        ready = clone(self)
+        if _is_share(self.threshold):
+            ready.set_params(threshold=max(1, round(self.threshold * n_teachers)))
+        return ready
+
+    def _check_threshold(self):
+        if not is_positive(self.threshold):
+            raise ValueError(
+                f"threshold={self.threshold!r} must be a positive number: a share of "
+                "the teachers such as 0.8, or a number of votes such as 200."
+            )
+        max_answers = self.max_answers
+        if max_answers is not None and (
+            not isinstance(max_answers, Integral) or max_answers < 1
+        ):
+            raise ValueError(
+                f"max_answers={max_answers!r} must be None or an integer of at least 1."
+            )
+
+    def _check_ready(self):
+        super()._check_ready()
+        self._check_threshold()
+        if _is_share(self.threshold):
+            raise ValueError(
+                f"threshold={self.threshold!r} is a share of the teachers, whose "
+                "number is not known here; pass a number of votes, such as 200."
+            )
+
+
+def _is_share(threshold):
+    return not isinstance(threshold, Integral) and threshold <= 1

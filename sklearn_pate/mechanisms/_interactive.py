@@ -1,0 +1,322 @@
+"""InteractiveGNMax: answers where the teachers know better than the student."""
+
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS
+from sklearn_pate.accounting.plurality._unique_queries import check_counts
+from sklearn_pate.mechanisms._confident import ConfidentGNMax
+from sklearn_pate.mechanisms._mechanism import Response
+from sklearn_pate.mechanisms._plurality import NO_ANSWER
+from sklearn_pate.mechanisms.noise._source import NoiseSource
+
+__all__ = ["InteractiveGNMax"]
+
+
+class InteractiveGNMax(ConfidentGNMax):
+    """GNMax that answers where the teachers disagree with the student.
+
+    It is asked with the student's class probabilities. Where the votes do not differ
+    enough from them, the student's own opinion is returned if it is sure of it, which
+    costs the check alone. All of it may be published, at the price of `account_curve`.
+
+    Parameters
+    ----------
+    threshold : int or float, default=0.4
+        Votes by which a count must exceed what the student expects, up to noise: a
+        share of the teachers if it is a float of at most 1.0, a number of votes
+        otherwise. A student without an opinion expects one in `n_classes`, so that with
+        two classes no count exceeds it by more than half of the teachers. It must be
+        chosen without a look at the votes.
+
+    sigma_threshold : float, default=None
+        Scale of the noise on the check, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+
+    sigma : float, default=None
+        Scale of the noise on every count of an answer, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+
+    confidence : float, default=0.9
+        The student's own class is returned where its probability is above this. That
+        costs nothing: the student is public.
+
+    n_teachers : int, default=None
+        Number of teachers, which the probabilities are multiplied by. Public;
+        :class:`~sklearn_pate.PATEClassifier` fills it in.
+
+    max_answers : int, default=None
+        A cap on the answers of the teachers, as for :class:`ConfidentGNMax`.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Notes
+    -----
+    Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
+    the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
+    argmax_j p_j; else there is none. Probabilities and threshold are taken as the exact
+    numbers that they are, and the check is decided on whole ones: it passes if
+    max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
+    vote changes the largest of these by at most one, and the mechanism costs what
+    :class:`ConfidentGNMax` costs. The student's probabilities may come from earlier
+    answers; `local_curve` holds along the probabilities that were used, and is no bound
+    for a student that was trained on the answers. The proof is in :doc:`What an answer
+    costs </accounting>`, Lemma 4.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import InteractiveGNMax
+    >>> mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
+    >>> counts = [[250, 0], [250, 0], [130, 120]]
+    >>> mechanism.answer(counts, probabilities=[[0.1, 0.9], [0.95, 0.05], [0.5, 0.5]])
+    array([ 0,  0, -1])
+    """
+
+    needs_probabilities: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        threshold: float = 0.4,
+        sigma_threshold: float | None = None,
+        sigma: float | None = None,
+        *,
+        confidence: float = 0.9,
+        n_teachers: int | None = None,
+        max_answers: int | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            threshold,
+            sigma_threshold,
+            sigma,
+            max_answers=max_answers,
+            noise_seed=noise_seed,
+        )
+        self.confidence = confidence
+        self.n_teachers: Any = n_teachers
+
+    def answer(
+        self,
+        counts: ArrayLike,
+        *,
+        probabilities: ArrayLike | None = None,
+        max_answers: int | None = None,
+        noise: NoiseSource | None = None,
+    ) -> NDArray[np.intp]:
+        """Answer questions where the teachers disagree with the student.
+
+        Every call draws fresh noise and costs privacy anew.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers.
+
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities, which may depend on earlier answers but
+            on no vote otherwise.
+
+        max_answers : int, default=None
+            Stop after this many answers of the teachers.
+
+        noise : NoiseSource, default=None
+            Where the noise comes from; None makes one from `noise_seed`.
+
+        Returns
+        -------
+        answers : ndarray of int of shape (n_queries,)
+            Class indices, the teachers' or the student's own; -1 for no answer. To be
+            published at the price of `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, `probabilities` no probabilities of the
+            same shape, or the parameters are not set.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the answers then protect nobody.
+        """
+        counts = check_counts(counts).astype(np.int64)
+        self._check_ready()
+        if noise is None:
+            noise = NoiseSource(self.noise_seed)
+        cap = len(counts) if max_answers is None else max_answers
+        return self.respond(counts, noise, cap, probabilities=probabilities).answers
+
+    def respond(
+        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+    ) -> Response:
+        """Answer one batch of questions of a fit, for the `Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers.
+
+        noise : NoiseSource
+            Where the noise comes from.
+
+        max_answers : int
+            Answers of the teachers that are left of the cap.
+
+        **asked : Any
+            `probabilities`, as for `answer`.
+
+        Returns
+        -------
+        response : Response
+            The student's own answers do not count as given.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `probabilities` no probabilities of the
+            same shape.
+        """
+        counts = check_counts(counts).astype(np.int64)
+        own = self.check_probabilities(asked["probabilities"], counts.shape)
+        surplus = counts - self._expected(own)
+        given = self._answer_where(surplus.max(axis=1), counts, noise)
+        given = self._capped(given, max_answers)
+        sure = (given == NO_ANSWER) & (own.max(axis=1) > self.confidence)
+        return Response(
+            np.where(sure, own.argmax(axis=1), given),
+            int(np.count_nonzero(given != NO_ANSWER)),
+        )
+
+    def local_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+        direction: Literal["both", "forward"] = "both",
+        ballots: ArrayLike | None = None,
+    ) -> RdpCurve:
+        """Compute what these questions cost at the votes that were cast. Sensitive.
+
+        By :func:`~sklearn_pate.accounting.local_cost`, along the probabilities that
+        were used: it is a bound only if they did not depend on answers to these
+        questions.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities.
+
+        direction : {"both", "forward"}, default="both"
+            "forward" is the one-sided quantity that the PATE papers bound.
+
+        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+            The votes behind `counts`, -1 for an abstention, for a sharper result.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Summed over the rows of `counts`. It must not be published, and cannot be
+            sanitized.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, `probabilities` no probabilities of the
+            same shape, or the parameters are not set.
+        """
+        return self._local_costs(
+            counts,
+            orders,
+            probabilities=probabilities,
+            ballots=ballots,
+            direction=direction,
+        ).total
+
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, probabilities, **options):
+        counts = check_counts(counts)
+        self._check_ready()
+        own = self.check_probabilities(probabilities, counts.shape)
+        return super()._local_costs(
+            counts, orders, expected=self._expected(own), **options
+        )
+
+    def _log_law(self, counts, probabilities=None):
+        own = self.check_probabilities([probabilities], (1, counts.shape[1]))
+        return self._log_checked_law(counts, counts - self._expected(own))
+
+    def _expected(self, own):
+        """Return the whole votes to subtract from the counts."""
+        return self._check().whole_expectations(own, self.n_teachers)
+
+    def _paper_curve(self, counts):
+        # The paper gives no figure without the student's probabilities.
+        return None
+
+    def _guarantee(self):
+        raise TypeError(
+            "What InteractiveGNMax costs is no function of the votes alone; use "
+            "local_curve with the probabilities, or ConfidentGNMax."
+        )
+
+    def _for_teachers(self, n_teachers):
+        return super()._for_teachers(n_teachers).set_params(n_teachers=n_teachers)
+
+    def _check_ready(self):
+        super()._check_ready()
+        if not isinstance(self.n_teachers, Integral) or self.n_teachers < 1:
+            raise ValueError(
+                f"n_teachers={self.n_teachers!r} of InteractiveGNMax must be an "
+                "integer of at least 1; set it to the number of teachers."
+            )
+        if not is_positive(self.confidence) or self.confidence > 1:
+            raise ValueError(
+                f"confidence={self.confidence!r} must be a probability above 0, such "
+                "as 0.9."
+            )
+
+    @staticmethod
+    def check_probabilities(
+        probabilities: ArrayLike | None, shape: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Raise unless these are class probabilities.
+
+        Parameters
+        ----------
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities.
+
+        shape : tuple of (int, int)
+            The shape that they must have.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_queries, n_classes)
+            As numbers.
+
+        Raises
+        ------
+        ValueError
+            If they have another shape, or lie outside 0..1.
+        """
+        own = np.asarray(probabilities, dtype=np.float64)
+        # A NaN fails the comparison.
+        if own.shape != shape or not np.all((own >= 0) & (own <= 1)):
+            raise ValueError(
+                f"probabilities has shape {own.shape}; pass the student's class "
+                f"probabilities, between 0 and 1, of shape {shape}."
+            )
+        return own

@@ -1,0 +1,357 @@
+"""What the votes that were cast say about the price. Sensitive."""
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.plurality._enumeration import enumerated_cost
+from sklearn_pate.accounting.plurality._exact import (
+    LOCAL_ORDERS,
+    LocalCosts,
+    local_costs,
+    log_losing,
+    more_than_claimed,
+)
+from sklearn_pate.accounting.plurality._neighbouring_votes import joint_costs
+from sklearn_pate.accounting.plurality._optimal import (
+    gaussian_optimal_cost,
+    pure_optimal_cost,
+)
+from sklearn_pate.accounting.plurality._smooth_sensitivity import (
+    SanitizedCost,
+    release_parameters,
+    sanitize,
+)
+from sklearn_pate.accounting.plurality._unique_queries import check_counts
+from sklearn_pate.mechanisms._mechanism import PricedMechanism
+
+__all__ = ["AnalysedMechanism"]
+
+
+class AnalysedMechanism(PricedMechanism):
+    """A mechanism that also has data-dependent prices.
+
+    All but `sanitized_cost` are as sensitive as the votes. They hold for a list of
+    questions that was fixed without looking at answers.
+    """
+
+    @abstractmethod
+    def _plurality(self):
+        """Return the law of an answer; the mechanism is ready."""
+
+    @abstractmethod
+    def _guarantee(self):
+        """Return what bounds any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
+
+    @abstractmethod
+    def _ceiling(self, orders):
+        """Return a worst case of one question in closed form; the noise is set."""
+
+    def _check(self):
+        """Return the check before each answer, or None; the mechanism is ready."""
+        return None
+
+    def _paper_curve(self, counts):
+        """Return the curve of the mechanism's paper, or None; the noise is set."""
+        return None
+
+    def local_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        ballots: ArrayLike | None = None,
+        direction: Literal["both", "forward"] = "both",
+    ) -> RdpCurve:
+        """Compute what questions cost at the votes that were cast, exactly. Sensitive.
+
+        It must not be published, and must not decide when to stop asking.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+            The votes behind `counts`, -1 for an abstention, for a sharper result.
+
+        direction : {"both", "forward"}, default="both"
+            "forward" is the one-sided quantity that the PATE papers bound.
+
+        Returns
+        -------
+        curve : RdpCurve
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the questions.
+            It cannot be sanitized.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
+        """
+        return self._local_costs(
+            counts, orders, ballots=ballots, direction=direction
+        ).total
+
+    def _local_costs(
+        self, counts: ArrayLike, orders: ArrayLike = LOCAL_ORDERS, **options: Any
+    ) -> LocalCosts:
+        """Return the costs behind `local_curve`, which has the same parameters."""
+        self._check_ready()
+        return local_costs(
+            self._plurality(),
+            counts,
+            orders,
+            ceiling=self._ceiling(orders),
+            check=self._check(),
+            **options,
+        )
+
+    def _exceeds_claim(self, costs: LocalCosts, n_queries: int, n_classes: int) -> bool:
+        """Tell whether votes cost more than the claim for all votes. Sensitive.
+
+        The claim is that of one query, and of all of them if all are answered.
+        """
+        orders = costs.total.orders
+
+        def claimed(n):
+            # At the orders of a statement, whose price is known already.
+            curve = self._price(n, n, n_classes, DEFAULT_ORDERS)
+            return RdpCurve(orders, curve.values[np.isin(DEFAULT_ORDERS, orders)])
+
+        return more_than_claimed(costs.largest, claimed(1)) or more_than_claimed(
+            costs.total, claimed(n_queries)
+        )
+
+    def enumerated_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = DEFAULT_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+    ) -> RdpCurve:
+        """Compute what one query costs, neighbour by neighbour. Sensitive.
+
+        It is what `local_curve` computes, from the laws of the answers alone and
+        without regard to any bound: a claim that is below it is wrong. Made-up counts
+        reveal nothing.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_classes,)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        probabilities : array-like of shape (n_classes,), default=None
+            The student's class probabilities, for a mechanism that needs them.
+
+        Returns
+        -------
+        curve : RdpCurve
+            By :func:`~sklearn_pate.accounting.plurality.enumerated_cost`; infinite
+            also where float64 does not hold a probability, with noise far below a vote.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
+        """
+        self._check_ready()
+        return enumerated_cost(
+            partial(self._log_law, probabilities=probabilities), counts, orders
+        )
+
+    def _log_law(self, counts, probabilities=None):
+        """Return the log-law of none (with a check), 1, ..., K, for rows of votes."""
+        return self._log_checked_law(counts, counts)
+
+    def _log_checked_law(self, counts, scores):
+        """Return the same, with a check of the largest score."""
+        votes = counts.astype(np.float64)
+        law = self._plurality().log_probabilities(votes, np.ones_like(votes))
+        check = self._check()
+        if check is None:
+            return law
+        log_pass, log_fail = check.log_probabilities(scores.max(axis=1))
+        return np.column_stack([log_fail, law + log_pass[:, np.newaxis]])
+
+    def optimal_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        direction: Literal["both", "forward"] = "both",
+    ) -> RdpCurve:
+        """Bound what questions cost by q alone, as closely as that allows.
+
+        Sensitive. q is the probability that the plurality does not win. The bounds of
+        the PATE papers (2017, Theorem 3; 2018, Theorem 6) are functions of it too, and
+        never smaller.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        direction : {"both", "forward"}, default="both"
+            "forward" is the one-sided quantity that the PATE papers bound.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Summed over the questions; `sanitized_cost` releases it.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
+        """
+        self._check_ready()
+        counts = check_counts(counts)
+        orders = np.asarray(orders, dtype=np.float64)
+        log_q = log_losing(self._plurality(), counts)
+        guarantee, check = self._guarantee(), self._check()
+        ceiling = self._ceiling(orders).values[:, np.newaxis]
+        if "sigma" in guarantee:
+            costs = gaussian_optimal_cost(log_q, guarantee["sigma"], orders, direction)
+        else:
+            # Where noise is far below a vote, float64 overflows to NaN.
+            with np.errstate(invalid="ignore"):
+                costs = pure_optimal_cost(
+                    log_q, guarantee["pure_epsilon"], orders, direction
+                )
+        if check is not None:
+            largest = counts.max(axis=1)
+            near = np.maximum([largest, largest - 1, largest + 1], 0)
+            log_pass, log_fail = check.log_probabilities(near)
+            costs = np.array(
+                [
+                    joint_costs(cost, log_pass, log_fail, order)
+                    for cost, order in zip(costs, orders, strict=True)
+                ]
+            )
+        return RdpCurve(orders, np.fmin(costs, ceiling).sum(axis=1))
+
+    def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
+        """Compute epsilon as the mechanism's paper did, or None. Sensitive.
+
+        By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+        :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+        :func:`~sklearn_pate.accounting.bounds.confident_2018`, and by the papers'
+        conversion.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        epsilon : float or None
+            None where this package does not reproduce a paper's figure.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter or `delta` is not set or out
+            of range.
+        """
+        self._check_ready()
+        curve = self._paper_curve(counts)
+        if curve is None:
+            return None
+        return curve.quiet_epsilon(delta, conversion="classical")
+
+    def sanitized_cost(
+        self,
+        counts: ArrayLike,
+        *,
+        n_teachers: int,
+        delta: float,
+        confidence: float = 0.975,
+        **release: float,
+    ) -> SanitizedCost:
+        """Release `optimal_curve` at one order with noise. May be published.
+
+        Every call is a release of its own: call it once. Where noise is strong or
+        questions are few, the release costs more than it shows: the worst case
+        (`account_curve`) is then the better statement, and costs nothing extra.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        n_teachers : int
+            Number of teachers.
+
+        delta : float
+            In (0, 1).
+
+        confidence : float, default=0.975
+            Probability that the released cost is at least the true one.
+
+        **release : float
+            `order`, `smoothness` and `noise_scale` of
+            :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none, chosen
+            without a look at the votes. By default
+            :func:`~sklearn_pate.accounting.plurality.release_parameters` chooses them
+            from public numbers.
+
+        Returns
+        -------
+        sanitized : SanitizedCost
+            With its own price included.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, a parameter is not set or out of range, or
+            `release` gives no guarantee.
+
+        Notes
+        -----
+        Papernot et al. 2018, Appendix B, with the price that
+        :doc:`What an answer costs </accounting>` derives, as the published one is no
+        upper bound.
+        """
+        self._check_ready()
+        counts = check_counts(counts)
+        public = self._guarantee()
+        largest = None
+        check = self._check()
+        if check is not None:
+            steps = check.log_probabilities(np.arange(n_teachers + 1.0))
+            public |= dict(zip(("log_pass", "log_fail"), steps, strict=True))
+            largest = counts.max(axis=1)
+        release = release or release_parameters(
+            len(counts), n_teachers, delta, confidence=confidence, **public
+        )
+        n_queries, n_classes = counts.shape
+        worst_case = self._price(
+            n_queries, self.answer_cap(n_queries), n_classes, [release["order"]]
+        )
+        return sanitize(
+            log_losing(self._plurality(), counts),
+            n_teachers=n_teachers,
+            delta=delta,
+            largest_counts=largest,
+            worst_case=float(worst_case.values[0]),
+            **{"confidence": confidence, **release},
+            **public,
+        )

@@ -1,0 +1,1 @@
+"""Noise, drawn from the operating system."""

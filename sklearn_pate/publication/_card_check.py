@@ -1,0 +1,175 @@
+"""Check the statement on a privacy card against the price of its mechanism."""
+
+import math
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_pate.accounting._rdp import RdpCurve, check_delta
+from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.publication._mechanism_fields import rebuilt
+
+__all__ = ["checked_statement"]
+
+# Another platform may round the last digits of a price otherwise. So much is admitted,
+# relatively, below what is computed here; above it the statement promises less.
+_ROUNDING = 1e-9
+
+
+def checked_statement(
+    card: dict[str, Any],
+    orders: ArrayLike,
+    divergences: ArrayLike,
+    n_classes: int,
+    statement: str,
+    *,
+    trusted: Collection[str | type] = (),
+) -> PrivacySpent:
+    """Read the statement of a published model, if its parts agree.
+
+    Parameters
+    ----------
+    card : dict
+        The privacy card, of which every field has its type.
+
+    orders : array-like of shape (n_orders,)
+        Renyi orders, from the model file.
+
+    divergences : array-like of shape (n_orders,)
+        Renyi curve, from the model file.
+
+    n_classes : int
+        Number of classes, from the model file.
+
+    statement : str
+        The statement in words, from the model file.
+
+    trusted : collection of str or type, default=()
+        Classes of mechanisms beyond those of this package.
+
+    Returns
+    -------
+    spent : PrivacySpent
+        It promises no more than what the mechanism costs.
+
+    Raises
+    ------
+    ValueError
+        If two parts contradict each other. The message ends without a full stop.
+
+    Notes
+    -----
+    Unit and neighbour relation must be those of the mechanism, its text that of its
+    parameters, and epsilon and the curve at least what this package computes from
+    mechanism, noise, numbers of queries, answers and classes, and delta: the exact
+    epsilon of a :class:`~sklearn_pate.mechanisms.NoisySum`, that of the curve for all
+    others. A card may promise less. It is consistency, no authenticity: who writes all
+    parts anew, alike, is not found out.
+    """
+    check_delta(card["delta"])
+    if len(card["classes"]) != n_classes:
+        raise ValueError(
+            f"it has {len(card['classes'])} classes, and the model has {n_classes}"
+        )
+    seeded = card["noise_is_seeded"]
+    mechanism = rebuilt(card["mechanism_fields"], seeded=seeded, trusted=trusted)
+    _check_relation(card, mechanism)
+    curve = RdpCurve(orders, divergences)
+    if seeded:
+        _check_void(card, curve)
+    else:
+        curve = _checked_price(card, curve, mechanism)
+    spent = _spent(card, curve)
+    if not card["statement"] == statement == str(spent):
+        raise ValueError(
+            "its statement in words is not that of the numbers beside it, or not that "
+            "in the model file"
+        )
+    return spent
+
+
+def _check_relation(card, mechanism):
+    unit = card["unit"]
+    if NEIGHBOURS.get(unit) != card["neighbours"]:
+        raise ValueError(
+            f"it protects the unit {unit!r}, whose neighbour relation is not "
+            f"{card['neighbours']!r}"
+        )
+    if unit.endswith("-add-remove") != isinstance(mechanism, SampledMechanism):
+        raise ValueError(
+            f"it protects the unit {unit!r}, which {type(mechanism).__name__} does not"
+        )
+    if card["mechanism"] != mechanism.in_one_line():
+        raise ValueError(
+            f"its mechanism is {card['mechanism']} in words, and "
+            f"{mechanism.in_one_line()} in numbers"
+        )
+    # The parts of a vector are the queries of PETDL, all in one release.
+    for kind, one, other in (
+        (NoisySum, "n_parts", "n_queries"),
+        (InteractiveGNMax, "n_teachers", "n_teachers"),
+    ):
+        if isinstance(mechanism, kind) and getattr(mechanism, one) != card[other]:
+            raise ValueError(
+                f"it states {other}={card[other]}, and its mechanism has "
+                f"{one}={getattr(mechanism, one)}"
+            )
+
+
+def _check_void(card, curve):
+    if card["private"] or card["epsilon"] is not None or np.any(curve.values < np.inf):
+        raise ValueError(
+            "its noise was seeded, which gives no privacy, and it states a finite "
+            "epsilon or curve"
+        )
+
+
+def _checked_price(card, curve, mechanism):
+    """Return the curve of the file, if neither it nor epsilon is below the price."""
+    n_queries = 1 if isinstance(mechanism, NoisySum) else card["n_queries"]
+    n_classes, delta = len(card["classes"]), card["delta"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # who fitted was warned of the orders
+        price = mechanism.charged_curve(n_queries, n_classes)
+        epsilon = mechanism.charged_epsilon(n_queries, n_classes, delta)
+    if not np.array_equal(curve.orders, price.orders):
+        raise ValueError(
+            "its Renyi curve is at other orders than those that prices are computed at"
+        )
+    costs = (
+        f"{card['n_queries']} queries with {n_classes} classes to {card['mechanism']} "
+        "cost"
+    )
+    if np.any(curve.values < price.values * (1 - _ROUNDING)):
+        place = int(np.argmin(curve.values - price.values * (1 - _ROUNDING)))
+        raise ValueError(
+            f"its Renyi curve is {curve.values[place]:g} at order "
+            f"{curve.orders[place]:g}, and {costs} {price.values[place]:g} there"
+        )
+    stated = math.inf if card["epsilon"] is None else card["epsilon"]
+    if stated < epsilon * (1 - _ROUNDING):
+        raise ValueError(
+            f"it states epsilon={stated!r}, and {costs} {epsilon!r} at delta={delta!r}"
+        )
+    if card["private"] != math.isfinite(stated):
+        raise ValueError(f"it states epsilon={stated!r} and private={card['private']}")
+    return RdpCurve(curve.orders, curve.values, price.pure_epsilon)
+
+
+def _spent(card, curve):
+    return PrivacySpent(
+        epsilon=math.inf if card["epsilon"] is None else card["epsilon"],
+        delta=card["delta"],
+        unit=card["unit"],
+        neighbours=card["neighbours"],
+        mechanism=card["mechanism"],
+        n_teachers=card["n_teachers"],
+        n_queries=card["n_queries"],
+        assumptions=tuple(card["assumptions"]),
+        curve=curve,
+    )

@@ -1,0 +1,171 @@
+"""A mechanism as plain values on a privacy card, and made again from these."""
+
+from collections.abc import Collection
+from importlib import import_module
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from sklearn_pate import mechanisms
+from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.publication._student_state import full_name
+
+__all__ = ["HIDDEN_SEED", "described", "rebuilt"]
+
+#: Those of this package, by name. A price can be computed of these alone.
+OWN = {
+    kind.__name__: kind
+    for kind in (
+        mechanisms.ConfidentGNMax,
+        mechanisms.GNMax,
+        mechanisms.GumbelMax,
+        mechanisms.InteractiveGNMax,
+        mechanisms.LNMax,
+        mechanisms.NoisyHistogram,
+        mechanisms.NoisySum,
+        mechanisms.PermuteAndFlip,
+        SampledMechanism,
+    )
+}
+# Whole numbers beyond this have no exact float.
+_LARGEST = 2**53
+
+
+class _HiddenSeed:
+    """Stands for a seed, which is not published, and draws nothing."""
+
+    def __repr__(self):
+        return "<not published>"
+
+
+HIDDEN_SEED = _HiddenSeed()
+
+
+def described(mechanism: PricedMechanism) -> dict[str, Any]:
+    """Write a mechanism as plain values, without the seed of its noise.
+
+    Parameters
+    ----------
+    mechanism : PricedMechanism
+        With all its numbers.
+
+    Returns
+    -------
+    fields : dict
+        "class", the name of one of this package and the full name of any other, and
+        "parameters": None if one of them is no plain value.
+    """
+    kind = type(mechanism)
+    name = kind.__name__ if OWN.get(kind.__name__) is kind else full_name(kind)
+    parameters = mechanism.get_params(deep=False)
+    parameters.pop("noise_seed", None)
+    try:
+        plain = {one: _plain(value) for one, value in parameters.items()}
+    except TypeError:
+        return {"class": name, "parameters": None}
+    return {"class": name, "parameters": plain}
+
+
+def rebuilt(
+    fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
+) -> PricedMechanism:
+    """Make a mechanism from its plain values.
+
+    Parameters
+    ----------
+    fields : dict
+        As `described` wrote it, or somebody else: nothing in it is run.
+
+    seeded : bool
+        Whether its noise had a seed, which gives no privacy.
+
+    trusted : collection of str or type, default=()
+        Further classes, or their full names, by which they are imported.
+
+    Returns
+    -------
+    mechanism : PricedMechanism
+        Its noise has a seed that nobody knows if `seeded`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such mechanism, or not with these parameters.
+    """
+    name, parameters = fields.get("class"), fields.get("parameters")
+    if (
+        fields.keys() != {"class", "parameters"}
+        or not isinstance(name, str)
+        or not isinstance(parameters, dict)
+    ):
+        raise ValueError(
+            "its mechanism has not the fields 'class' and 'parameters' alone"
+        )
+    kind = _kind(name, trusted)
+    wanted = set(kind._get_param_names())
+    if set(parameters) != wanted - {"noise_seed"}:
+        raise ValueError(
+            f"its mechanism, {name}, has the parameters {sorted(parameters)} in place "
+            f"of {sorted(wanted - {'noise_seed'})}"
+        )
+    given = {
+        one: rebuilt(value, seeded=seeded, trusted=trusted)
+        if isinstance(value, dict)
+        else value
+        for one, value in parameters.items()
+    }
+    if name in OWN:
+        for one, value in given.items():
+            _check_number(name, one, value)
+    if seeded and "noise_seed" in wanted:
+        given["noise_seed"] = HIDDEN_SEED
+    mechanism = kind(**given)
+    if not seeded:
+        mechanism._check_ready()
+    return mechanism
+
+
+def _kind(name, trusted):
+    if name in OWN:
+        return OWN[name]
+    types = {full_name(one): one for one in trusted if isinstance(one, type)}
+    if name not in types and name not in trusted:
+        raise ValueError(
+            f"its mechanism, {name}, is none of this package, so that nothing shows "
+            "that its statement is right; if you know it and where the file comes "
+            f"from, pass trusted=[{name!r}]"
+        )
+    kind = types.get(name)
+    if kind is None:
+        module, _, attribute = name.rpartition(".")
+        kind = getattr(import_module(module), attribute)
+    if not isinstance(kind, type) or not issubclass(kind, PricedMechanism):
+        raise ValueError(f"its mechanism, {name}, is no mechanism")
+    return kind
+
+
+def _plain(value):
+    if isinstance(value, PricedMechanism):
+        fields = described(value)
+        if fields["parameters"] is None:
+            raise TypeError(f"{value!r} has a parameter that is no plain value")
+        return fields
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real) and np.isfinite(float(value)):
+        return float(value)
+    raise TypeError(f"{value!r} is no plain value")
+
+
+def _check_number(name, parameter, value):
+    """Raise unless a parameter of ours is a number, or a mechanism in another one."""
+    if value is None or isinstance(value, PricedMechanism):
+        return
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not -_LARGEST <= value <= _LARGEST:
+        raise ValueError(f"its mechanism, {name}, has {parameter}={value!r}")

@@ -1,0 +1,321 @@
+"""The privacy card: what a reader of a published model should know, in plain JSON."""
+
+import json
+import math
+import platform
+import sys
+import unicodedata
+from datetime import UTC, datetime
+
+import numpy as np
+
+from sklearn_pate.publication._mechanism_fields import described
+from sklearn_pate.publication._student_state import full_name, reachable
+
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "canonical_text",
+    "check_card",
+    "make_card",
+    "parse_card",
+    "plain_label",
+    "versions_of",
+]
+
+FORMAT = "sklearn_pate privacy card"
+FORMAT_VERSION = 2
+
+_NOTHING = type(None)
+# The type of every field, but for the sha256 of the model file.
+_FIELDS = {
+    "format": (str,),
+    "format_version": (int,),
+    "statement": (str,),
+    "private": (bool,),
+    "epsilon": (float, int, _NOTHING),
+    "delta": (float,),
+    "unit": (str,),
+    "neighbours": (str,),
+    "mechanism": (str,),
+    "mechanism_fields": (dict,),
+    "noise_is_seeded": (bool,),
+    "n_teachers": (int,),
+    "n_queries": (int,),
+    "assumptions": (list,),
+    "student": (str,),
+    "classes": (list,),
+    "n_features": (int,),
+    "feature_names": (list, _NOTHING),
+    "date": (str,),
+    "versions": (dict,),
+}
+# What a list holds, and the values of a dict.
+_ITEMS = {
+    "assumptions": (str,),
+    "classes": (bool, int, float, str),
+    "feature_names": (str,),
+    "versions": (str,),
+}
+_COUNTS = ("n_teachers", "n_queries", "n_features")
+_LARGEST_COUNT = 2**53
+# A mechanism in a mechanism, with its parameters, needs 5.
+_LARGEST_DEPTH = 8
+_LONGEST_INTEGER = 100
+# Joins letters of some scripts, and changes nothing beyond them.
+_JOINERS = "\u200c\u200d"
+
+
+def make_card(published, mechanism):
+    """Write a card.
+
+    Parameters
+    ----------
+    published : PublishedClassifier
+        Complete but for the card.
+
+    mechanism : PricedMechanism
+        What answered.
+
+    Returns
+    -------
+    card : dict
+        Plain values, of which none depends on private data beyond the statement.
+    """
+    spent = published.privacy_spent_
+    private = bool(np.isfinite(spent.epsilon))
+    names = getattr(published, "feature_names_in_", None)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "statement": str(spent),
+        "private": private,
+        "epsilon": float(spent.epsilon) if private else None,
+        "delta": float(spent.delta),
+        "unit": spent.unit,
+        "neighbours": spent.neighbours,
+        "mechanism": spent.mechanism,
+        "mechanism_fields": described(mechanism),
+        "noise_is_seeded": mechanism.noise_seed is not None,
+        "n_teachers": int(spent.n_teachers),
+        "n_queries": int(spent.n_queries),
+        "assumptions": list(spent.assumptions),
+        "student": full_name(type(published.student_)),
+        "classes": [plain_label(label) for label in published.classes_.tolist()],
+        "n_features": published.n_features_in_,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": versions_of(published.student_),
+    }
+
+
+def plain_label(label):
+    """Return a class label as JSON can write it.
+
+    Parameters
+    ----------
+    label : object
+        One of ``classes_.tolist()``.
+
+    Returns
+    -------
+    label : bool, int, float or str
+        The same, or how it prints.
+    """
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, (bool, int, str)):
+        return label
+    return label if isinstance(label, float) and np.isfinite(label) else str(label)
+
+
+def canonical_text(card):
+    """Write a card as the one text that tells 1 from 1.0 and from true.
+
+    Parameters
+    ----------
+    card : dict
+        Without the sha256 of the model file.
+
+    Returns
+    -------
+    text : bytes
+        Strict JSON.
+    """
+    return json.dumps(card, sort_keys=True, allow_nan=False).encode()
+
+
+def parse_card(content, path):
+    """Read the text of a card, with the sha256 of the model file.
+
+    Parameters
+    ----------
+    content : bytes
+        What the file holds.
+
+    path : Path
+        Where it is, for errors.
+
+    Returns
+    -------
+    card : dict
+        Of the known format; `check_card` checks its other fields.
+
+    Raises
+    ------
+    ValueError
+        If it is no such card.
+    """
+    try:
+        card = json.loads(
+            content,
+            parse_constant=_refuse,
+            parse_float=_finite,
+            parse_int=_short,
+            object_pairs_hook=_without_duplicates,
+        )
+        _check_depth(card)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is damaged: it is not strict JSON ({error})."
+        ) from None
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        raise ValueError(f"{path} is no {FORMAT}.")
+    if card.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format_version={card.get('format_version')!r}, and this "
+            f"version of sklearn_pate reads {FORMAT_VERSION}; use the version that "
+            "wrote it, or a later one."
+        )
+    for name, kind in (("sha256", str), ("versions", dict)):
+        if not isinstance(card.get(name), kind):
+            raise ValueError(f"{path} is damaged: it has no {name}.")
+    return card
+
+
+def check_card(card, path):
+    """Raise unless every field has its type, and prints as what it is.
+
+    Parameters
+    ----------
+    card : dict
+        Without the sha256 of the model file.
+
+    path : Path
+        Where it is, or is to be, for errors.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing, unknown, or of another type, or a text has a character
+        that moves, hides or reorders others where it is printed.
+    """
+    for name in sorted(_FIELDS.keys() ^ card.keys()):
+        has = "an unknown field" if name in card else "no field"
+        raise ValueError(f"{path} is damaged: it has {has} {name!r}.")
+    for name, kinds in _FIELDS.items():
+        value, kinds_of_items = card[name], _ITEMS.get(name)
+        items = value.values() if isinstance(value, dict) else value
+        if type(value) not in kinds or (
+            kinds_of_items
+            and value
+            and any(type(i) not in kinds_of_items for i in items)
+        ):
+            raise ValueError(
+                f"{path} is damaged: its statement cannot be read, as its {name} is of "
+                "another type."
+            )
+        if name in _COUNTS and not 0 < value <= _LARGEST_COUNT:
+            raise ValueError(f"{path} is damaged: its {name} is {value}.")
+        for text in _texts(value):
+            _check_text(text, name, path)
+
+
+def versions_of(model):
+    """Name the versions of Python and of every package that a model is made of.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+
+    Returns
+    -------
+    versions : dict of str to str
+        By package.
+    """
+    packages = {"numpy", "sklearn", "sklearn_pate"}
+    for one in reachable(model):
+        packages.update(kind.__module__.partition(".")[0] for kind in type(one).__mro__)
+    found = {
+        name: getattr(sys.modules.get(name), "__version__", None) for name in packages
+    }
+    found["scikit-learn"] = found.pop("sklearn")
+    # Some packages call a module so, which prints with its path.
+    named = {
+        name: str(found[name]) for name in sorted(found) if isinstance(found[name], str)
+    }
+    return {"python": platform.python_version()} | named
+
+
+def _check_text(text, name, path):
+    for character in text:
+        if character.isprintable() or character in _JOINERS:
+            continue
+        # Controls, formats such as changes of direction, separators of lines, halves
+        # of characters.
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+            raise ValueError(
+                f"{path} has the control character U+{ord(character):04X} in its "
+                f"{name}, which could show a reader something else than it says; who "
+                "publishes the model must rename that."
+            )
+
+
+def _texts(value):
+    """List all texts in a JSON value, names included."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    return (
+        [one for item in value for one in _texts(item)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _check_depth(value):
+    level = [value]
+    for _ in range(_LARGEST_DEPTH):
+        level = [
+            one
+            for item in level
+            if isinstance(item, (list, dict))
+            for one in (item.values() if isinstance(item, dict) else item)
+        ]
+    if level:
+        raise ValueError(f"it is nested more than {_LARGEST_DEPTH} deep")
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite(text):
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _short(text):
+    if len(text) > _LONGEST_INTEGER:
+        raise ValueError("a number is too long")
+    return int(text)
+
+
+def _without_duplicates(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found

@@ -1,0 +1,552 @@
+"""What leaves the house after a fit: the student and its statement, in two files."""
+
+import hashlib
+import html
+import json
+import os
+import warnings
+from collections.abc import Collection
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._estimators._class_codes import ContiguousClasses
+from sklearn_pate._estimators._delegation import StudentPredictionMixin
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.publication._bounded_files import (
+    check_sizes,
+    printable,
+    with_plain_members,
+)
+from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._model_file import (
+    TRUSTED,
+    add_card,
+    import_skops,
+    paths_of,
+    read_pair,
+    type_names,
+    unpack,
+    untrusted_types,
+    write_all,
+)
+from sklearn_pate.publication._privacy_card import (
+    canonical_text,
+    check_card,
+    make_card,
+    plain_label,
+)
+from sklearn_pate.publication._report_link import report_link
+from sklearn_pate.publication._student_state import (
+    full_name,
+    is_of,
+    reachable,
+    restored,
+    taken_apart,
+    without_baggage,
+)
+
+__all__ = ["PublishedClassifier", "publish"]
+
+# What the model file has of the statement, beside the student.
+_STATED = ("orders", "divergences", "n_classes", "statement")
+
+
+class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
+    """A student with its privacy statement, and nothing else of the fit behind it.
+
+    Made by :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like
+    the :class:`~sklearn_pate.PATEClassifier` it comes from, and holds no parameter of
+    it: no teacher, no ledger, no index of a public row. It may be published under its
+    statement, saved by :meth:`save` or pickled.
+
+    It has a `fit`, as scikit-learn takes only what has one for an estimator, but that
+    raises. Like a ``FrozenEstimator``, its clone is itself; put it into a
+    ``FrozenEstimator`` where something insists on fitting it.
+
+    Attributes
+    ----------
+    student_ : classifier
+        Fitted on class indices.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X was a dataframe with string column names.
+
+    Notes
+    -----
+    What the student itself remembers is published with it. A nearest-neighbour student,
+    a support vector machine, LabelSpreading or a Gaussian process hold public rows,
+    which are public by assumption; students with random numbers hold their seeds, which
+    may be known; a student class of your own may hold anything its `fit` kept, and a
+    part of it that you fitted yourself, in a FrozenEstimator, say, remembers the rows
+    you showed it. Left out are caches (`memory` of a Pipeline) and the callbacks and
+    history of skorch networks, which name folders and files.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(600, centers=2, random_state=0)
+    >>> clf = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     n_teachers=40,
+    ...     mechanism=GNMax(sigma=10),
+    ...     n_queries=10,
+    ...     epsilon=None,
+    ... )
+    >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
+    >>> published = clf.publish()
+    >>> round(published.card["epsilon"], 2)
+    1.54
+    >>> bool((published.predict(X) == clf.predict(X)).all())
+    True
+    """
+
+    student_: Any
+    classes_: NDArray[Any]
+    privacy_spent_: PrivacySpent
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _card: dict[str, Any]
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The privacy card: what a reader of the model should know, in plain values.
+
+        Strict JSON, the same that :meth:`save` writes beside the model, but for the
+        "sha256" of the model file. It depends on the private data only as far as the
+        statement covers. Without a guarantee, "private" is False and "epsilon" None.
+
+        Returns
+        -------
+        card : dict
+            A copy.
+        """
+        check_is_fitted(self, "student_")
+        return deepcopy(self._card)
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Raise: what is published is not trained again.
+
+        Parameters
+        ----------
+        X : object
+            Not used.
+
+        y : object
+            Not used.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            "A PublishedClassifier cannot be fitted: it has no teachers. Fit a "
+            "PATEClassifier and publish that, or pass FrozenEstimator(published) to "
+            "what needs to fit its estimators."
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to `path` and its privacy card beside it.
+
+        The model file is written by skops: loading it runs no code that it brings
+        along. Both files are complete before either gets its name.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The model file, "model.skops", say. The card goes to "model.json".
+
+        overwrite : bool, default=False
+            Replace files with these names.
+
+        Raises
+        ------
+        ImportError
+            If skops is not installed.
+
+        FileExistsError
+            If a file is there and not to be overwritten.
+
+        ValueError
+            If `path` does not end in ".skops", or the student cannot be saved in this
+            form. Torch modules of your own cannot, nor what has control characters in
+            its labels or the names of its features.
+
+        Notes
+        -----
+        The card holds the sha256 of the model file, and the model file a copy of the
+        rest of the card. A hash shows damage and mix-ups, but is no signature: who can
+        replace both files can make both fit. If you fear that, publish the sha256 of
+        the card file somewhere else, where readers can compare it.
+        """
+        check_is_fitted(self, "student_")
+        skops_io = import_skops()
+        model_path, card_path = paths_of(path)
+        check_card(self._card, "The card")
+        if not model_path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {model_path.parent} for path={str(path)!r}; "
+                "create it first."
+            )
+        for existing in (model_path, card_path):
+            if existing.exists() and not overwrite:
+                raise FileExistsError(
+                    f"{existing} is there already; choose another path, or pass "
+                    "overwrite=True to replace the model and its card."
+                )
+        model = self._pack(skops_io)
+        card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
+        text = (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
+        check_sizes(model, text)
+        # The card is last: without it, or with an old one, nothing is loaded.
+        write_all({model_path: model, card_path: text})
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, trusted: Collection[str | type] = ()
+    ) -> Self:
+        """Read a model and its privacy card, checking one against the other.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The model file; its card is beside it, as :meth:`save` wrote them.
+
+        trusted : collection of str or type, default=()
+            Types that may be loaded, beyond those of this package and those that skops
+            trusts; the error names what is missing. Loading a type may run its code: of
+            a stranger's file, trust none. From version 0.16, skops counts the trees of
+            scikit-learn as such, as forged ones may crash Python: a forest takes
+            ``trusted=["sklearn.tree._tree.Tree"]``. A mechanism of your own is such a
+            type, too: without it nothing can tell what it costs.
+
+        Returns
+        -------
+        published : PublishedClassifier
+            Predicts as it did before.
+
+        Raises
+        ------
+        ImportError
+            If skops is not installed.
+
+        FileNotFoundError
+            If the model or its card is missing.
+
+        ValueError
+            If a file is damaged, edited, swapped, too large or of an unknown format,
+            holds types that are not trusted, or states less than its mechanism costs;
+            if what is packed in it is too large for its file; if the student is not
+            that of the card, or brings along HTML.
+
+        Warns
+        -----
+        InconsistentVersionWarning
+            If it was published with another version of scikit-learn.
+
+        Notes
+        -----
+        The price of the mechanism on the card is computed again, from its noise, the
+        numbers of queries, answers and classes, and delta, which takes up to a second
+        for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
+        very much of it). Epsilon and the Renyi curve must be at least that, but for the
+        last digits, which another platform may round otherwise (one part in 10^9); a
+        card may promise less. This is consistency, no authenticity. No hash is a
+        signature, see :meth:`save`: only a signature of yours shows whose files they
+        are.
+        """
+        skops_io = import_skops()
+        given, trusted = trusted, TRUSTED | type_names(trusted)
+        model, card, (model_path, card_path) = read_pair(path)
+        model = with_plain_members(model, model_path)
+        unknown = untrusted_types(skops_io, model, model_path) - trusted
+        if unknown:
+            raise ValueError(
+                f"{model_path} holds types that are not loaded unless you trust them: "
+                f"{printable(', '.join(sorted(unknown)))}. A forged file could use "
+                "them to run code or to crash Python. If you know them and where the "
+                f"file comes from, pass trusted={sorted(unknown)}."
+            )
+        try:
+            content = unpack(skops_io, model, trusted)
+            published = cls._from_parts(content, card)
+            parts = [content[name] for name in _STATED]
+            saved_with = card["versions"]["scikit-learn"]
+        except Exception as error:
+            raise ValueError(
+                f"{model_path} cannot be loaded ({type(error).__name__}: "
+                f"{printable(error)}). It was saved with "
+                f"{_enumerate(card['versions'])}: install these, and whatever defines "
+                "the classes of the student."
+            ) from error
+        published._take_statement(card_path, *parts, trusted=given)
+        if saved_with != sklearn.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=cls.__name__,
+                    current_sklearn_version=sklearn.__version__,
+                    original_sklearn_version=saved_with,
+                ),
+                stacklevel=2,
+            )
+        return published
+
+    @classmethod
+    def _from_parts(cls, content, card):
+        """Build from what the model file holds and what the card says."""
+        classes, student = content["classes"], restored(content)
+        wanted = card["classes"]
+        if (
+            np.shape(classes) != (len(wanted),)  # before a list of them is made
+            or [plain_label(label) for label in classes.tolist()] != wanted
+        ):
+            raise ValueError("the classes in the model are not those on the card")
+        if not hasattr(student, "predict"):
+            raise ValueError(f"the student is a {type(student).__name__}")
+        _check_student(student, card)
+        n_features, names = card["n_features"], content.get("column_names")
+        if names is not None and not (
+            isinstance(names, list)
+            and len(names) == n_features
+            and all(isinstance(one, str) and one.isprintable() for one in names)
+        ):
+            raise ValueError(
+                f"the names of columns are no {n_features} printable texts"
+            )
+        published = cls()
+        published.student_ = student
+        published.classes_ = classes
+        published.n_features_in_ = n_features
+        if card["feature_names"] is not None:
+            published.feature_names_in_ = np.array(card["feature_names"], dtype=object)
+        # Names of columns that are no strings; most have none.
+        if names is not None:
+            published._column_names = names
+        published._card = card
+        return published
+
+    def _take_statement(self, card_path, *parts, trusted=()):
+        """Take the statement of the card, if it agrees with that of the model file."""
+        try:
+            self.privacy_spent_ = checked_statement(self._card, *parts, trusted=trusted)
+        except Exception as error:
+            raise ValueError(
+                f"{card_path} contradicts itself or its model: {printable(error)}."
+            ) from error
+
+    def _pack(self, skops_io):
+        """Return the content of the model file, after a look whether it loads."""
+        name = type(self.student_).__name__
+        spent = self.privacy_spent_
+        curve, n_classes = spent.curve, len(self.classes_)
+        stated = (curve.orders, curve.values, n_classes, str(spent))
+        content = (
+            taken_apart(self.student_)
+            | {
+                "classes": self.classes_,
+                "column_names": getattr(self, "_column_names", None),
+            }
+            | dict(zip(_STATED, stated, strict=True))
+        )
+        if any(is_of(one, "torch", "skorch") for one in reachable(content)):
+            raise ValueError(
+                f"The student, a {name}, holds torch modules, which cannot be saved "
+                "without pickle. Pickle the published classifier for readers who trust "
+                "you, or teach another student: a network out of sklearn_pate.students "
+                "with its default module, or what scikit-learn provides."
+            )
+        try:
+            saved = skops_io.dumps(content)
+            types = skops_io.get_untrusted_types(data=saved)
+            self._from_parts(unpack(skops_io, saved, types), self._card)
+        except Exception as error:
+            raise ValueError(
+                f"The student, a {name}, cannot be saved ({type(error).__name__}: "
+                f"{error}). Pickle the published classifier for readers who trust you, "
+                "or teach a student that skops can save."
+            ) from error
+        fields = self._card["mechanism_fields"]
+        if fields["parameters"] is None:
+            raise ValueError(
+                f"The mechanism, {fields['class']}, has parameters that are no plain "
+                "values, so that no reader could compute what it costs. Pickle the "
+                "published classifier for readers who trust you."
+            )
+        return add_card(saved, canonical_text(self._card))
+
+    def _unfitted_student(self):
+        return None  # there is none to be made: it came fitted
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        student = getattr(self, "student_", None)
+        if isinstance(student, ContiguousClasses):
+            student = student.estimator
+        if student is not None:
+            of_student = get_tags(student)
+            tags.input_tags.sparse = of_student.input_tags.sparse
+            # A constant student does not look.
+            tags.input_tags.allow_nan = (
+                of_student.input_tags.allow_nan or of_student.no_validation
+            )
+        return tags
+
+    def __repr__(self, *args, **kwargs):
+        if not hasattr(self, "student_"):
+            return f"{type(self).__name__}()"
+        return f"{type(self).__name__}({self.student_!r}, {self.privacy_spent_!r})"
+
+    def _repr_html_(self):
+        shown = getattr(self.__dict__.get("student_"), "_repr_html_", None)
+        if shown is None:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        statement = html.escape(str(self.privacy_spent_))
+        return f"<p>{statement}</p>{shown()}<p>{report_link(self)}</p>"
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = {"text/plain": repr(self)}
+        if sklearn.get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
+
+def publish(pate: Any) -> PublishedClassifier:
+    """Take the student and its statement out of a fitted PATEClassifier.
+
+    What it returns may be published, under the statement that it carries. It is what
+    ``pate.publish()`` calls, and costs nothing: a student is a function of answers that
+    are paid for.
+
+    Parameters
+    ----------
+    pate : PATEClassifier or PETDLClassifier
+        Fitted. It stays as it is, and is not to be handed over itself: its parameters
+        name the ledger and its key, and hold what they were given.
+
+    Returns
+    -------
+    published : PublishedClassifier
+        With a copy of the student.
+
+    Raises
+    ------
+    NotFittedError
+        If it is not fitted.
+
+    ValueError
+        If no mechanism stands between the teachers and the student.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If there is no guarantee to publish it under, as the noise was seeded.
+
+    Notes
+    -----
+    Differential privacy is closed under post-processing (Dwork, McSherry, Nissim, Smith
+    2006, "Calibrating noise to sensitivity in private data analysis"). The seed of
+    seeded noise is left out of the statement, as whoever knows it can take the noise
+    away.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> from sklearn_pate.publication import publish
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=10),
+    ...     epsilon=None,
+    ...     classes=["ill", "well"],
+    ... )
+    >>> votes = 200 * [["ill", "well", "well"]]  # made up: 200 parties that agree
+    >>> published = publish(pate.fit_votes(votes, [[0.0], [5.0], [6.0]]))
+    >>> published.predict([[0.0], [6.0]])
+    array(['ill', 'well'], dtype='<U4')
+    >>> print(f"{published.card['epsilon']:.2f} for one {published.card['unit']}")
+    0.84 for one party
+    >>> hasattr(published, "mechanism")
+    False
+    """
+    check_is_fitted(pate, "student_")
+    spent = pate.privacy_spent_
+    if pate.mechanism_ is None:
+        raise ValueError(
+            "mode='paper' trains the student on what teachers said, without any "
+            "privacy, and there is nothing to publish; fit with mode='sound'."
+        )
+    # Who knows the seed of the noise can take the noise away.
+    mechanism = spent.mechanism.replace(
+        f"noise_seed={pate.mechanism_.noise_seed!r}", "noise_seed=<not published>"
+    )
+    published = PublishedClassifier()
+    published.student_ = without_baggage(pate.student_)
+    published.classes_ = pate.classes_.copy()
+    published.privacy_spent_ = replace(spent, mechanism=mechanism)
+    published.n_features_in_ = int(pate.n_features_in_)
+    if hasattr(pate, "feature_names_in_"):
+        published.feature_names_in_ = pate.feature_names_in_.copy()
+    if hasattr(pate, "_column_names"):
+        published._column_names = [*pate._column_names]
+    published._card = make_card(published, pate.mechanism_)
+    if not published._card["private"]:
+        warnings.warn(
+            "This student comes with no privacy guarantee (epsilon=inf), and its card "
+            "says so; fit without noise_seed before publishing it.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+    return published
+
+
+def _check_student(student, card):
+    """Raise unless a student is that of a card, and shows no HTML of its own."""
+    if full_name(type(student)) != card["student"]:
+        raise ValueError(
+            f"the student is a {full_name(type(student))}, and the card says "
+            f"{card['student']}"
+        )
+    n_features = card["n_features"]
+    of_student = getattr(student, "n_features_in_", n_features)
+    # A constant student looks at none.
+    if of_student != n_features and not isinstance(student, DummyClassifier):
+        raise ValueError(
+            f"the student takes {of_student} features, and the card says {n_features}"
+        )
+    # scikit-learn writes these into the page of a notebook without escaping them.
+    for one in reachable(student):
+        if any("_doc_link" in str(name) for name in getattr(one, "__dict__", ())):
+            raise ValueError(
+                f"a {type(one).__name__} in it links to documentation of its own"
+            )
+
+
+def _enumerate(versions):
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

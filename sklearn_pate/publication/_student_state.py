@@ -1,0 +1,198 @@
+"""What a student holds: what is not to be published, and what needs no pickle."""
+
+import os
+from copy import copy, deepcopy
+from importlib import import_module
+from types import FunctionType, ModuleType
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+__all__ = [
+    "OWN_BUILDER",
+    "OWN_NETWORKS",
+    "full_name",
+    "is_of",
+    "reachable",
+    "restored",
+    "taken_apart",
+    "without_baggage",
+]
+
+# Their weights are saved as arrays, which takes no pickle.
+OWN_NETWORKS = frozenset(
+    f"sklearn_pate.students.networks.{name}"
+    for name in (
+        "_vat.VATClassifier",
+        "_fixmatch.FixMatchClassifier",
+        "_gan.GANClassifier",
+    )
+)
+
+# What their networks are built by, beside their default.
+OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
+
+_NOT_LOOKED_INTO = (str, bytes, int, float, type, FunctionType, ModuleType)
+
+
+def without_baggage(student):
+    """Copy a student, without folders of this machine that prediction does not need.
+
+    Parameters
+    ----------
+    student : classifier
+        Fitted; it stays as it is.
+
+    Returns
+    -------
+    student : classifier
+        Predicts the same. Caches (`memory`), and callbacks and history of skorch
+        networks, are left out.
+    """
+    student = deepcopy(student)
+    for one in reachable(student):
+        if isinstance(one, BaseEstimator) and _is_folder(vars(one).get("memory")):
+            one.memory = None
+        if is_of(one, "skorch") and hasattr(one, "callbacks_"):
+            one.callbacks, one.callbacks_ = None, []
+            one.history_ = type(one.history_)()
+    return student
+
+
+def taken_apart(student):
+    """Separate a network of ours from its weights, for skops to save both.
+
+    Parameters
+    ----------
+    student : classifier
+        Fitted.
+
+    Returns
+    -------
+    content : dict
+        "student"; for such a network with its default module, also "weights", arrays.
+    """
+    if not _is_own_network(student):
+        return {"student": student}
+    student = copy(student)
+    module = student.__dict__.pop("module_")
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    return {"student": student, "weights": weights}
+
+
+def restored(content):
+    """Put together what was taken apart.
+
+    Parameters
+    ----------
+    content : dict
+        As :func:`taken_apart` returned it.
+
+    Returns
+    -------
+    student : classifier
+        Predicts as before.
+
+    Raises
+    ------
+    ValueError
+        If something else came with weights.
+    """
+    student = content["student"]
+    if "weights" not in content:
+        return student
+    if not _is_own_network(student):
+        raise ValueError(f"a {type(student).__name__} with weights")
+    torch = import_module("torch")
+    parametrize = import_module("torch.nn.utils.parametrize")
+    # Without weights, and so without their memory, until shapes have been compared.
+    with torch.device("meta"):
+        module = student._make_module()
+    for layer in list(module.modules()):
+        if parametrize.is_parametrized(layer):  # which a trained one is no more
+            for name in list(layer.parametrizations):
+                parametrize.remove_parametrizations(layer, name)
+            layer._load_state_dict_pre_hooks.clear()
+    weights = content["weights"].items()
+    weights = {name: torch.from_numpy(array) for name, array in weights}
+    module.load_state_dict(weights, assign=True)
+    student.module_ = module.eval()
+    return student
+
+
+def reachable(root):
+    """Yield every object that is an attribute or an item of another, once.
+
+    Parameters
+    ----------
+    root : object
+        The first of them.
+
+    Yields
+    ------
+    one : object
+        Neither text nor number, function, module or class.
+    """
+    seen, todo = {}, [root]
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or isinstance(one, _NOT_LOOKED_INTO):
+            continue
+        seen[id(one)] = one
+        yield one
+        if isinstance(one, dict):
+            todo += one.values()
+        elif isinstance(one, (list, tuple, set)):
+            todo += one
+        elif isinstance(one, np.ndarray) and one.dtype.hasobject:
+            todo += one.ravel().tolist()
+        todo += getattr(one, "__dict__", {}).values()
+
+
+def is_of(one, *packages):
+    """Tell whether the class of an object, or a base of it, is from some package.
+
+    Parameters
+    ----------
+    one : object
+        Any.
+
+    *packages : str
+        Their names.
+
+    Returns
+    -------
+    is_of : bool
+        Whether it is.
+    """
+    return any(
+        kind.__module__.partition(".")[0] in packages for kind in type(one).__mro__
+    )
+
+
+def full_name(kind):
+    """Name a class with its module.
+
+    Parameters
+    ----------
+    kind : type
+        Any.
+
+    Returns
+    -------
+    name : str
+        As the privacy card writes it.
+    """
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _is_folder(memory):
+    return isinstance(memory, (str, os.PathLike)) or hasattr(memory, "location")
+
+
+def _is_own_network(student):
+    kind = type(student)
+    if full_name(kind) not in OWN_NETWORKS:
+        return False
+    # None, or what builds ours again.
+    return student.module is None or full_name(type(student.module)) == OWN_BUILDER

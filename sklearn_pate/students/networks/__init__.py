@@ -1,0 +1,1 @@
+"""Students and encoders that are neural networks."""

@@ -1,0 +1,318 @@
+"""A representation of images or rows, learnt from public ones without a label."""
+
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from skorch import NeuralNet
+from skorch.callbacks import LRScheduler
+from torch import nn
+from torch.nn import functional
+from torch.optim.lr_scheduler import OneCycleLR
+
+from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
+from sklearn_pate._inputs._checks import check_count, check_device, check_number
+from sklearn_pate.students.networks._augmentation import (
+    ImageAugmentation,
+    TabularAugmentation,
+)
+from sklearn_pate.students.networks._modules import encoder_module
+from sklearn_pate.students.networks._network_classifier import NetworkEstimator
+from sklearn_pate.students.networks._network_training import (
+    one_torch_thread,
+    predict_logits,
+)
+
+__all__ = ["ContrastiveEncoder"]
+
+
+class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
+    """Features in which a row is like its own changed copies, and unlike other rows.
+
+    Fitted on public rows, as ``representation=`` of
+    :class:`~sklearn_pate.PATEClassifier`, it lets teachers with few rows each learn a
+    linear classifier where they would have to learn a network: more teachers, and so
+    less noise for the same epsilon. It sees no label and no answer, and costs no
+    privacy. Each row's features depend on that row alone, but for the last bits where
+    several rows are transformed together;
+    :class:`~sklearn_pate.baselines.PrivateKNNClassifier`, where these would count,
+    transforms one row at a time.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or callable, default=None
+        From inputs to features of shape (n_rows, n_dimensions), or a callable that
+        makes one from the shape of an input. None is a small convolutional network for
+        images, a perceptron for rows, with 256 features.
+
+    image_shape : tuple of int, default=None
+        (height, width) or (channels, height, width) of images that come as flat rows.
+
+    augmentation : object, default=None
+        Its method ``strong`` changes a batch of inputs. None means
+        ``ImageAugmentation`` with elastic distortion and contrast, or
+        ``TabularAugmentation()``.
+
+    temperature : float, default=0.2
+        The smaller, the more the most similar other rows count.
+
+    max_epochs : int, default=30
+        Number of passes over the rows.
+
+    batch_size : int, default=256
+        Number of rows in a batch, each of which is told from all others.
+
+    lr : float, default=0.004
+        Largest learning rate; it rises, and falls to zero.
+
+    device : str, default="cpu"
+        "cpu" or "cuda".
+
+    verbose : int, default=0
+        Whether to print a line an epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds weights, batches and changes.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        Fitted.
+
+    history_ : list of dict
+        What skorch recorded of each epoch.
+
+    n_features_in_ : int
+        Number of values in a row.
+
+    Notes
+    -----
+    Chen, Kornblith, Norouzi, Hinton (2020), "A simple framework for contrastive
+    learning of visual representations": the loss of a row is
+    -ln exp(s(z, z') / t) / sum exp(s(z, .) / t), where s is the cosine between outputs
+    of a linear map of the features, z' belongs to another changed copy of the row, the
+    sum runs over all other copies in the batch, and t is the temperature.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_pate.students import ContrastiveEncoder
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> encoder = ContrastiveEncoder(image_shape=(8, 8), max_epochs=1, random_state=0)
+    >>> encoder.fit_transform(X[:200]).shape
+    (200, 256)
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        image_shape: Any = None,
+        augmentation: Any = None,
+        temperature: float = 0.2,
+        max_epochs: int = 30,
+        batch_size: int = 256,
+        lr: float = 4e-3,
+        device: str = "cpu",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.module = module
+        self.image_shape = image_shape
+        self.augmentation = augmentation
+        self.temperature = temperature
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
+                (n_rows, channels, height, width)
+            Public rows, or images.
+
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : ContrastiveEncoder
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work.
+        """
+        for name in ("max_epochs", "batch_size"):
+            check_count(name, getattr(self, name))
+        check_number("lr", self.lr, 0, 1)
+        check_number("temperature", self.temperature, 1e-3, 1e3)
+        check_device(self.device)
+        X = self._check_rows(X, reset=True)
+        if len(X) < 2:
+            raise ValueError(
+                f"X has n_samples={len(X)} row; pass at least two, as each is told "
+                "from the others."
+            )
+        self._learn_scale(X)
+        inputs = self._as_inputs(X)
+        batch_size = min(self.batch_size, len(inputs))
+        n_steps = self.max_epochs * (len(inputs) // batch_size)
+        seed = check_random_state(self.random_state).randint(MAX_SEED)
+        with seeded_globals(seed), one_torch_thread():
+            features = self._make_features()
+            n_dimensions = predict_logits(features, inputs[:2]).shape[1]
+            net = NeuralNet(
+                TwoCopies(features, n_dimensions, self._make_augmentation()),
+                ContrastiveLoss(self.temperature),
+                optimizer=torch.optim.AdamW,
+                optimizer__weight_decay=1e-3,
+                lr=self.lr,
+                max_epochs=self.max_epochs,
+                batch_size=batch_size,
+                iterator_train__shuffle=True,
+                iterator_train__drop_last=True,  # a batch of one has no others
+                train_split=None,
+                device=self.device,
+                verbose=self.verbose,
+                callbacks=[
+                    LRScheduler(
+                        OneCycleLR,
+                        max_lr=self.lr,
+                        total_steps=n_steps + 1,
+                        pct_start=0.1,
+                        cycle_momentum=False,
+                        step_every="batch",
+                    )
+                ],
+            )
+            net.fit(inputs, torch.zeros(len(inputs)))
+        self.module_ = net.module_.features.eval()
+        self.history_ = net.history.to_list()
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Compute features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
+                (n_rows, channels, height, width)
+            Rows, or images.
+
+        Returns
+        -------
+        features : ndarray of float32 of shape (n_rows, n_dimensions)
+            Of length 1.
+        """
+        check_is_fitted(self, "module_")
+        inputs = self._as_inputs(self._check_rows(X, reset=False))
+        return functional.normalize(predict_logits(self.module_, inputs)).numpy()
+
+    def _make_features(self):
+        if self.module is None:
+            return encoder_module(self.input_shape_)
+        if isinstance(self.module, nn.Module):
+            return deepcopy(self.module)
+        return self.module(self.input_shape_)
+
+    def _make_augmentation(self):
+        if self.augmentation is not None:
+            return clone(self.augmentation, safe=False)
+        if len(self.input_shape_) == 3:
+            return ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
+        return TabularAugmentation()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class TwoCopies(nn.Module):
+    """Features of two changed copies of each input, mapped to where they are compared.
+
+    Parameters
+    ----------
+    features : torch.nn.Module
+        From inputs to features.
+
+    n_dimensions : int
+        Number of features.
+
+    augmentation : object
+        Changes inputs.
+    """
+
+    def __init__(self, features, n_dimensions, augmentation):
+        super().__init__()
+        self.features = features
+        self.compare = nn.Linear(n_dimensions, 64)
+        self.augmentation = augmentation
+
+    def forward(self, inputs):
+        """Map two copies of each input.
+
+        Parameters
+        ----------
+        inputs : Tensor of shape (n_rows, *input_shape)
+            A batch.
+
+        Returns
+        -------
+        outputs : Tensor of shape (2 * n_rows, 64)
+            The first copies, then the second ones.
+        """
+        change = self.augmentation.strong
+        return self.compare(self.features(torch.cat([change(inputs), change(inputs)])))
+
+
+class ContrastiveLoss(nn.Module):
+    """Cross entropy of finding the other copy of each row.
+
+    Parameters
+    ----------
+    temperature : float
+        What cosines are divided by.
+    """
+
+    def __init__(self, temperature):
+        super().__init__()
+        self.temperature = temperature
+
+    def forward(self, outputs, _):
+        """Compute the loss of a batch.
+
+        Parameters
+        ----------
+        outputs : Tensor of shape (2 * n_rows, n_dimensions)
+            The first copies, then the second ones.
+
+        _ : object
+            Not used: there are no labels.
+
+        Returns
+        -------
+        loss : Tensor
+            A number.
+        """
+        directions = functional.normalize(outputs)
+        cosines = directions @ directions.T
+        itself = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
+        other = torch.arange(len(cosines), device=cosines.device).roll(
+            len(cosines) // 2
+        )
+        return functional.cross_entropy(
+            (cosines / self.temperature).masked_fill(itself, -torch.inf), other
+        )

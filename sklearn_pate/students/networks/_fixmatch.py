@@ -1,0 +1,319 @@
+"""A student that agrees with itself about an input and a changed copy of it."""
+
+import math
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from sklearn_pate._inputs._checks import check_number
+from sklearn_pate.students.networks._augmentation import (
+    ImageAugmentation,
+    TabularAugmentation,
+)
+from sklearn_pate.students.networks._network_classifier import SemiSupervisedNetwork
+from sklearn_pate.students.networks._network_training import SemiSupervisedNet
+
+__all__ = ["FixMatchClassifier"]
+
+
+class FixMatchNet(SemiSupervisedNet):
+    """Training of :class:`FixMatchClassifier`.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        From a batch of inputs to logits.
+
+    augmentation : object
+        With methods ``weak`` and ``strong``.
+
+    threshold : float
+        Confidence that makes a prediction a target.
+
+    unlabeled_weight : float
+        Of the unlabelled loss.
+
+    align : bool
+        Whether guesses are as frequent as the labels suggest.
+
+    **parameters : dict
+        As for :class:`SemiSupervisedNet`.
+    """
+
+    def __init__(
+        self,
+        module,
+        *,
+        augmentation,
+        threshold,
+        unlabeled_weight,
+        align,
+        **parameters,
+    ):
+        super().__init__(module, **parameters)
+        self.augmentation = augmentation
+        self.threshold = threshold
+        self.unlabeled_weight = unlabeled_weight
+        self.align = align
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        """Estimate how frequent the classes are.
+
+        Parameters
+        ----------
+        net : FixMatchNet
+            This one.
+
+        X : PublicRows
+            All rows.
+
+        y : None
+            Not used.
+
+        **kwargs : dict
+            For skorch.
+        """
+        super().on_train_begin(net, X=X, y=y, **kwargs)
+        self.expected_ = shrunken_shares(X.targets[X.labeled]).to(self.device)
+        self.guessed_ = self.expected_
+
+    def batch_loss(self, labeled, targets, unlabeled):
+        """Compute the loss of one batch.
+
+        Parameters
+        ----------
+        labeled : Tensor of shape (n_labeled, *input_shape)
+            Inputs with known targets.
+
+        targets : Tensor of shape (n_labeled, n_classes)
+            Distributions over classes.
+
+        unlabeled : Tensor of shape (n_unlabeled, *input_shape)
+            Inputs of any rows.
+
+        Returns
+        -------
+        loss : Tensor
+            A number.
+        """
+        strong = self.augmentation.strong
+        # One pass for both, so that batch normalisation treats them alike.
+        logits = self.module_(torch.cat([strong(labeled), strong(unlabeled)]))
+        of_labeled, of_unlabeled = logits[: len(labeled)], logits[len(labeled) :]
+        confidence, guesses = self._guess(self.augmentation.weak(unlabeled)).max(dim=1)
+        losses = functional.cross_entropy(of_unlabeled, guesses, reduction="none")
+        confident = confidence >= self.threshold
+        return (
+            self.criterion_(of_labeled, targets)
+            + self.unlabeled_weight * (losses * confident).mean()
+        )
+
+    def _guess(self, inputs):
+        self.averaged_.eval()
+        with torch.no_grad():
+            probabilities = self.averaged_(inputs).softmax(dim=1)
+        if not self.align:
+            return probabilities
+        self.guessed_ = torch.lerp(self.guessed_, probabilities.mean(dim=0), 0.01)
+        aligned = probabilities * (self.expected_ / self.guessed_.clamp_min(1e-6))
+        return aligned / aligned.sum(dim=1, keepdim=True).clamp_min(1e-12)
+
+
+def shrunken_shares(targets):
+    """Estimate the share of each class from a few labels.
+
+    Parameters
+    ----------
+    targets : Tensor of shape (n_labeled, n_classes)
+        Distributions over classes.
+
+    Returns
+    -------
+    shares : Tensor of shape (n_classes,)
+        Between the shares of the labels and equal ones: equal where the labels differ
+        from it no more than by chance.
+
+    Notes
+    -----
+    Hausser, Strimmer (2009), "Entropy inference and the James-Stein estimator",
+    equations 4 and 5.
+    """
+    seen = targets.mean(dim=0)
+    equal = torch.full_like(seen, 1 / len(seen))
+    distance = (len(targets) - 1) * (equal - seen).square().sum()
+    intensity = ((1 - seen.square().sum()) / distance.clamp_min(1e-12)).clamp(0, 1)
+    return torch.lerp(seen, equal, intensity)
+
+
+class FixMatchClassifier(SemiSupervisedNetwork):
+    """Network that agrees with its confident guesses on strongly changed inputs.
+
+    Weights averaged so far guess the class of a weakly changed unlabelled row; where
+    they are confident, the network learns that guess on a strongly changed copy. A few
+    answers thus spread to all public rows. It sees public rows and answers only, and
+    costs no privacy, whatever its parameters.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or callable, default=None
+        From a batch of inputs to logits, or a callable that makes such a module from
+        (input_shape, n_classes). A module is copied with its weights. None is a small
+        convolutional network for images, a perceptron for rows.
+
+    image_shape : tuple of int, default=None
+        (height, width) or (channels, height, width) of images that come as flat rows.
+
+    augmentation : object, default=None
+        Its methods ``weak`` and ``strong`` return changed copies of a batch, such as
+        :class:`ImageAugmentation`, which is the default for images, and
+        :class:`TabularAugmentation`, for rows.
+
+    threshold : float, default=0.8
+        How probable a guess must be to be learnt.
+
+    unlabeled_weight : float, default=1.0
+        Weight of guesses beside labels.
+
+    align : bool, default=True
+        Make guesses as frequent, class by class, as the labels suggest, or equally
+        frequent where the labels differ from that no more than by chance. Set it to
+        False if the labelled rows were chosen so that their classes are not
+        representative.
+
+    max_epochs : int, default=40
+        Number of passes over the rows; on few rows, a pass is repeated until it has 20
+        batches.
+
+    batch_size : int, default=128
+        Number of rows, labelled or not, in a batch.
+
+    labeled_batch_size : int, default=32
+        Number of labelled rows beside them.
+
+    lr : float, default=0.003
+        Learning rate at the start; it decays to zero along a cosine.
+
+    patience : int, default=None
+        Stop after so many epochs in which at most a share `tol` of the predictions on
+        the rows changed. Nothing but those public rows is looked at. None never stops
+        early.
+
+    tol : float, default=0.001
+        See `patience`.
+
+    device : str, default="cpu"
+        "cpu" or "cuda".
+
+    verbose : int, default=0
+        Whether to print a line an epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds weights, batches and changes, and may be known to anyone.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    module_ : torch.nn.Module
+        The network, with weights averaged over training. May be published.
+
+    history_ : list of dict
+        What skorch recorded of each epoch.
+
+    n_iter_ : int
+        Number of epochs.
+
+    input_shape_ : tuple of int
+        (n_features,), or (channels, height, width).
+
+    n_features_in_ : int
+        Number of values in a row.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Sohn, Berthelot, Li, Zhang, Carlini, Cubuk, Kurakin, Zhang, Raffel (2020),
+    "FixMatch: simplifying semi-supervised learning with consistency and confidence",
+    equations 3 and 4; guesses by averaged weights: Tarvainen, Valpola (2017), "Mean
+    teachers are better role models"; alignment: Berthelot, Carlini, Cubuk, Kurakin,
+    Sohn, Zhang, Raffel (2020), "ReMixMatch".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.utils import shuffle
+    >>> from sklearn_pate.students import FixMatchClassifier
+    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    >>> y_public = y[:500].copy()
+    >>> y_public[100:] = -1  # 100 answers
+    >>> clf = FixMatchClassifier(image_shape=(8, 8), max_epochs=3, random_state=0)
+    >>> bool(clf.fit(X[:500], y_public).score(X[1500:], y[1500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        image_shape: Any = None,
+        augmentation: Any = None,
+        threshold: float = 0.8,
+        unlabeled_weight: float = 1.0,
+        align: bool = True,
+        max_epochs: int = 40,
+        batch_size: int = 128,
+        labeled_batch_size: int = 32,
+        lr: float = 3e-3,
+        patience: int | None = None,
+        tol: float = 1e-3,
+        device: str = "cpu",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.module = module
+        self.image_shape = image_shape
+        self.augmentation = augmentation
+        self.threshold = threshold
+        self.unlabeled_weight = unlabeled_weight
+        self.align = align
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.labeled_batch_size = labeled_batch_size
+        self.lr = lr
+        self.patience = patience
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_number("threshold", self.threshold, 0, 1)
+        check_number("unlabeled_weight", self.unlabeled_weight, 0, math.inf)
+        if self.augmentation is None:
+            return
+        if not all(hasattr(self.augmentation, name) for name in ("weak", "strong")):
+            raise ValueError(
+                f"augmentation={self.augmentation!r} must have methods weak and "
+                "strong, as ImageAugmentation() has."
+            )
+        if hasattr(self.augmentation, "check_parameters"):
+            self.augmentation.check_parameters()
+
+    def _make_net(self, module, **shared):
+        augmentation = self.augmentation
+        if augmentation is None:
+            of_images = len(self.input_shape_) == 3
+            augmentation = ImageAugmentation() if of_images else TabularAugmentation()
+        return FixMatchNet(
+            module,
+            augmentation=augmentation,
+            threshold=self.threshold,
+            unlabeled_weight=self.unlabeled_weight,
+            align=self.align,
+            **shared,
+        )

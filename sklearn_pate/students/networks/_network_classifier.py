@@ -1,0 +1,235 @@
+"""What all students made of networks share: inputs, labels, seeds, prediction."""
+
+from abc import abstractmethod
+from copy import deepcopy
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
+from sklearn_pate._inputs._checks import check_count, check_device, check_number
+from sklearn_pate._inputs._targets import read_targets
+from sklearn_pate.students.networks._modules import default_module
+from sklearn_pate.students.networks._network_training import (
+    PublicRows,
+    one_torch_thread,
+    predict_logits,
+)
+from sklearn_pate.students.networks._relational_hint import RelationalHint
+
+__all__ = ["NetworkEstimator", "SemiSupervisedNetwork"]
+
+
+class NetworkEstimator(BaseEstimator):
+    """Base of estimators made of a network: what goes into it, and where it is kept.
+
+    A subclass has the parameter `image_shape`, and sets `module_`.
+    """
+
+    image_shape: Any
+    module_: nn.Module
+
+    def _check_rows(self, X, *, reset):
+        """Return rows as a flat array, with the shape of one input remembered."""
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        shape = X.shape
+        if len(shape) in (3, 4):
+            X = np.asarray(X).reshape(shape[0], -1)
+        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        if reset:
+            self.input_shape_ = _input_shape(self.image_shape, shape, X.shape[1])
+        return X
+
+    def _learn_scale(self, X):
+        """Learn from the rows, which are public, how to scale inputs."""
+        if len(self.input_shape_) == 3:  # pixels share one scale: 0 is the background
+            self.offset_ = X.min()
+            scale = X.max() - self.offset_
+        else:
+            self.offset_ = X.mean(axis=0)
+            scale = X.std(axis=0)
+        self.scale_ = np.where(scale > 0, scale, 1)
+
+    def _as_inputs(self, X):
+        scaled = ((X - self.offset_) / self.scale_).astype(np.float32)
+        return torch.from_numpy(scaled).reshape(len(X), *self.input_shape_)
+
+    def __getstate__(self):
+        # A classifier that was trained on a GPU predicts elsewhere, too.
+        state = super().__getstate__()
+        if "module_" in state:
+            state["module_"] = deepcopy(state["module_"]).cpu()
+        return state
+
+
+class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
+    """Base of classifiers made of a network that also learns from unlabelled rows.
+
+    A subclass has the parameters that `fit` reads (`module`, `image_shape`,
+    `max_epochs`, `batch_size`, `labeled_batch_size`, `lr`, `patience`, `tol`, `device`,
+    `verbose`, `random_state`), documents them, and builds its network in
+    :meth:`_make_net`.
+    """
+
+    accepts_unlabeled = True
+    accepts_soft_labels = True
+    accepts_hints = True
+
+    module: Any
+    max_epochs: int
+    batch_size: int
+    labeled_batch_size: int
+    lr: float
+    patience: int | None
+    tol: float
+    device: str
+    verbose: int
+    random_state: Any
+
+    @abstractmethod
+    def _make_net(self, module, **shared):
+        """Return a SemiSupervisedNet around a module, with the shared parameters."""
+
+    def fit(self, X: Any, y: Any, *, hint: RelationalHint | None = None) -> Self:
+        """Train on labelled and unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
+                (n_rows, channels, height, width)
+            Public rows, or images.
+
+        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            Labels, -1 for an unlabelled row. Where only one label occurs beside -1, -1
+            is a class like any other, as in scikit-learn's binary problems. With
+            several columns, probabilities of classes 0, 1, ...; a row of zeros or with
+            a NaN is unlabelled.
+
+        hint : RelationalHint, default=None
+            Which groups of these rows are alike. The network learns it before its
+            first label. It costs no privacy: what it says was released.
+
+        Returns
+        -------
+        self : SemiSupervisedNetwork
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work.
+        """
+        self._check_parameters()
+        X = self._check_rows(X, reset=True)
+        classes, targets = read_targets(y)
+        return self._train(X, classes, targets, hint)
+
+    def _train(self, X, classes, targets, hint=None):
+        """Train on checked rows, and targets of any kind for each."""
+        if len(targets) != len(X):
+            raise ValueError(
+                f"X has {len(X)} rows and y has {len(targets)}; each row needs a "
+                "label, -1 if it is unknown."
+            )
+        self.classes_ = classes
+        self._learn_scale(X)
+        rows = PublicRows(self._as_inputs(X), torch.from_numpy(targets))
+        seed = check_random_state(self.random_state).randint(MAX_SEED)
+        with seeded_globals(seed), one_torch_thread():
+            module = self._make_module()
+            if hint is not None:
+                module = hint.teach(module, rows.inputs, self.device)
+            net = self._make_net(
+                module,
+                max_epochs=self.max_epochs,
+                batch_size=self.batch_size,
+                labeled_batch_size=self.labeled_batch_size,
+                lr=self.lr,
+                patience=self.patience,
+                tol=self.tol,
+                device=self.device,
+                verbose=self.verbose,
+            ).fit(rows)
+        self.module_ = net.averaged_.eval()
+        self.history_ = net.history.to_list()
+        self.n_iter_ = len(self.history_)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
+                (n_rows, channels, height, width)
+            Rows, or images.
+
+        Returns
+        -------
+        probabilities : ndarray of float32 of shape (n_rows, n_classes)
+            A column for each of ``classes_``.
+        """
+        check_is_fitted(self, "module_")
+        inputs = self._as_inputs(self._check_rows(X, reset=False))
+        return predict_logits(self.module_, inputs).softmax(dim=1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
+                (n_rows, channels, height, width)
+            Rows, or images.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        check_is_fitted(self, "module_")
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _check_parameters(self):
+        for name in ("max_epochs", "batch_size", "labeled_batch_size"):
+            check_count(name, getattr(self, name))
+        check_count("patience", self.patience, optional=True)
+        check_number("lr", self.lr, 0, 1)
+        check_number("tol", self.tol, 0, 1)
+        if self.module is not None and not callable(self.module):
+            raise ValueError(
+                f"module={self.module!r} must be a torch.nn.Module, or a callable that "
+                "makes one from (input_shape, n_classes)."
+            )
+        check_device(self.device)
+
+    def _make_module(self):
+        n_classes = len(self.classes_)
+        if self.module is None:
+            return default_module(self.input_shape_, n_classes)
+        if isinstance(self.module, nn.Module):
+            return deepcopy(self.module)
+        return self.module(self.input_shape_, n_classes)
+
+
+def _input_shape(image_shape, shape, n_features):
+    """Return (n_features,), or (channels, height, width)."""
+    if image_shape is None:
+        image_shape = shape[1:]
+        if len(image_shape) == 1:
+            return (n_features,)
+    given = tuple(image_shape)
+    input_shape = (1, *given) if len(given) == 2 else given
+    if len(input_shape) != 3 or prod(input_shape) != n_features:
+        raise ValueError(
+            f"image_shape={image_shape!r} must be (height, width) or (channels, "
+            f"height, width), and account for the {n_features} values of each row of X."
+        )
+    return input_shape

@@ -1,0 +1,272 @@
+"""A student whose predictions resist the worst small change of an input."""
+
+import math
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from sklearn_pate._inputs._checks import check_number
+from sklearn_pate.students.networks._network_classifier import SemiSupervisedNetwork
+from sklearn_pate.students.networks._network_training import SemiSupervisedNet
+
+__all__ = ["VATClassifier"]
+
+# The gradient is taken this share of the way: near enough for the second order to rule,
+# and far enough for single precision.
+PROBE = 0.1
+
+
+class VATNet(SemiSupervisedNet):
+    """Training of :class:`VATClassifier`.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        From a batch of inputs to logits.
+
+    radius : float
+        Length of the change, as a share of the spread of the rows.
+
+    adversarial_weight : float
+        Of the adversarial loss.
+
+    entropy_weight : float
+        Of the entropy.
+
+    **parameters : dict
+        As for :class:`SemiSupervisedNet`.
+    """
+
+    def __init__(
+        self, module, *, radius, adversarial_weight, entropy_weight, **parameters
+    ):
+        super().__init__(module, **parameters)
+        self.radius = radius
+        self.adversarial_weight = adversarial_weight
+        self.entropy_weight = entropy_weight
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        """Measure the spread of the rows.
+
+        Parameters
+        ----------
+        net : VATNet
+            This one.
+
+        X : PublicRows
+            All rows.
+
+        y : None
+            Not used.
+
+        **kwargs : dict
+            For skorch.
+        """
+        super().on_train_begin(net, X=X, y=y, **kwargs)
+        spread = X.inputs.flatten(1).var(dim=0, correction=0).sum().sqrt()
+        self.length_ = self.radius * spread.item()
+
+    def batch_loss(self, labeled, targets, unlabeled):
+        """Compute the loss of one batch.
+
+        Parameters
+        ----------
+        labeled : Tensor of shape (n_labeled, *input_shape)
+            Inputs with known targets.
+
+        targets : Tensor of shape (n_labeled, n_classes)
+            Distributions over classes.
+
+        unlabeled : Tensor of shape (n_unlabeled, *input_shape)
+            Inputs of any rows.
+
+        Returns
+        -------
+        loss : Tensor
+            A number.
+        """
+        # One pass for both, so that batch normalisation treats them alike.
+        logits = self.module_(torch.cat([labeled, unlabeled]))
+        of_labeled, of_unlabeled = logits[: len(labeled)], logits[len(labeled) :]
+        probabilities = of_unlabeled.softmax(dim=1)
+        entropy = -(probabilities * of_unlabeled.log_softmax(dim=1)).sum(dim=1).mean()
+        change = self._adversarial_change(unlabeled, probabilities.detach())
+        return (
+            self.criterion_(of_labeled, targets)
+            + self.adversarial_weight
+            * self._divergence(unlabeled + change, probabilities.detach())
+            + self.entropy_weight * entropy
+        )
+
+    def _adversarial_change(self, inputs, probabilities):
+        """Return the change that alters predictions most, to second order."""
+        # One step of the power method, from a direction at random.
+        probe = _of_length(torch.randn_like(inputs), PROBE * self.length_)
+        probe.requires_grad_()
+        divergence = self._divergence(inputs + probe, probabilities)
+        (gradient,) = torch.autograd.grad(divergence, probe)
+        return _of_length(gradient, self.length_)
+
+    def _divergence(self, inputs, probabilities):
+        return functional.kl_div(
+            self.module_(inputs).log_softmax(dim=1),
+            probabilities,
+            reduction="batchmean",
+        )
+
+
+def _of_length(changes, length):
+    norms = changes.flatten(1).norm(dim=1).clamp_min(1e-12)
+    return changes * (length / norms).view(-1, *[1] * (changes.dim() - 1))
+
+
+class VATClassifier(SemiSupervisedNetwork):
+    """Network whose predictions resist the worst small change of an input.
+
+    Virtual adversarial training asks, at each public row, for the small change that
+    alters the prediction most, and trains against it; entropy minimisation keeps the
+    boundaries between classes away from the rows. It needs no knowledge of which
+    changes keep a class. It sees public rows and answers only, and costs no privacy,
+    whatever its parameters.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or callable, default=None
+        From a batch of inputs to logits, or a callable that makes such a module from
+        (input_shape, n_classes). A module is copied with its weights. None is a small
+        convolutional network for images, a perceptron for rows.
+
+    image_shape : tuple of int, default=None
+        (height, width) or (channels, height, width) of images that come as flat rows.
+
+    radius : float, default=0.2
+        Length of the change, as a share of the spread of the rows: the root of their
+        mean squared distance from their mean, after scaling.
+
+    adversarial_weight : float, default=1.0
+        Weight of the change in predictions beside labels.
+
+    entropy_weight : float, default=0.1
+        Weight of the entropy of predictions beside labels. With few answers, a large
+        one makes the network sure of its first guesses.
+
+    max_epochs : int, default=40
+        Number of passes over the rows; on few rows, a pass is repeated until it has 20
+        batches.
+
+    batch_size : int, default=128
+        Number of rows, labelled or not, in a batch.
+
+    labeled_batch_size : int, default=32
+        Number of labelled rows beside them.
+
+    lr : float, default=0.003
+        Learning rate at the start; it decays to zero along a cosine.
+
+    patience : int, default=None
+        Stop after so many epochs in which at most a share `tol` of the predictions on
+        the rows changed. Nothing but those public rows is looked at. None never stops
+        early.
+
+    tol : float, default=0.001
+        See `patience`.
+
+    device : str, default="cpu"
+        "cpu" or "cuda".
+
+    verbose : int, default=0
+        Whether to print a line an epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds weights, batches and changes, and may be known to anyone.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    module_ : torch.nn.Module
+        The network, with weights averaged over training. May be published.
+
+    history_ : list of dict
+        What skorch recorded of each epoch.
+
+    n_iter_ : int
+        Number of epochs.
+
+    input_shape_ : tuple of int
+        (n_features,), or (channels, height, width).
+
+    n_features_in_ : int
+        Number of values in a row.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Miyato, Maeda, Koyama, Ishii (2018), "Virtual adversarial training: a regularization
+    method for supervised and semi-supervised learning", equations 5 to 8 and 19, which
+    was the student of Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson (2018),
+    "Scalable private learning with PATE".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.utils import shuffle
+    >>> from sklearn_pate.students import VATClassifier
+    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    >>> y_public = y[:500].copy()
+    >>> y_public[100:] = -1  # 100 answers
+    >>> clf = VATClassifier(max_epochs=3, random_state=0)
+    >>> bool(clf.fit(X[:500], y_public).score(X[1500:], y[1500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        image_shape: Any = None,
+        radius: float = 0.2,
+        adversarial_weight: float = 1.0,
+        entropy_weight: float = 0.1,
+        max_epochs: int = 40,
+        batch_size: int = 128,
+        labeled_batch_size: int = 32,
+        lr: float = 3e-3,
+        patience: int | None = None,
+        tol: float = 1e-3,
+        device: str = "cpu",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.module = module
+        self.image_shape = image_shape
+        self.radius = radius
+        self.adversarial_weight = adversarial_weight
+        self.entropy_weight = entropy_weight
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.labeled_batch_size = labeled_batch_size
+        self.lr = lr
+        self.patience = patience
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        for name in ("radius", "adversarial_weight", "entropy_weight"):
+            check_number(name, getattr(self, name), 0, math.inf)
+
+    def _make_net(self, module, **shared):
+        return VATNet(
+            module,
+            radius=self.radius,
+            adversarial_weight=self.adversarial_weight,
+            entropy_weight=self.entropy_weight,
+            **shared,
+        )

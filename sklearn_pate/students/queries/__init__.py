@@ -1,0 +1,1 @@
+"""Query strategies: which public rows to query."""

@@ -1,0 +1,156 @@
+"""Votes that were collected elsewhere: one party is the unit."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PublicData,
+    StudentWarning,
+    Votes,
+)
+from sklearn_pate._teachers import shard_rows
+from sklearn_pate.mechanisms import GNMax
+
+N_PARTIES = 40
+NAMES = np.array(["ill", "unsure", "well"])
+
+
+@pytest.fixture
+def ballots(blobs):
+    """Labels of parties that trained on their own rows."""
+    X, y, X_public, _ = blobs
+    return np.array(
+        [
+            DecisionTreeClassifier().fit(X[rows], NAMES[y[rows]]).predict(X_public)
+            for rows in shard_rows(len(X), N_PARTIES, 0)
+        ]
+    )
+
+
+def make(**parameters):
+    defaults = {"classes": NAMES, "mechanism": GNMax(sigma=1), "epsilon": None}
+    defaults |= {"student": LogisticRegression(), "random_state": 0}
+    return PATEClassifier(**(defaults | parameters))
+
+
+def test_a_student_learns_from_votes_alone(blobs, ballots):
+    _, _, X_public, y_public = blobs
+    pate = make().fit_votes(ballots, PublicData(X_public))
+    assert pate.score(X_public, NAMES[y_public]) > 0.9
+    assert pate.predict_proba(X_public).shape == (300, 3)
+    assert pate.n_features_in_ == 2
+
+
+def test_sealed_votes_and_label_arrays_are_the_same(blobs, ballots):
+    X_public = blobs[2]
+    sealed = Votes.from_labels(ballots, NAMES)
+    one = make().fit_votes(sealed, X_public)
+    other = make().fit_votes((labels for labels in ballots), X_public)
+    assert one.privacy_spent_ == other.privacy_spent_
+    np.testing.assert_array_equal(
+        one.privacy_analysis_.plurality, other.privacy_analysis_.plurality
+    )
+    np.testing.assert_array_equal(
+        one.queried_indices_,
+        other.queried_indices_,
+    )
+
+
+def test_polling_elsewhere_gives_what_polling_here_gives(blobs):
+    X, y, X_public, _ = blobs
+    here = PATEClassifier(
+        DecisionTreeClassifier(),
+        n_teachers=N_PARTIES,
+        mechanism=GNMax(sigma=1),
+        epsilon=None,
+        classes=[0, 1, 2],
+        random_state=0,
+    ).fit(X, y, X_public=PublicData(X_public))
+    shard_seed, teacher_seed, *_ = np.random.RandomState(0).randint(2**31 - 1, size=4)
+    seeds = np.random.RandomState(teacher_seed).randint(2**31 - 1, size=N_PARTIES)
+    elsewhere = [
+        DecisionTreeClassifier(random_state=seed)
+        .fit(X[rows], y[rows])
+        .predict(X_public)
+        for seed, rows in zip(
+            seeds, shard_rows(len(X), N_PARTIES, shard_seed), strict=True
+        )
+    ]
+    there = make(classes=[0, 1, 2]).fit_votes(elsewhere, X_public)
+    np.testing.assert_array_equal(here.queried_indices_, there.queried_indices_)
+    np.testing.assert_array_equal(
+        here.privacy_analysis_.plurality, there.privacy_analysis_.plurality
+    )
+    assert here.privacy_spent_.curve == there.privacy_spent_.curve
+
+
+def test_the_statement_is_about_parties(blobs, ballots):
+    pate = make(mechanism="gnmax", epsilon=2.0).fit_votes(ballots, blobs[2])
+    spent = pate.privacy_spent_
+    assert 1.99 < spent.epsilon <= 2.0
+    assert spent.unit == "party"
+    assert spent.n_teachers == N_PARTIES
+    for part in (
+        "change all votes of one party",
+        "from its own data alone",
+        "with more than one party",
+    ):
+        assert part in str(spent)
+    assert "columns of X" not in str(spent)
+
+
+def test_what_is_saved_holds_no_vote(blobs, ballots):
+    pate = make().fit_votes(ballots, blobs[2])
+    copied = pickle.loads(pickle.dumps(pate))
+    assert not hasattr(copied, "privacy_analysis_")
+    np.testing.assert_array_equal(copied.answers_, pate.answers_)
+
+
+def test_one_party_changes_one_vote_a_row_whatever_it_sends(blobs, ballots):
+    classes = NAMES.tolist()
+    before = Votes.from_labels(ballots, classes).counts(range(300))
+    for malicious in (["well"] * 300, [None] * 300, [-1] * 300):
+        changed = [malicious, *ballots[1:]]
+        after = Votes.from_labels(changed, classes).counts(range(300))
+        assert np.abs(before - after).max() <= 1
+        assert np.abs(before - after).sum(axis=1).max() <= 2
+
+
+def test_five_votes_drown_at_a_small_epsilon(blobs, ballots):
+    # What the docstring says: a handful of parties cannot be heard.
+    pate = make(mechanism="gnmax", epsilon=1.0, n_queries=50)
+    pate.fit_votes(ballots[:5], blobs[2])
+    assert pate.mechanism_.sigma > 5 * 5
+
+
+def test_a_refit_on_votes_forgets_the_rows_held_out_before(blobs, ballots):
+    X, y, X_public, _ = blobs
+    pate = make(student=None, public_size=0.2)
+    with pytest.warns(UserWarning, match="get no protection"):
+        pate.set_params(n_teachers=10).fit(X, NAMES[y])
+    pate.set_params(public_size=None, n_teachers="auto")
+    pate.fit_votes(ballots, X_public)
+    assert pate.public_indices_ is None
+
+
+def test_unanimous_parties_give_a_constant_student(blobs):
+    with pytest.warns(StudentWarning, match="one class"):
+        pate = make().fit_votes([["ill"] * 300] * N_PARTIES, blobs[2])
+    assert set(pate.predict(blobs[2])) == {"ill"}
+
+
+@pytest.mark.parametrize("privacy_unit", ["row", "group"])
+def test_the_unit_is_a_party_whatever_was_said(privacy_unit, blobs, ballots):
+    pate = make(privacy_unit=privacy_unit).fit_votes(ballots, blobs[2])
+    assert pate.privacy_spent_.unit == "party"
+
+
+def test_a_delta_of_one_over_the_parties_warns(blobs, ballots):
+    with pytest.warns(PrivacyLeakWarning, match="1 / n_parties = 1 / 40"):
+        make(delta=0.03).fit_votes(ballots, blobs[2])

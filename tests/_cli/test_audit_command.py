@@ -1,0 +1,115 @@
+"""``audit``: what is claimed beside what was shown, and a code for scripts."""
+
+import json
+import re
+
+import pytest
+
+from sklearn_pate._cli import main
+from sklearn_pate._cli._options import MECHANISMS
+from sklearn_pate.accounting._statement import write_epsilon
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+
+QUICK = ["audit", "--trials", "1000"]
+
+
+def found(capsys, *options):
+    code = main([*QUICK, *options, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_an_audit_says_what_was_claimed_and_what_was_shown(capsys):
+    assert main(QUICK) == 0
+    text = capsys.readouterr().out
+    claim = GNMax(sigma=5.0).charged_epsilon(20, 2, 0.01)
+    assert f"at most {write_epsilon(claim)}, at delta=0.01" in text
+    assert "Not contradicted" in text
+    assert "That is no proof" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_noise_of_a_quarter_of_its_scale_is_contradicted(capsys, monkeypatch):
+    def answer(self, counts, noise):
+        return gaussian_plurality(counts, self.sigma / 4, noise)
+
+    monkeypatch.setattr(GNMax, "_answer", answer)
+    assert main([*QUICK, "--trials", "5000"]) == 1
+    assert "CONTRADICTED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_can_be_audited(capsys, mechanism):
+    code, says = found(capsys, "--mechanism", mechanism)
+    assert code == 0
+    assert not says["contradicted"]
+    assert says["epsilon_lower"] <= says["epsilon_claimed"]
+
+
+@pytest.mark.parametrize(
+    ("options", "mechanism"),
+    [
+        ("--sigma 3", "GNMax(sigma=3.0)"),
+        ("--mechanism lnmax --gamma 0.5", "LNMax(gamma=0.5)"),
+        ("--mechanism gumbel --c 0.5", "GumbelMax(c=0.5)"),
+        (
+            "--mechanism confident --threshold 9 --sigma-threshold 7 --sigma 6",
+            "ConfidentGNMax(sigma=6.0, sigma_threshold=7.0, threshold=9)",
+        ),
+    ],
+)
+def test_noise_is_what_was_asked_for(capsys, options, mechanism):
+    _, says = found(capsys, *options.split())
+    assert says["mechanism"] == mechanism
+
+
+def test_votes_and_size_are_what_was_asked_for(capsys):
+    options = "--counts 8,9,2 --neighbour 8,9,1 --queries 3 --delta 0.1"
+    _, says = found(capsys, *options.split(), "--confidence", "0.99")
+    assert says["counts"] == [8, 9, 2]
+    assert says["neighbour"] == [8, 9, 1]
+    assert (says["n_queries"], says["n_trials"]) == (3, 1000)
+    assert (says["delta"], says["confidence"]) == (0.1, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("counts", "neighbour"), [("4,4", [3, 5]), ("1,2,6", [2, 2, 5]), ("0,3", [1, 2])]
+)
+def test_by_default_a_vote_moves_away_from_the_most_voted_class(
+    capsys, counts, neighbour
+):
+    _, says = found(capsys, "--counts", counts)
+    assert says["neighbour"] == neighbour
+
+
+WRONG = [
+    (["--sigma", "0"], "--sigma 0.0 of GNMax must be a positive, finite number"),
+    (["--sigma", "wide"], "--sigma: 'wide' is no number; write"),
+    (["--gamma", "0.1"], "--gamma 0.1 does not go with --mechanism gnmax, .* --sigma"),
+    (
+        ["--mechanism", "lnmax", "--threshold", "9"],
+        "--threshold 9 does not go with --mechanism lnmax, which is set by --gamma",
+    ),
+    (["--mechanism", "interactive"], "--mechanism: invalid choice: 'interactive'"),
+    (["--counts", "ten"], "--counts: 'ten' is no list of votes .*; write 130,120"),
+    (["--counts", "10"], "--counts: '10' is no list of votes for two classes or more"),
+    (["--counts", "-1,4"], r"starts with a minus is written --counts=\.\.\.; see"),
+    (["--counts=-1,4"], "--counts: '-1,4' is no list of votes"),
+    (["--neighbour", "12,8"], r"--neighbour \[12, 8\] is no neighbour of --counts"),
+    (["--neighbour", "5,5,5"], r"--neighbour \[5, 5, 5\] has 3 classes and --counts"),
+    (["--trials", "1"], "--trials 1 must be a whole number of at least 2"),
+    (["--queries", "0"], "--queries 0 must be a whole number of at least 1"),
+    (["--delta", "0"], "--delta 0.0 must be a number strictly between 0 and 1"),
+    (["--confidence", "1"], "--confidence 1.0 must be a probability"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), WRONG)
+def test_wrong_options_are_refused_in_one_sentence(capsys, options, says):
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", *options])
+    printed = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert re.search(says, printed.err), printed.err

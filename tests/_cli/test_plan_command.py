@@ -1,0 +1,131 @@
+"""``plan``: what is printed is the forecast, and what is wrong is said in one line."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import sklearn_pate
+from sklearn_pate._cli import main
+from sklearn_pate.inspection import forecast
+from sklearn_pate.mechanisms import ConfidentGNMax
+
+GUMBEL = ["plan", "--mechanism", "gumbel"]  # calibrated in no time
+ASKED = [*GUMBEL, "--rows", "900", "--queries", "30"]
+
+
+def test_a_plan_is_printed(capsys):
+    assert main(ASKED) == 0
+    plan = forecast(n_rows=900, n_queries=30, mechanism="gumbel")
+    assert capsys.readouterr().out == f"{plan}\n"
+
+
+def test_every_option_reaches_the_plan(capsys):
+    options = (
+        "--unit group --teachers 50 --queries 30 --classes 4 --epsilon 2 --delta 1e-6 "
+        "--mechanism confident --threshold 0.6 --margins 0.2 0.9 --json"
+    )
+    assert main(["plan", *options.split()]) == 0
+    plan = forecast(
+        n_teachers=50,
+        n_queries=30,
+        n_classes=4,
+        epsilon=2,
+        delta=1e-6,
+        mechanism=ConfidentGNMax(threshold=0.6),
+        privacy_unit="group",
+        margins=[0.2, 0.9],
+    )
+    assert json.loads(capsys.readouterr().out) == plan.to_dict()
+
+
+@pytest.mark.parametrize(("threshold", "votes"), [("1", 1), ("1.0", 30), ("12", 12)])
+def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, votes):
+    confident = ["--mechanism", "confident", "--threshold", threshold]
+    assert main(["plan", "--rows", "900", "--queries", "30", *confident]) == 0
+    assert f"threshold={votes})" in capsys.readouterr().out
+
+
+def test_the_program_says_how_it_is_used(capsys):
+    for arguments in (["--help"], ["plan", "--help"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == 0
+        printed = capsys.readouterr().out
+        assert "examples:" in printed
+        assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_the_program_says_its_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"sklearn-pate {sklearn_pate.__version__}\n"
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "sklearn_pate", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("usage: python -m sklearn_pate [-h]")
+    for command in ("plan", "report", "audit"):
+        assert f"\n    {command}" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems tell it otherwise")
+@pytest.mark.parametrize("buffering", [1, -1])  # each line as it comes, or all at last
+@pytest.mark.parametrize("command", [["--help"], ASKED, ["audit", "--trials", "100"]])
+def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, capsys):
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", buffering) as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main(command) == 141
+    assert capsys.readouterr().err == ""
+
+
+WRONG = [
+    ([], "the following arguments are required: COMMAND"),
+    (["guess"], "invalid choice: 'guess'"),
+    (["plan", "--rows", "900"], "the following arguments are required: --queries"),
+    ([*GUMBEL, "--queries", "30"], "--teachers auto is .*; pass --rows, or --teachers"),
+    ([*GUMBEL, "--queries", "3", "--unit", "group"], "--teachers auto counts rows, wh"),
+    ([*ASKED, "--unit", "group"], "--rows 900 is not public where a group is the unit"),
+    ([*ASKED, "--unit", "patient"], "--unit: invalid choice: 'patient'"),
+    ([*ASKED, "--teachers", "901"], "--teachers 901 is more than --rows 900; lower --"),
+    ([*ASKED, "--teachers", "many"], "--teachers: 'many' is no whole number; write"),
+    ([*ASKED, "--teachers", "0"], "--teachers 0 must be"),
+    ([*ASKED, "--queries", "0"], "--queries 0 must be a whole number of at least 1"),
+    ([*ASKED, "--queries", "1e3"], "--queries: '1e3' is no whole number; write 100"),
+    ([*ASKED, "--classes", "1"], "--classes 1 must be a whole number of at least 2"),
+    ([*ASKED, "--epsilon", "0"], "--epsilon 0.0 must be a positive, finite number"),
+    ([*ASKED, "--epsilon", "one"], "--epsilon: 'one' is no number; write"),
+    (
+        [*ASKED, "--epsilon", "1e-9", "--delta", "1e-9"],
+        "--epsilon 1e-09 cannot be reached with --delta 1e-09 by noise of up to",
+    ),
+    ([*ASKED, "--delta", "1"], "--delta 1.0 must be a number strictly between 0 and 1"),
+    ([*ASKED, "--mechanism", "best"], "--mechanism: invalid choice: 'best'"),
+    ([*ASKED, "--mechanism", "interactive"], "invalid choice: 'interactive'"),
+    ([*ASKED, "--threshold", "9"], "--threshold 9 goes with --mechanism confident"),
+    ([*ASKED, "--margins", "2"], r"--margins \[2.0\] must be shares of the teachers"),
+    ([*ASKED, "--margin", "0.2"], "unrecognized arguments: --margin"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), WRONG)
+def test_wrong_options_are_refused_in_one_sentence(capsys, arguments, says):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert printed.out == ""
+    assert printed.err.startswith("sklearn-pate")
+    assert printed.err.count("\n") == 1
+    assert re.search(says, printed.err), printed.err

@@ -1,0 +1,540 @@
+"""One odd value in one private row: no fit fails, warns or is stated differently."""
+
+import datetime
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    BaggingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.utils import get_tags
+
+from sklearn_pate import PATEClassifier, PublicData, StudentWarning, TeacherWarning
+from sklearn_pate._inputs._features import (
+    check_features,
+    check_numbers,
+    read_like_public,
+)
+from sklearn_pate._inputs._odd_rows import (
+    HUGE,
+    INFINITE,
+    MISSING,
+    finite_or_default,
+    odd_rows,
+    read_numbers,
+    takes_missing,
+)
+from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate.baselines import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.model_selection._trials import _predicted_codes
+
+# It is made of noisy answers, which are few here.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3)).round(3)
+Y = (X[:, 0] > 0).astype(int)
+X[:, 0] += 3 * Y
+X_PUBLIC = RNG.normal(size=(20, 3)).round(3)
+ODD_ROW = 7
+
+
+def pate(teacher, **parameters):
+    defaults = {
+        "student": GaussianNB(),
+        "mechanism": GNMax(sigma=5.0),
+        "epsilon": None,
+        "n_teachers": 4,
+        "n_queries": 5,
+        "query_strategy": "random",
+        "random_state": 0,
+    }
+    return PATEClassifier(teacher, **(defaults | parameters))
+
+
+LEARNERS = {
+    "PATE": pate(GaussianNB()),
+    "PATE, pipeline": pate(make_pipeline(StandardScaler(), LogisticRegression())),
+    "PATE, forest": pate(RandomForestClassifier(2)),
+    "PATE, representation": pate(GaussianNB(), representation=PCA(2)),
+    "PETDL": PETDLClassifier(
+        GaussianNB(),
+        GaussianNB(),
+        n_teachers=4,
+        batch_size=5,
+        epsilon=None,
+        noise_scale=5.0,
+        random_state=0,
+    ),
+    "neighbours": PrivateKNNClassifier(
+        GaussianNB(), n_queries=5, n_neighbors=5, random_state=0
+    ),
+    "neighbours, representation": PrivateKNNClassifier(
+        GaussianNB(),
+        n_queries=5,
+        n_neighbors=5,
+        representation=PCA(2),
+        random_state=0,
+    ),
+    "logistic regression, norm": DPLogisticRegression(data_norm=5),
+    "logistic regression, bounds": DPLogisticRegression(feature_bounds=(-5, 5)),
+    "Gaussian machine": DPLinearSVC(method="gaussian", data_norm=5),
+    "search": PrivateSearchCV(
+        DPLogisticRegression(data_norm=5),
+        {"intercept_scaling": [1, 2]},
+        expected_trials=2,
+    ),
+}
+TEACHES = ("PATE", "PETDL", "PrivateKNN")
+SPARSE = {
+    "PATE": pate(LogisticRegression(), student=LogisticRegression()),
+    "PATE, pipeline": pate(
+        make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
+        student=LogisticRegression(),
+    ),
+}
+
+WORDS = [None, pd.NA, "much", datetime.date(2020, 1, 2), 10**400]
+NUMBERS = [np.nan, np.inf, -np.inf, 1e308, 1e20]
+
+
+def with_value(rows, value, container):
+    """Return rows with one odd value, in a container; None is for none."""
+    if container in ("object array", "list"):
+        rows = rows.astype(object)
+        rows[ODD_ROW, 1] = value
+        return rows if container == "object array" else rows.tolist()
+    if container.startswith("pandas"):
+        frame = pd.DataFrame(rows, columns=list("abc"))
+        dtype = {"pandas": "float64", "pandas Float64": "Float64"}.get(
+            container, object
+        )
+        column = frame["b"].astype(dtype)
+        column[ODD_ROW] = value
+        return frame.assign(b=column)
+    if container == "polars":
+        columns = {name: rows[:, k].tolist() for k, name in enumerate("abc")}
+        columns["b"][ODD_ROW] = value
+        return pl.DataFrame(columns)
+    rows = rows.astype("float32" if container == "float32" else "float64")
+    with np.errstate(over="ignore"):
+        rows[ODD_ROW, 1] = value
+    return sp.csr_array(rows) if container == "sparse" else rows
+
+
+CONTAINERS = {
+    "float64": NUMBERS,
+    "float32": NUMBERS,
+    "object array": [*NUMBERS, *WORDS],
+    "list": [np.inf, None, "much"],
+    "pandas": NUMBERS,
+    "pandas Float64": [pd.NA, np.inf],
+    "pandas object": [*NUMBERS, *WORDS],
+    "polars": [np.nan, None, np.inf],
+    "sparse": NUMBERS,
+}
+CASES = [
+    (learner, container)
+    for container in CONTAINERS
+    for learner in (SPARSE if container == "sparse" else LEARNERS)
+]
+
+
+def fitted(learner, X, container):
+    """Return the statement, the warnings and the fitted learner."""
+    public = {}
+    if learner.__class__.__name__.startswith(TEACHES):
+        like = "pandas" if container.startswith("pandas") else container
+        rows = with_value(X_PUBLIC, 0.5, "float64" if like == "list" else like)
+        public = {"X_public": PublicData(rows)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # It is made of noisy answers alone.
+        warnings.simplefilter("ignore", StudentWarning)
+        learner.fit(X, Y, **public)
+    spent = learner.privacy_spent_
+    stated = (repr(spent), spent.epsilon, spent.mechanism, spent.assumptions)
+    return stated, sorted({(one.category, str(one.message)) for one in caught}, key=str)
+
+
+@pytest.mark.parametrize(("name", "container"), CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_one_odd_value_in_a_private_row_is_no_signal(name, container):
+    learner = (SPARSE if container == "sparse" else LEARNERS)[name]
+    clean = fitted(learner, with_value(X, 0.5, container), container)
+    for value in CONTAINERS[container]:
+        odd = fitted(learner, with_value(X, value, container), container)
+        assert odd == clean, value
+
+
+@pytest.mark.parametrize(
+    "teacher", [GaussianNB(), make_pipeline(StandardScaler(), GaussianNB())]
+)
+def test_one_odd_row_moves_its_own_teacher_only(teacher):
+    def votes(X):
+        sealed, problems = poll_teachers(
+            teacher, X, Y, shard_rows(120, 4, 0), X_PUBLIC, n_classes=2, seeds=range(4)
+        )
+        return sealed.counts(np.arange(20)), problems
+
+    left_out = np.delete(X, ODD_ROW, axis=0)
+    shards = [
+        np.where(rows > ODD_ROW, rows - 1, rows)[rows != ODD_ROW]
+        for rows in shard_rows(120, 4, 0)
+    ]
+    without, _ = poll_teachers(
+        teacher, left_out, np.delete(Y, ODD_ROW), shards, X_PUBLIC, n_classes=2,
+        seeds=range(4),
+    )  # fmt: skip
+    counts, problems = votes(with_value(X, np.nan, "float64"))
+    np.testing.assert_array_equal(counts, without.counts(np.arange(20)))
+    assert [n_rows for _, n_rows in problems.dropped] == [1]
+    assert not problems, "whether rows were dropped would be seen in a warning"
+    clean, _ = votes(X)
+    assert np.abs(counts - clean).sum(axis=1).max() <= 2
+
+
+def test_dropped_rows_are_told_in_the_sensitive_channel_alone():
+    clf = pate(GaussianNB())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TeacherWarning)
+        clf.fit(with_value(X, np.nan, "float64"), Y, X_public=PublicData(X_PUBLIC))
+    [(_, text)] = clf.privacy_analysis_.teacher_warnings
+    assert text == "1 of its rows were dropped for missing or infinite values"
+    assert "dropped" not in repr(clf.privacy_analysis_) + str(clf.privacy_spent_)
+
+
+WORKERS = ["a", "b", None] * 40
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_rows_stay_where_the_teacher_takes_them(library):
+    def frame(X, jobs):
+        return library({"job": jobs, "age": [*X[:-1, 0], None], "pay": X[:, 1]})
+
+    columns = ColumnTransformer(
+        [
+            ("text", OneHotEncoder(handle_unknown="ignore"), ["job"]),
+            ("numbers", SimpleImputer(), ["age", "pay"]),
+        ]
+    )
+    clf = pate(make_pipeline(columns, LogisticRegression()), student=None)
+    clf.fit(frame(X, WORKERS), Y, X_public=PublicData(frame(X_PUBLIC, WORKERS[:20])))
+    assert clf.privacy_analysis_.teacher_warnings == []
+    assert clf.privacy_analysis_.teacher_failures == []
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda pipeline: VotingClassifier([("only", pipeline)]),
+        lambda pipeline: Wrapped(pipeline),
+    ],
+    ids=["voting", "own"],
+)
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_rows_stay_where_what_wraps_the_teacher_takes_them(wrap, library):
+    def frame(X):
+        missing = np.where(np.arange(len(X)) % 3 == 0, np.nan, X[:, 1])
+        return library({"a": X[:, 0], "b": missing})
+
+    columns = ColumnTransformer([("all", SimpleImputer(), ["a", "b"])])
+    learner = pate(wrap(make_pipeline(columns, GaussianNB())))
+    learner.set_params(student=wrap(make_pipeline(columns, GaussianNB())))
+    learner.fit(frame(X), Y, X_public=PublicData(frame(X_PUBLIC)))
+    assert learner.privacy_analysis_.teacher_warnings == []
+
+
+class Wrapped(ClassifierMixin, BaseEstimator):
+    def __init__(self, estimator_with_a_name_of_its_own=None):
+        self.estimator_with_a_name_of_its_own = estimator_with_a_name_of_its_own
+
+    def fit(self, X, y):
+        self.fitted_ = clone(self.estimator_with_a_name_of_its_own).fit(X, y)
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def predict(self, X):
+        return self.fitted_.predict(X)
+
+
+NO_TEXT = [5, 2.5, datetime.date(2020, 1, 2), True, [1, 2], (1,), 1j, 10**5000]
+
+
+@pytest.mark.parametrize("value", NO_TEXT, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "contain", [partial(pd.DataFrame, columns=["a", "b"], dtype=object), np.array]
+)
+def test_one_value_that_is_no_text_fails_no_teacher(contain, value):
+    words = np.array([["red", "big"], ["blue", "small"]], dtype=object)[Y]
+    odd = words.copy()
+    odd[ODD_ROW, 0] = value
+    teacher = make_pipeline(
+        OneHotEncoder(handle_unknown="ignore"), LogisticRegression()
+    )
+    learner = pate(teacher, student=teacher)
+    learner.fit(contain(odd), Y, X_public=PublicData(contain(words[:20])))
+    assert learner.privacy_analysis_.teacher_failures == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_in_a_list_have_the_type_of_public_ones(dtype):
+    learner = pate(GaussianNB())
+    public = check_features(learner, list(X_PUBLIC.astype(dtype)), reset=True)
+    rows = check_features(learner, list(X.astype(dtype)), reset=True, private=True)
+    assert read_like_public(rows, public).dtype == public.dtype == dtype
+
+
+def test_numbers_beyond_all_floats_are_read_without_a_warning():
+    rows = np.array([[np.longdouble("1e400")], [1.0]], dtype=object)
+    assert read_numbers(rows)[1] == 1.0
+
+
+def test_of_missing_and_infinite_values_only_those_are_dropped_that_are_refused():
+    odd = X.copy()
+    odd[::3, 1], odd[ODD_ROW, 0] = np.nan, np.inf
+    clf = pate(RandomForestClassifier(2)).fit(odd, Y, X_public=PublicData(X_PUBLIC))
+    assert [text[:2] for _, text in clf.privacy_analysis_.teacher_warnings] == ["1 "]
+
+
+@pytest.mark.parametrize("container", ["float64", "pandas", "polars", "object array"])
+@pytest.mark.parametrize(
+    "teacher", [GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())]
+)
+def test_a_column_without_values_is_explained(teacher, container):
+    missing = X.copy()
+    missing[:, 1] = np.nan
+    rows = with_value(missing, np.nan, container)
+    public = with_value(X_PUBLIC, 0.5, container)
+    with pytest.raises(
+        ValueError, match=r"had rows to learn from.*Put an imputer inside"
+    ):
+        pate(teacher).fit(rows, Y, X_public=PublicData(public))
+
+
+@pytest.mark.parametrize("container", ["float64", "pandas", "polars"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_odd_public_rows_are_refused_before_anything_is_asked(container, value):
+    public = with_value(X_PUBLIC, value, container)
+    rows = with_value(X, 0.5, container)
+    with pytest.raises(ValueError, match=r"Input X_public contains (NaN|infinity)"):
+        pate(GaussianNB()).fit(rows, Y, X_public=PublicData(public))
+
+
+@pytest.mark.parametrize("container", ["float64", "pandas"])
+def test_public_rows_may_miss_values_that_teacher_and_student_take(container):
+    imputing = make_pipeline(SimpleImputer(), LogisticRegression())
+    public = with_value(X_PUBLIC, np.nan, container)
+    clf = pate(imputing, student=imputing)
+    clf.fit(with_value(X, 0.5, container), Y, X_public=PublicData(public))
+    assert clf.privacy_analysis_.teacher_failures == []
+    assert get_tags(clf).input_tags.allow_nan
+    with pytest.raises(ValueError, match="X_public contains NaN"):
+        pate(imputing, student=GaussianNB()).fit(
+            with_value(X, 0.5, container), Y, X_public=PublicData(public)
+        )
+
+
+IMPUTED_COLUMN = ColumnTransformer([("a", SimpleImputer(), [0])])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "takes"),
+    [
+        (GaussianNB(), False),
+        (RandomForestClassifier(), True),
+        (make_pipeline(StandardScaler(), GaussianNB()), False),
+        (make_pipeline(StandardScaler(), RandomForestClassifier()), True),
+        (make_pipeline(StandardScaler(), SimpleImputer(), GaussianNB()), True),
+        (make_pipeline(OrdinalEncoder(), GaussianNB()), None),
+        (make_pipeline(FunctionTransformer(np.nan_to_num), GaussianNB()), None),
+        (make_pipeline(IMPUTED_COLUMN, GaussianNB()), None),
+        (BaggingClassifier(make_pipeline(SimpleImputer(), GaussianNB())), True),
+        (BaggingClassifier(GaussianNB()), False),
+    ],
+)  # fmt: skip
+def test_what_takes_missing_values_is_told_from_the_estimator(estimator, takes):
+    assert takes_missing(estimator) is takes
+
+
+def test_a_pipeline_that_may_take_missing_values_is_given_them_first():
+    teacher = make_pipeline(FunctionTransformer(np.nan_to_num), GaussianNB())
+    odd = with_value(X, np.nan, "float64")
+    clf = pate(teacher).fit(odd, Y, X_public=PublicData(X_PUBLIC))
+    assert clf.privacy_analysis_.teacher_warnings == []
+
+
+def test_a_representation_that_hands_missing_values_on_loses_no_teacher():
+    odd = with_value(X, np.nan, "float64")
+    clf = pate(LogisticRegression(), representation=StandardScaler())
+    clf.fit(odd, Y, X_public=PublicData(X_PUBLIC))
+    assert [text[:2] for _, text in clf.privacy_analysis_.teacher_warnings] == ["1 "]
+    assert clf.privacy_analysis_.teacher_failures == []
+
+
+# Reading
+
+
+@pytest.mark.parametrize("container", ["object array", "pandas object"])
+@pytest.mark.parametrize("public_container", ["float64", "object array"])
+@pytest.mark.parametrize("value", WORDS, ids=repr)
+def test_other_rows_are_read_alike_bit_by_bit(container, public_container, value):
+    if container.startswith("pandas"):
+        public_container = {"float64": "pandas"}.get(public_container, container)
+    public = with_value(X_PUBLIC, 0.5, public_container)
+    clean, odd = (
+        read_like_public(with_value(X, one, container), public) for one in (0.5, value)
+    )
+    others = np.arange(len(X)) != ODD_ROW
+    one, other = np.asarray(clean), np.asarray(odd)
+    assert one.dtype == other.dtype
+    assert one[others].tolist() == other[others].tolist()
+
+
+@pytest.mark.parametrize("value", [None, 0.5, 2**64, "much", 1j], ids=repr)
+def test_one_value_in_a_list_gives_no_other_row_another_type(value):
+    large = np.random.default_rng(1).integers(2**60, 2**62, size=(400, 2))
+
+    def read(rows):
+        learner = pate(GaussianNB())
+        X = check_features(learner, rows, reset=True, private=True)
+        return read_like_public(X, check_features(learner, rows[:2], reset=True))
+
+    odd = large.tolist()
+    odd[ODD_ROW][1] = value
+    clean, odd = read(large.tolist()), read(odd)
+    assert clean.dtype == odd.dtype
+    others = np.arange(400) != ODD_ROW
+    np.testing.assert_array_equal(clean[others], odd[others])
+
+
+@pytest.mark.parametrize("value", [None, 0.5, 2**64, "much", 1j], ids=repr)
+@pytest.mark.parametrize("contain", [list, np.array])
+def test_numbers_of_other_rows_are_rounded_alike(value, contain):
+    # Rounded to float64 first, it is a tie between two numbers of 32 bits.
+    rows = [[2**60 + 2**36 + 1, 3], [5, 7]]
+    learner = DPLogisticRegression()
+    clean = check_numbers(learner, contain(rows), reset=True, dtype=np.float32)
+    rows[1][1] = value
+    odd = check_numbers(learner, rows, reset=True, dtype=np.float32)
+    assert odd[0].tolist() == clean[0].tolist()
+
+
+def test_text_columns_of_objects_stay_text():
+    rows = np.array([["red", 1], ["blue", "x"], [None, 3.5]], dtype=object)
+    public = np.array([["red", 1.0], ["green", None]], dtype=object)
+    read = read_like_public(rows, public)
+    assert read[:, 0].tolist() == ["red", "blue", None]
+    np.testing.assert_array_equal(read[:, 1].astype(float), [1, np.nan, 3.5])
+
+
+def test_numbers_are_read_one_by_one():
+    values = ["1.5", 2, None, "x", 10**400, -(10**400), pd.NA, np.float32(0.1), b"7"]
+    rows = np.array(values, dtype=object)[:, np.newaxis]
+    expected = [1.5, 2, np.nan, np.nan, np.inf, -np.inf, np.nan, np.float32(0.1), 7]
+    np.testing.assert_array_equal(read_numbers(rows)[:, 0], expected)
+
+
+def test_containers_among_numbers_are_refused_and_a_column_of_text_is_named():
+    with pytest.raises(TypeError, match="not 'dict'"):
+        read_numbers(np.array([[1.0], [{}]], dtype=object))
+    with pytest.raises(ValueError, match="column 'job' is text, and holds no number"):
+        read_numbers(pd.DataFrame({"age": [1, 2], "job": ["a", "b"]}))
+
+
+@pytest.mark.parametrize("container", ["float64", "object array", "pandas", "sparse"])
+def test_odd_values_are_found_in_their_rows(container):
+    for value, kind in [(np.nan, MISSING), (np.inf, INFINITE), (1e308, HUGE), (2, 0)]:
+        odd = odd_rows(with_value(X, value, container))
+        assert odd[ODD_ROW] == kind
+        assert not np.any(np.delete(odd, ODD_ROW))
+
+
+def test_a_default_takes_the_place_of_whole_rows_and_leaves_others_alone():
+    default = np.array([1.0, 2.0, 3.0])
+    for value in (np.nan, np.inf, -np.inf):
+        rows = finite_or_default(with_value(X, value, "float64"), default)
+        np.testing.assert_array_equal(rows[ODD_ROW], default)
+        np.testing.assert_array_equal(
+            np.delete(rows, ODD_ROW, axis=0), np.delete(X, ODD_ROW, axis=0)
+        )
+
+
+# DP-ERM
+
+
+@pytest.mark.parametrize("bounds", [None, (-5, 5), ([-1, -2, -3], [4, 4, 4])])
+def test_a_row_is_brought_within_the_bounds_alone_bit_by_bit(bounds):
+    learner = DPLogisticRegression(data_norm=2, feature_bounds=bounds)
+    bounds = learner._bounds_of(3, 2.0)
+    clean = bounds.rows(X)
+    for value in NUMBERS:
+        rows = bounds.rows(with_value(X, value, "float64"))
+        assert np.all(np.linalg.norm(rows, axis=1) <= 1 + 1e-12)
+        np.testing.assert_array_equal(
+            np.delete(rows, ODD_ROW, axis=0), np.delete(clean, ODD_ROW, axis=0)
+        )
+
+
+def test_a_missing_value_counts_as_the_middle_of_its_bounds():
+    learner = DPLogisticRegression(feature_bounds=(0, 4), epsilon=100).fit(abs(X), Y)
+    row = np.array([[1.0, 2.0, 3.0]])
+    for value, same in [(np.nan, 2.0), (np.inf, 4.0), (-np.inf, 0.0)]:
+        odd, like = row.copy(), row.copy()
+        odd[0, 1], like[0, 1] = value, same
+        np.testing.assert_array_equal(
+            learner.decision_function(odd), learner.decision_function(like)
+        )
+
+
+def test_one_odd_value_takes_nobody_else_out_of_a_linear_fit():
+    # Little noise: whether other rows still count is seen in the weights.
+    learner = DPLogisticRegression(data_norm=5, epsilon=1e5, C=1.0)
+    clean = learner.fit(X, Y).coef_
+    for value in NUMBERS:
+        odd = learner.fit(with_value(X, value, "float64"), Y).coef_
+        np.testing.assert_allclose(odd, clean, atol=0.2)
+
+
+# Searches
+
+
+def test_a_held_out_row_that_cannot_be_predicted_counts_as_wrong():
+    class Picky(ClassifierMixin, BaseEstimator):
+        def predict(self, X):
+            if np.isnan(X).any():
+                raise ValueError("Input X contains NaN.")
+            return (X[:, 0] > 0).astype(int)
+
+    classes = np.array([0, 1])
+    clean = _predicted_codes(Picky(), X, classes)
+    odd = _predicted_codes(Picky(), with_value(X, np.nan, "float64"), classes)
+    assert odd[ODD_ROW] == -1
+    assert np.delete(odd, ODD_ROW).tolist() == np.delete(clean, ODD_ROW).tolist()

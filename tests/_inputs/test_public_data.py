@@ -1,0 +1,236 @@
+"""Public rows under cross-validation: whole with the wrapper, cut without it."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
+from sklearn_pate.mechanisms import GNMax
+from tests.witness import Witness
+
+
+@pytest.fixture
+def pate():
+    return PATEClassifier(
+        LogisticRegression(),
+        n_teachers=10,
+        mechanism=GNMax(sigma=1.0),
+        epsilon=None,
+        n_queries=20,
+        random_state=0,
+    )
+
+
+@pytest.fixture
+def as_many_public_as_private_rows(blobs):
+    X, y, X_public, _ = blobs
+    return X[:300], np.array(["a", "b", "c"])[y[:300]], X_public
+
+
+@pytest.mark.filterwarnings("ignore:X_public has as many rows")
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_grid_search_cuts_raw_public_rows_but_not_public_data(
+    pate, as_many_public_as_private_rows, routing, wrapped
+):
+    X, y, X_public = as_many_public_as_private_rows
+    pate = Witness(**pate.get_params(deep=False))
+    with config_context(enable_metadata_routing=routing):
+        if routing:
+            pate.set_fit_request(X_public=True)
+        results = cross_validate(
+            pate,
+            X,
+            y,
+            params={"X_public": PublicData(X_public) if wrapped else X_public},
+            cv=3,
+            return_estimator=True,
+        )
+    seen = {fitted.shapes_["X_public"][0] for fitted in results["estimator"]}
+    assert seen == ({300} if wrapped else {200})
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_grid_search_over_teacher_student_and_mechanism(
+    pate, as_many_public_as_private_rows, routing
+):
+    X, y, X_public = as_many_public_as_private_rows
+    with config_context(enable_metadata_routing=routing):
+        if routing:
+            pate.set_fit_request(X_public=True)
+        search = GridSearchCV(
+            pate,
+            {"estimator__C": [0.1, 1], "mechanism__sigma": [1.0], "n_queries": [15]},
+            cv=3,
+        )
+        search.fit(X, y, X_public=PublicData(X_public))
+    assert search.best_estimator_.answers_.shape == (15,)
+    assert set(search.predict(X)) <= {"a", "b", "c"}
+    assert search.best_score_ > 0.5
+
+
+def test_groups_reach_fit_through_a_search_with_routing_only(
+    pate, as_many_public_as_private_rows
+):
+    X, y, X_public = as_many_public_as_private_rows
+    patients = np.repeat(np.arange(100), 3)
+    pate.set_params(privacy_unit="group")
+
+    def search():
+        return GridSearchCV(
+            pate, {"n_queries": [15]}, cv=GroupKFold(3), error_score="raise"
+        )
+
+    with config_context(enable_metadata_routing=True):
+        pate.set_fit_request(X_public=True, groups=True)
+        fitted = search().fit(X, y, X_public=PublicData(X_public), groups=patients)
+    assert fitted.best_estimator_.privacy_spent_.unit == "group"
+    with pytest.raises(ValueError, match="set_fit_request"):
+        search().fit(X, y, X_public=PublicData(X_public), groups=patients)
+
+
+def test_a_pipeline_around_pate_hands_public_rows_on(
+    pate, as_many_public_as_private_rows
+):
+    X, y, X_public = as_many_public_as_private_rows
+    pipeline = make_pipeline(FunctionTransformer(), pate)
+    pipeline.fit(X, y, pateclassifier__X_public=PublicData(X_public))
+    assert pipeline[-1].n_features_in_ == 2
+    assert set(pipeline.predict(X)) <= {"a", "b", "c"}
+
+
+def test_raw_public_rows_as_many_as_x_warn(pate, as_many_public_as_private_rows):
+    X, y, X_public = as_many_public_as_private_rows
+    with pytest.warns(PublicDataWarning, match="as many rows as X"):
+        pate.fit(X, y, X_public=X_public)
+    pate.fit(X, y, X_public=X_public[:-1])  # and otherwise they do not
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copies_share_the_rows(duplicate):
+    public = PublicData(np.zeros((5, 2)))
+    assert duplicate(public) is public
+    assert PublicData(public).X is public.X
+
+
+def test_it_travels_to_worker_processes():
+    public = pickle.loads(pickle.dumps(PublicData(np.arange(6).reshape(3, 2))))
+    assert public.X.shape == (3, 2)
+
+
+def test_it_has_no_length_to_be_cut_by():
+    public = PublicData(np.zeros((5, 2)))
+    for attribute in ("__len__", "shape", "__array__", "__iter__"):
+        assert not hasattr(public, attribute)
+    assert repr(public) == "PublicData(<ndarray of shape (5, 2)>)"
+
+
+def test_cloning_pate_draws_no_accounts_along(pate):
+    copied = clone(pate)
+    assert copied.mechanism is not pate.mechanism
+    assert copied.mechanism.sigma == 1.0
+
+
+# Columns of one type
+
+AGES = np.arange(20.0, 60.0)
+SAID = ["some", "many"] * 20
+
+
+def pandas_or_polars(values, library, **dtype):
+    if library == "pandas":
+        return pd.DataFrame({"height": AGES, "age": pd.Series(values, **dtype)})
+    return pl.DataFrame({"height": AGES, "age": pl.Series(values, **dtype)})
+
+
+def check_types(values, public_values, library="pandas"):
+    """Plan a fit, which checks its data, on one frame for each."""
+    frames = [
+        one if hasattr(one, "columns") else pandas_or_polars(one, library)
+        for one in (values, public_values)
+    ]
+    pate = PATEClassifier(n_teachers=2, delta=1e-3)
+    pate.plan_privacy(frames[0], np.arange(40) % 2, X_public=PublicData(frames[1]))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_numbers_here_and_text_there_are_refused_by_name(library, swapped):
+    pair = [AGES, SAID][:: -1 if swapped else 1]
+    numeric, text = ("X_public", "X") if swapped else ("X", "X_public")
+    with pytest.raises(
+        ValueError, match=f"Column 'age' is numeric in {numeric} and text in {text}"
+    ):
+        check_types(*pair, library=library)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["object", "string", "category", "Int64", "Float32", "boolean"]
+)
+def test_types_of_pandas_own_are_numbers_or_text_too(dtype):
+    is_text = dtype in ("object", "string", "category")
+    values = [*(SAID if is_text else [0, 1] * 20)[:-1], None]
+    column = pandas_or_polars(values, "pandas", dtype=dtype)
+    with pytest.raises(ValueError, match="Column 'age' is numeric in X "):
+        check_types(*((AGES, column) if is_text else (column, SAID)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "public_dtype"),
+    [
+        ("int64", "float64"),
+        ("int64", "Int64"),
+        ("float64", "object"),
+        ("bool", "int8"),
+        ("int64", "category"),  # of numbers
+        ("int64", "str"),  # numbers, written as text
+    ],
+)
+def test_numbers_of_other_types_are_let_through(dtype, public_dtype):
+    values = [0, 1] * 20
+    check_types(
+        pandas_or_polars(values, "pandas", dtype=dtype),
+        pd.DataFrame({"height": AGES, "age": pd.Series(values).astype(public_dtype)}),
+    )
+
+
+@pytest.mark.parametrize("public_dtype", ["object", "string", "category"])
+def test_text_of_other_types_is_let_through(public_dtype):
+    public = pandas_or_polars(SAID, "pandas", dtype=public_dtype)
+    check_types(SAID, public)
+    check_types(public, SAID)
+
+
+def test_polars_types_are_let_through():
+    for one, other in [(pl.Int8, pl.Float64), (pl.Boolean, pl.Int64)]:
+        frames = [
+            pandas_or_polars([0, 1] * 20, "polars").with_columns(pl.col("age").cast(t))
+            for t in (one, other)
+        ]
+        check_types(*frames)
+    check_types(
+        pandas_or_polars(SAID, "polars"),
+        pandas_or_polars(SAID, "polars", dtype=pl.Categorical),
+    )
+
+
+def test_a_public_column_without_a_value_is_let_through():
+    check_types(SAID, np.full(40, np.nan))  # which is how a file of gaps is read
+
+
+def test_a_teacher_learns_from_numbers_and_is_asked_about_numbers_in_text(pate):
+    frame = pandas_or_polars(np.arange(40), "pandas")
+    written = frame.assign(age=frame["age"].astype(str))
+    pate.set_params(n_teachers=4)
+    pate.fit(frame, np.arange(40) % 2, X_public=PublicData(written))
+    assert pate.privacy_analysis_.teacher_failures == []

@@ -1,0 +1,57 @@
+"""A teacher that can be counted. Light, as every process of a test imports it."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_blobs
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate._teachers import poll_teachers, shard_rows
+
+N_TEACHERS, N_WORKERS = 100, 2
+SLOW = 0.05  # seconds a fit, so that a kill finds somebody at work
+
+
+class Diary(ClassifierMixin, BaseEstimator):
+    """A tree that leaves a file behind for every fit that was begun."""
+
+    def __init__(self, folder, seconds=0.0, random_state=None):
+        self.folder = folder
+        self.seconds = seconds
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        Path(self.folder, f"{os.getpid()}-{time.monotonic_ns()}").touch()
+        time.sleep(self.seconds)
+        self.tree_ = DecisionTreeClassifier(random_state=self.random_state).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
+def poll(estimator, memory, *, n_jobs=1, n_teachers=N_TEACHERS, data=None):
+    X, y = make_blobs(1000, centers=3, cluster_std=3, random_state=0)
+    X, X_public = (X[:800], X[800:]) if data is None else data
+    votes, _ = poll_teachers(
+        estimator,
+        X,
+        y[:800],
+        shard_rows(800, n_teachers, 0),
+        X_public,
+        n_classes=3,
+        seeds=list(range(n_teachers)),
+        memory=memory and str(memory),
+        n_jobs=n_jobs,
+    )
+    return votes.counts(np.arange(200))
+
+
+def poll_in_a_session_of_its_own(diary, memory):
+    os.setsid()  # so that a kill reaches the workers too
+    poll(Diary(diary, seconds=SLOW), memory, n_jobs=N_WORKERS)
+    os.killpg(0, signal.SIGKILL)  # or Python would wait for idle workers at exit

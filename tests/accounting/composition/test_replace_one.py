@@ -1,0 +1,57 @@
+"""Two steps of one row, against laws for which the price of two is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.composition._replace_one import two_steps
+from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
+
+ORDERS = DEFAULT_ORDERS[:250]
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.01, 1.0, 50.0])
+def test_two_steps_of_gaussian_noise_cost_four_times_one(rho):
+    curve = two_steps(RdpCurve(DEFAULT_ORDERS, rho * DEFAULT_ORDERS))
+    np.testing.assert_allclose(curve.values[:250], 4 * rho * ORDERS, rtol=0.01)
+    assert np.all(curve.values[:250] >= 4 * rho * ORDERS * (1 - 1e-12))
+
+
+@given(epsilon=st.floats(0.01, 5))
+def test_two_steps_of_a_pure_guarantee_cost_at_most_twice_its_epsilon(epsilon):
+    values = two_steps(pure_dp_curve(epsilon)).values[:250]
+    assert np.all(values <= 2 * epsilon * 1.002)
+    assert values[-1] > 1.9 * epsilon
+
+
+@given(
+    laws=st.lists(
+        st.lists(st.floats(0.01, 1), min_size=4, max_size=4), min_size=3, max_size=3
+    )
+)
+def test_three_laws_a_step_apart_are_within_two_steps(laws):
+    first, middle, last = (np.array(law) / sum(law) for law in laws)
+
+    orders = ORDERS[::5]
+
+    def largest(*pairs):
+        return [
+            max(
+                renyi(order, one, other)
+                for pair in pairs
+                for one, other in [pair, pair[::-1]]
+            )
+            for order in orders
+        ]
+
+    one_step = RdpCurve(orders, largest((first, middle), (middle, last)))
+    true = np.array(largest((first, last)))
+    assert np.all(two_steps(one_step).values >= true * (1 - 1e-9) - 1e-12)
+
+
+def renyi(order, first, second):
+    log_terms = order * np.log(first) + (1 - order) * np.log(second)
+    return max(float(logsumexp(log_terms)) / (order - 1), 0.0)

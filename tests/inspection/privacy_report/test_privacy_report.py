@@ -1,0 +1,525 @@
+"""What a privacy report says, that it is right, and what it does not say."""
+
+import hashlib
+import json
+import os
+import pickle
+import re
+import stat
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLedger,
+    PublicData,
+    PublishedClassifier,
+    privacy_leaks,
+)
+from sklearn_pate.accounting import RdpCurve
+from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.baselines import DPLogisticRegression, PrivateKNNClassifier
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.model_selection import PrivateSearchCV
+from tests.inspection.privacy_report.reported import (
+    BOUNDS,
+    Stated,
+    every_format,
+    linear,
+    of_unit,
+    pate,
+    report_on,
+    rows,
+)
+
+QUALITY = {
+    "quality": {"accuracy": 0.8125, "AUC": 0.9},
+    "evaluated_on": "rows that nobody was trained on.",
+}
+CANARY = "CANARY-31415926"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    folder = tmp_path / CANARY
+    folder.mkdir()
+    return PrivacyLedger(
+        folder / "patients.sqlite",
+        epsilon=8,
+        delta=1e-5,
+        key_file=folder / f"{CANARY}.secret",
+    )
+
+
+def charged(ledger, spent):
+    ledger.charge(
+        spent.curve,
+        delta=1e-5,
+        unit=spent.unit,
+        description="40 questions",
+        dataset="d" * 64,
+        fit="f" * 64,
+    )
+    return ledger
+
+
+# What is promised.
+
+
+def test_it_says_what_the_statement_says():
+    clf = pate()
+    facts, spent = report_on(clf).to_dict(), clf.privacy_spent_
+    assert facts["private"] is True
+    assert facts["internal"] is False
+    assert facts["epsilon"] == spent.epsilon
+    assert facts["statement"] == str(spent)
+    for name in ("delta", "unit", "neighbours", "mechanism", "n_teachers", "n_queries"):
+        assert facts[name] == getattr(spent, name)
+    assert facts["assumptions"] == list(spent.assumptions)
+
+
+def test_guesses_follow_from_epsilon_and_delta():
+    clf = Stated(epsilon=1.0, delta=1e-5)
+    promise = report_on(clf).to_dict()["promise"]
+    right = 1000 * (np.e + 1e-5) / (1 + np.e)
+    assert promise["guesses"]["right_at_most"] == np.ceil(right)
+    for line in promise["detections"]:
+        alarms = line["false_alarms"] / 1000
+        most = min(np.e * alarms + 1e-5, 1 - (1 - 1e-5 - alarms) / np.e)
+        assert line["detected_at_most"] == np.ceil(1000 * most)
+    several = {one["units"]: one for one in promise["several"]}
+    assert several[3]["epsilon"] == 3
+    assert several[3]["delta"] >= 1e-5 * (1 + np.e + np.e**2)
+    assert several[3]["guesses"]["right_at_most"] == 953
+
+
+def test_epsilon_is_never_shown_below_its_value():
+    shown = report_on(Stated(epsilon=1.2341, delta=0.0))
+    assert "epsilon=1.235" in shown.to_markdown()
+    assert "epsilon=1.234" not in shown.to_markdown()
+    assert repr(shown) == "PrivacyReport('Privacy report', epsilon=1.235, delta=0.0)"
+
+
+@pytest.mark.parametrize("unit", NEIGHBOURS)
+def test_every_unit_is_explained_with_its_neighbours_verbatim(unit):
+    text = report_on(of_unit(unit)).to_markdown()
+    assert NEIGHBOURS[unit] in text
+    assert f"one {unit.removesuffix('-add-remove')}" in text
+    asks_twice = "compares data sets that are two changes apart" in text
+    assert asks_twice == unit.endswith("add-remove")
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0, 30.0])
+def test_a_bound_under_which_nearly_all_guesses_are_right_is_called_weak(epsilon):
+    report = report_on(Stated(epsilon=epsilon, delta=0.0))
+    weak = np.exp(epsilon) / (1 + np.exp(epsilon)) > 0.99
+    assert report.to_dict()["promise"]["weak"] == weak
+    assert ("This promise is weak" in report.to_markdown()) == weak
+    if epsilon == 8.0:
+        assert f"only once in {np.ceil(1 + np.exp(8)):,.0f} guesses" in (
+            report.to_markdown()
+        )
+
+
+def test_a_seeded_fit_promises_nothing_in_any_format():
+    clf = pate(mechanism=GNMax(sigma=12, noise_seed=1234567891))
+    report = report_on(clf)
+    facts = json.loads(report.to_json())
+    assert facts["private"] is False
+    assert facts["epsilon"] is None
+    assert facts["promise"] is facts["costs"] is None
+    for text in every_format(report).values():
+        assert "1234567891" not in text
+    for text in (report.to_html(), report.to_markdown()):
+        assert "Nothing is promised." in text
+        assert "1000 cases" not in text
+        assert "to sign" not in text
+        assert "is protected" not in text
+
+
+def test_the_seed_of_a_learner_is_not_shown_either():
+    report = report_on(linear(noise_seed=1234567891))
+    assert "Nothing is promised." in report.to_markdown()
+    assert not any("1234567891" in text for text in every_format(report).values())
+
+
+@pytest.mark.parametrize("seed", ["7", "np.int64(7)", "numpy.int64(7)"])
+def test_however_a_seed_is_written_it_is_not_shown(seed):
+    for rest in ("", ", sigma=2.5"):
+        stated = Stated(mechanism=f"GNMax(noise_seed={seed}{rest})")
+        shown = report_on(stated).to_dict()["mechanism"]
+        assert shown == f"GNMax(noise_seed=<not published>{rest})"
+
+
+# What it cost.
+
+
+def shown_costs(clf):
+    return {
+        one["delta"]: one["epsilon"] for one in report_on(clf).to_dict()["costs"]["at"]
+    }
+
+
+def test_prices_at_other_deltas_are_those_of_the_curve_rounded_up():
+    clf = pate()
+    for delta, epsilon in shown_costs(clf).items():
+        exact = clf.privacy_spent_.curve.to_epsilon(delta)
+        assert exact <= epsilon + 1e-11
+        assert epsilon < exact + 1e-3
+
+
+def test_a_price_below_that_of_the_curve_holds_at_larger_deltas_and_not_at_smaller():
+    sharper = 0.5
+    clf = Stated(epsilon=sharper)
+    costs, curve = shown_costs(clf), clf.privacy_spent_.curve
+    assert costs[1e-5] == sharper
+    assert costs[1e-4] <= sharper
+    assert sharper < curve.to_epsilon(1e-6) <= costs[1e-6]
+    assert "more sharply" in report_on(clf).to_markdown()
+    assert "more sharply" not in report_on(Stated()).to_markdown()
+
+
+def test_a_pure_price_holds_at_every_delta():
+    costs = shown_costs(linear())
+    assert costs[0.0] == 1
+    assert set(costs.values()) == {1.0}
+    assert report_on(linear()).to_dict()["costs"]["two_fits"]["epsilon"] == 2
+
+
+def test_two_fits_cost_what_their_curves_add_up_to():
+    clf = pate()
+    two = report_on(clf).to_dict()["costs"]["two_fits"]
+    curve = clf.privacy_spent_.curve
+    exact = (curve + curve).to_epsilon(two["delta"])
+    assert exact <= two["epsilon"] < exact + 1e-3
+
+
+def test_a_question_costs_an_equal_share():
+    clf = pate()
+    one = report_on(clf).to_dict()["costs"]["one_question"]
+    alone = GNMax(sigma=12).account_curve(1, 3).to_epsilon(1e-5)
+    assert alone <= one["epsilon"] + 1e-9
+    assert one["epsilon"] < alone + 1e-3
+    assert report_on(linear()).to_dict()["costs"]["one_question"] is None
+
+
+# What is not on it.
+
+
+def test_no_format_shows_a_parameter_or_a_value(tmp_path, ledger):
+    X, y = rows()
+    X = X.copy()
+    X[3, 0] = 98765.4321
+    frozen = FrozenEstimator(StandardScaler().fit(X[500:] + 271828.1828))
+    clf = PATEClassifier(
+        make_pipeline(StandardScaler(), GaussianNB(priors=[0.123123, 0.5, 0.376877])),
+        make_pipeline(frozen, LogisticRegression(C=0.777123)),
+        n_teachers=20,
+        n_queries=40,
+        mechanism=GNMax(sigma=12),
+        epsilon=None,
+        ledger=ledger,
+        memory=tmp_path / CANARY / "votes",
+        random_state=161803398,
+    )
+    clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
+    figures = {
+        f"{getattr(clf.privacy_analysis_, name):.6g}"
+        for name in ("epsilon", "optimal_epsilon", "paper_epsilon")
+    }
+    secrets = {CANARY, str(tmp_path), "161803398", "98765", "271828", "0.777123"}
+    of_teacher = {"0.123123", "GaussianNB"}
+    for made in (clf, clf.publish()):
+        for ledgers in ({}, {"ledger": ledger}):
+            for text in every_format(report_on(made, **ledgers)).values():
+                for secret in secrets | of_teacher | figures:
+                    assert secret not in text
+
+
+def test_it_keeps_nothing_of_the_estimator():
+    report = report_on(pate())
+    report.to_dict()["promise"]["guesses"]["right_at_most"] = 1
+    assert report.to_dict()["promise"]["guesses"]["right_at_most"] > 500
+    X, _ = rows()
+    values = {struct.pack("<d", value) for value in X[:500].ravel()}
+    pickled = pickle.dumps(report)
+    assert not any(value in pickled for value in values)
+
+
+# Internal or not.
+
+
+def test_figures_of_private_rows_make_it_internal():
+    report = report_on(pate(), **QUALITY, quality_is_public=False)
+    assert report.internal
+    assert "internal" in repr(report)
+    assert json.loads(report.to_json())["internal"] is True
+    assert report.to_markdown().startswith("> **INTERNAL: do not publish")
+    assert "0.8125" in report.to_markdown()
+    body = report.to_html().partition("<body>")[2]
+    assert body.index("INTERNAL: do not publish") < body.index("<h1>")
+    assert "<title>INTERNAL: " in report.to_html()
+
+
+def test_figures_of_public_rows_are_one_more_thing_to_sign():
+    report = report_on(pate(), **QUALITY, quality_is_public=True)
+    facts = report.to_dict()
+    assert not report.internal
+    assert "INTERNAL" not in report.to_html() + report.to_markdown()
+    *stated, last = facts["assumptions"]
+    assert stated == list(pate().privacy_spent_.assumptions)
+    assert last == "the rows behind the figures of quality are public"
+    assert facts["quality"]["figures"] == QUALITY["quality"]
+
+
+def test_the_history_of_a_ledger_makes_it_internal(ledger):
+    spent = pate().privacy_spent_
+    report = report_on(pate(), ledger=charged(ledger, spent))
+    [charge] = ledger.charges()
+    account = report.to_dict()["ledger"]
+    assert report.internal
+    assert account["spent"] >= ledger.spent - 1e-12
+    [shown] = account["charges"]
+    assert shown["who"] == charge.who
+    assert shown["what"] == "40 questions"
+    assert shown["epsilon"] >= charge.epsilon - 1e-9
+    assert charge.who in report.to_markdown()
+    assert charge.who not in report_on(pate()).to_markdown()
+
+
+def test_an_empty_ledger_has_a_history_too(ledger):
+    report = report_on(pate(), ledger=ledger)
+    assert report.internal
+    assert "in 0 charges" in report.to_markdown()
+
+
+def test_a_ledger_of_another_unit_is_refused(ledger):
+    charged(ledger, replace(pate().privacy_spent_, unit="group"))
+    with pytest.raises(ValueError, match="ledger protects the unit 'group'"):
+        report_on(pate(), ledger=ledger)
+
+
+# Who may be reported on.
+
+
+def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_path):
+    pytest.importorskip("skops")
+    published = pate().publish()
+    published.save(tmp_path / "model.skops")
+    read = PublishedClassifier.load(tmp_path / "model.skops")
+    assert report_on(read).to_dict() == report_on(published).to_dict()
+    of_fit = report_on(pate()).to_dict()
+    assert of_fit["classifier"] == "PATEClassifier"
+    # Nobody fitted a PublishedClassifier.
+    of_fit |= {"classifier": None, "published": published.card["date"]}
+    assert report_on(published).to_dict() == of_fit
+    for text in every_format(report_on(published)).values():
+        assert "PublishedClassifier" not in text
+
+
+@pytest.fixture
+def saved(tmp_path):
+    pytest.importorskip("skops")
+    published = pate().publish()
+    published._card["date"] = "2024-02-29"
+    path = tmp_path / CANARY / "model.skops"
+    path.parent.mkdir()
+    published.save(path)
+    return published, path
+
+
+def test_who_signs_is_told_which_model_it_is_about(saved):
+    published, path = saved
+    report = report_on(published, model_file=path)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    facts = report.to_dict()
+    assert facts["model_file"] == {"name": "model.skops", "sha256": sha256}
+    assert facts["published"] == "2024-02-29"
+    for text in every_format(report).values():
+        assert CANARY not in text
+    for text in (report.to_html(), report.to_markdown()):
+        to_sign = text[text.index("Assumptions to sign") :]
+        for said in ("model.skops", "2024-02-29", sha256):
+            assert said in to_sign[: to_sign.index("Data protection")]
+            assert said in to_sign[to_sign.index("What the fit is made of") :]
+
+
+def test_the_file_of_another_model_is_refused(saved):
+    published, path = saved
+    another = pate(n_queries=41).publish()
+    for clf, says in (
+        (another, r"model_file='.*model\.skops' has another privacy card than clf"),
+        (pate(), r"and clf is a PATEClassifier; pass clf\.publish\(\), as it was"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            report_on(clf, model_file=path)
+    with pytest.raises(ValueError, match=r"model_file='m\.pickle' must end in '\.sk"):
+        report_on(published, model_file="m.pickle")
+    with pytest.raises(FileNotFoundError, match=r"other\.skops is missing"):
+        report_on(published, model_file=path.with_name("other.skops"))
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ValueError, match="does not have the sha256"):
+        report_on(published, model_file=path)
+
+
+def test_a_search_is_reported_on_as_a_whole():
+    X, y = rows()
+    learner = DPLogisticRegression(feature_bounds=BOUNDS)
+    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, expected_trials=2).fit(X, y)
+    for clf in (search, search.best_estimator_):
+        facts = report_on(clf).to_dict()
+        assert facts["epsilon"] == search.privacy_spent_.epsilon
+        assert facts["kind"] == "search"
+        assert facts["model"] == "DPLogisticRegression"
+
+
+def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
+    X, y = rows()
+    clf = PrivateKNNClassifier(n_queries=10, n_neighbors=30, epsilon=3.0)
+    facts = report_on(clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))).to_dict()
+    assert facts["kind"] == "neighbours"
+    assert facts["unit"] == "row-add-remove"
+
+
+def test_what_a_pipeline_learns_in_front_voids_the_promise():
+    X, y = rows()
+    pipeline = make_pipeline(StandardScaler(), clone(linear())).fit(X, y)
+    facts = report_on(pipeline).to_dict()
+    assert [one["what"] for one in facts["not_covered"]] == [
+        str(leak) for leak in privacy_leaks(pipeline)
+    ]
+    assert facts["private"] is False
+    assert facts["promise"] is facts["costs"] is None
+    text = report_on(pipeline).to_markdown()
+    assert "Nothing is promised for this pipeline" in text
+    assert "## Not covered" in text
+    assert "to sign" not in text
+
+
+def test_steps_that_learn_nothing_leave_the_promise_and_frozen_ones_are_to_be_signed():
+    X, y = rows()
+    frozen = FrozenEstimator(StandardScaler().fit(X[:50]))
+    inner = make_pipeline(Normalizer(), clone(linear()))
+    facts = report_on(make_pipeline(frozen, inner).fit(X, y)).to_dict()
+    assert facts["private"] is True
+    assert facts["not_covered"] == []
+    said = "what is in a FrozenEstimator was fitted on public rows"
+    assert said in facts["assumptions"]
+    assert said not in report_on(inner.fit(X, y)).to_dict()["assumptions"]
+
+
+def test_names_in_nested_pipelines_are_those_of_privacy_leaks():
+    X, y = rows()
+    inner = make_pipeline(StandardScaler(), clone(linear()))
+    pipeline = make_pipeline(StandardScaler(), inner).fit(X, y)
+    shown = [one["name"] for one in report_on(pipeline).to_dict()["not_covered"]]
+    assert shown == [leak.name for leak in privacy_leaks(pipeline)]
+
+
+def test_a_curve_that_is_infinite_at_some_orders_has_a_price():
+    curve = RdpCurve([2.0, 3.0, 4.0], [0.1, np.inf, np.inf])
+    clf = Stated(curve=curve, epsilon=curve.quiet_epsilon(1e-5))
+    json.loads(report_on(clf).to_json())
+
+
+@pytest.mark.parametrize(
+    ("clf", "error", "match"),
+    [
+        (PATEClassifier(), NotFittedError, "not fitted"),
+        (make_pipeline(StandardScaler(), PATEClassifier()), NotFittedError, "fitted"),
+        (LogisticRegression(), ValueError, "without a privacy statement"),
+        (GridSearchCV(PATEClassifier(), {}), ValueError, "a GridSearchCV without"),
+        (Stated(unit="household"), ValueError, "unit='household' is unknown"),
+    ],
+)
+def test_others_are_refused(clf, error, match):
+    with pytest.raises(error, match=match):
+        PrivacyReport.from_estimator(clf)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"title": 3}, "title=3 must be a text"),
+        ({"title": "  "}, "must be a text"),
+        ({"quality": {}}, "must be a dict of names and numbers"),
+        ({"quality": [0.8]}, "must be a dict of names and numbers"),
+        ({"quality": {"accuracy": np.nan}}, "must be a finite number"),
+        ({"quality": {"accuracy": "high"}}, "must be a finite number"),
+        ({"quality": {"accuracy": True}}, "must be a finite number"),
+        ({"quality": {3: 0.8}}, "a name in quality=3"),
+        ({"quality": {"accuracy": 0.8}}, "quality needs evaluated_on"),
+        (QUALITY, "quality_is_public=None must be True"),
+        (QUALITY | {"quality_is_public": "yes"}, "quality_is_public='yes' must be"),
+        ({"evaluated_on": "rows"}, "pass quality"),
+        ({"quality_is_public": True}, "pass quality"),
+        ({"ledger": "patients.sqlite"}, "must be a PrivacyLedger"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(options, match):
+    with pytest.raises(ValueError, match=re.escape(match)):
+        report_on(pate(), **options)
+
+
+# Files.
+
+
+@pytest.mark.parametrize("suffix", ["html", "md", "json"])
+def test_the_ending_of_a_file_says_its_format(tmp_path, suffix):
+    report, path = report_on(pate()), tmp_path / f"report.{suffix}"
+    report.save(str(path))
+    written = {
+        "html": report.to_html,
+        "md": report.to_markdown,
+        "json": report.to_json,
+    }
+    assert path.read_text(encoding="utf-8") == written[suffix]()
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_an_internal_report_is_not_saved_by_accident(tmp_path):
+    report, path = (
+        report_on(pate(), **QUALITY, quality_is_public=False),
+        tmp_path / "report.html",
+    )
+    with pytest.raises(ValueError, match="This report is internal, because it has fig"):
+        report.save(path)
+    assert not path.exists()
+    report.save(path, internal=True)
+    assert "INTERNAL" in path.read_text()
+    if os.name == "posix":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_is_replaced_only_where_it_is_said(tmp_path):
+    report, path = report_on(pate()), tmp_path / "report.md"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        report.save(path)
+    assert path.read_text() == "mine"
+    report.save(path, overwrite=True)
+    assert path.read_text() == report.to_markdown()
+
+
+@pytest.mark.parametrize("path", ["report.pdf", "report", "report.HTML ", 3, None])
+def test_other_endings_are_refused(tmp_path, path):
+    path = tmp_path / path if isinstance(path, str) else path
+    with pytest.raises(ValueError, match=r"must (end in one of|be a str)"):
+        report_on(pate()).save(path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="create it first"):
+        report_on(pate()).save(tmp_path / "nowhere" / "report.md")

@@ -1,0 +1,162 @@
+"""Parts of the rows: one unit of privacy is in one of them, and moves no other."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_pate import PublicData
+from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.model_selection._split import STEPS, Cut, PrivateRows, cut_rows
+
+
+def rows(n_rows, **params):
+    return PrivateRows(
+        np.arange(n_rows)[:, np.newaxis],
+        np.zeros(n_rows),
+        np.zeros(n_rows, int),
+        params,
+    )
+
+
+def cut(some, unit, *, n_parts=1, test_size=0.25, seed=0, noise=None):
+    return cut_rows(
+        some,
+        unit,
+        n_parts=n_parts,
+        test_size=test_size,
+        seed=seed,
+        noise=noise or NoiseSource(),
+    )
+
+
+@pytest.mark.parametrize("unit", ["row", "row-add-remove", "group", "group-add-remove"])
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_every_row_is_in_one_part(unit, n_parts):
+    groups = {"groups": np.arange(600) // 2} if "group" in unit else {}
+    parts = cut(rows(600, **groups), unit, n_parts=n_parts)
+    everywhere = np.concatenate([*parts.training, parts.validation])
+    assert sorted(everywhere) == list(range(600))
+    assert len(parts.training) == n_parts
+    # Shares of 600 within more than 6 deviations.
+    assert 80 < len(parts.validation) < 220
+    assert min(len(part) for part in parts.training) > 450 / n_parts * 0.5
+
+
+@pytest.mark.parametrize("unit", ["group", "group-add-remove"])
+def test_another_group_moves_nobody(unit):
+    groups = np.repeat(np.arange(100), 3)
+    few = cut(rows(300, groups=groups), unit, n_parts=2)
+    # The new group's rows come first, and its id sorts among the others.
+    more = cut(rows(303, groups=[50.5 * 2] * 3 + [*groups]), unit, n_parts=2)
+    for some, with_new in zip(
+        [*few.training, few.validation],
+        [*more.training, more.validation],
+        strict=True,
+    ):
+        assert set(some + 3) == set(with_new) - {0, 1, 2}
+
+
+def test_groups_stay_together():
+    groups = np.tile(np.arange(50), 4)
+    parts = cut(rows(200, groups=groups), "group", n_parts=3)
+    ids = [set(groups[part]) for part in [*parts.training, parts.validation]]
+    assert sum(len(one) for one in ids) == 50
+
+
+def test_rows_that_are_replaced_are_cut_by_place_and_seed():
+    first, again = (cut(rows(100), "row") for _ in range(2))
+    other = cut(rows(100), "row", seed=1)
+    assert first.validation.tolist() == again.validation.tolist()
+    assert first.validation.tolist() != other.validation.tolist()
+    assert len(first.validation) == 25
+
+
+def test_places_of_rows_that_may_be_added_are_secret():
+    # Whoever knows the seed does not know the coins.
+    first, again = (cut(rows(200), "row-add-remove") for _ in range(2))
+    assert first.validation.tolist() != again.validation.tolist()
+
+
+def test_coins_fall_as_often_as_they_should():
+    parts = cut(rows(100_000), "row-add-remove", n_parts=3, test_size=0.3)
+    sizes = [len(part) for part in [*parts.training, parts.validation]]
+    expected = np.array([0.7 / 3, 0.7 / 3, 0.7 / 3, 0.3]) * 100_000
+    assert np.all(np.abs(sizes - expected) < 6 * np.sqrt(expected))
+
+
+@pytest.mark.parametrize(
+    ("unit", "n_rows", "n_parts"), [("row", 1, 1), ("row", 3, 3), ("group", 1, 1)]
+)
+def test_too_few_rows_are_refused(unit, n_rows, n_parts):
+    groups = {"groups": np.arange(n_rows)} if unit == "group" else {}
+    with pytest.raises(ValueError, match=f"n_samples={n_rows}"):
+        cut(rows(n_rows, **groups), unit, n_parts=n_parts)
+
+
+def test_a_part_without_rows_is_refused():
+    with pytest.raises(ValueError, match="Nobody is left to train on"):
+        cut(rows(3), "row", test_size=0.99)
+
+
+@given(st.data())
+def test_one_group_moves_a_score_by_no_more_than_the_sensitivity(data):
+    groups = np.array(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=20)))
+    n_rows = len(groups)
+    of_row = st.lists(st.booleans(), min_size=n_rows, max_size=n_rows)
+    right = np.array(data.draw(of_row))
+    changed = data.draw(st.sampled_from(groups.tolist()))
+    otherwise = np.where(groups == changed, data.draw(of_row), right)
+    parts = Cut([], np.arange(n_rows), groups)
+    score = parts.score(right)
+    assert abs(score - parts.score(otherwise)) <= parts.sensitivity == STEPS
+    kept = groups != changed
+    without = Cut([], np.arange(kept.sum()), groups[kept])
+    assert 0 <= score - without.score(right[kept]) <= STEPS
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30))
+def test_a_row_moves_a_score_by_one(right):
+    parts = Cut([], np.arange(len(right)), None)
+    right = np.array(right)
+    other = right.copy()
+    other[0] = ~other[0]
+    assert abs(parts.score(right) - parts.score(other)) == parts.sensitivity == 1
+
+
+def test_a_score_of_groups_is_the_mean_over_groups():
+    groups = np.array([0, 0, 0, 0, 1])
+    parts = Cut([], np.arange(5), groups)
+    assert parts.score(np.array([True, False, False, False, True])) == 25 + 100
+
+
+def test_arguments_are_cut_with_the_rows_and_public_rows_are_not():
+    public, raw = PublicData(np.zeros((4, 2))), np.zeros((4, 2))
+    some = rows(
+        4,
+        groups=["a", "b", "c", "d"],
+        step__groups=pd.Series([1, 2, 3, 4]),
+        X_public=raw,
+        step__X_public=public,
+        other=public,
+        words="four",
+        number=4,
+        short=[1, 2],
+    )
+    taken = some.at(np.array([1, 3]))
+    assert taken.X.ravel().tolist() == [1, 3]
+    assert taken.params["groups"] == ["b", "d"]
+    assert taken.params["step__groups"].tolist() == [2, 4]
+    assert taken.params["X_public"] is raw
+    for name in ("step__X_public", "other", "words", "number", "short"):
+        assert taken.params[name] is some.params[name]
+
+
+@pytest.mark.parametrize("unit", ["group", "group-add-remove"])
+def test_a_row_without_a_group_is_in_no_part(unit):
+    groups = np.repeat(np.arange(100.0), 3)
+    groups[::10] = np.nan
+    parts = cut(rows(300, groups=groups), unit, n_parts=2)
+    everywhere = np.concatenate([*parts.training, parts.validation])
+    assert sorted(everywhere) == np.flatnonzero(~np.isnan(groups)).tolist()

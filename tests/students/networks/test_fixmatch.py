@@ -1,0 +1,159 @@
+"""VATClassifier and FixMatchClassifier: unlabelled rows help."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from sklearn_pate.students import (
+    FixMatchClassifier,
+    ImageAugmentation,
+    TabularAugmentation,
+    VATClassifier,
+)
+from sklearn_pate.students.networks._fixmatch import shrunken_shares
+from sklearn_pate.students.networks._network_training import PublicRows
+from sklearn_pate.students.networks._vat import VATNet
+
+
+@pytest.fixture(scope="module")
+def few_answers(digits):
+    """Public rows with 50 answers, and rows to test on."""
+    X, y = digits
+    order = np.random.RandomState(0).permutation(len(X))
+    X, y = X[order], y[order]
+    answers = y[:1200].copy()
+    answers[50:] = -1
+    return X[:1200], answers, X[1200:], y[1200:]
+
+
+@pytest.mark.parametrize(
+    ("student", "without"),
+    [
+        (FixMatchClassifier(image_shape=(8, 8)), {"unlabeled_weight": 0}),
+        (FixMatchClassifier(), {"unlabeled_weight": 0}),
+        (VATClassifier(), {"adversarial_weight": 0, "entropy_weight": 0}),
+    ],
+    ids=["FixMatch, images", "FixMatch, rows", "VAT"],
+)
+def test_unlabelled_rows_help(student, without, few_answers):
+    X, answers, X_test, y_test = few_answers
+    student = clone(student).set_params(max_epochs=20, random_state=0)
+    score = student.fit(X, answers).score(X_test, y_test)
+    alone = student.set_params(**without).fit(X, answers).score(X_test, y_test)
+    assert score > alone + 0.02
+    assert score > 0.8
+
+
+class Diary:
+    """Changes nothing, and notes what it was asked."""
+
+    def __init__(self):
+        self.asked = {"weak": 0, "strong": 0}
+
+    def weak(self, inputs):
+        self.asked["weak"] += len(inputs)
+        return inputs
+
+    def strong(self, inputs):
+        self.asked["strong"] += len(inputs)
+        return inputs
+
+
+def test_an_augmentation_can_be_brought_along(few_answers):
+    X, answers, _, _ = few_answers
+    diary = Diary()
+    student = FixMatchClassifier(augmentation=diary, max_epochs=1, batch_size=60)
+    student.fit(X, answers)
+    assert diary.asked["weak"] == 1200
+    assert diary.asked["strong"] == 1200 + 20 * 32
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"), [(None, TabularAugmentation), ((8, 8), ImageAugmentation)]
+)
+def test_the_augmentation_suits_the_inputs_unless_one_is_given(
+    shape, kind, few_answers, monkeypatch
+):
+    X, answers, _, _ = few_answers
+    used = []
+    strong = kind.strong
+    monkeypatch.setattr(
+        kind, "strong", lambda self, x: used.append(len(x)) or strong(self, x)
+    )
+    FixMatchClassifier(image_shape=shape, max_epochs=1).fit(X, answers)
+    assert used
+
+
+@pytest.mark.parametrize(
+    ("student", "message"),
+    [
+        (FixMatchClassifier(threshold=2), "threshold=2 must be"),
+        (FixMatchClassifier(unlabeled_weight=-1), "unlabeled_weight=-1 must be"),
+        (FixMatchClassifier(augmentation="flip"), "augmentation='flip' must have"),
+        (
+            FixMatchClassifier(augmentation=TabularAugmentation(swap=2)),
+            "swap=2 must be",
+        ),
+        (VATClassifier(radius=-1), "radius=-1 must be"),
+        (VATClassifier(entropy_weight=None), "entropy_weight=None must be"),
+    ],
+)
+def test_bad_parameters_are_named(student, message, few_answers):
+    X, answers, _, _ = few_answers
+    with pytest.raises(ValueError, match=message):
+        student.fit(X, answers)
+
+
+def test_the_adversarial_change_alters_predictions_more_than_a_random_one():
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(
+        torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 4)
+    )
+    net = VATNet(module, radius=0.2, adversarial_weight=1, entropy_weight=1)
+    inputs = torch.randn(300, 20)
+    net.initialize()
+    net.n_planned_steps_ = 1
+    net.on_train_begin(net, X=PublicRows(inputs, torch.eye(4).repeat(75, 1)))
+    probabilities = net.module_(inputs).softmax(dim=1).detach()
+    change = net._adversarial_change(inputs, probabilities)
+    lengths = change.norm(dim=1)
+    torch.testing.assert_close(lengths, torch.full_like(lengths, net.length_))
+    assert abs(net.length_ - 0.2 * 20**0.5) < 0.1
+    direction = torch.randn_like(change)
+    random = direction / direction.norm(dim=1, keepdim=True) * net.length_
+    worst = net._divergence(inputs + change, probabilities)
+    assert worst > 2 * net._divergence(inputs + random, probabilities)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    labels=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    n_classes=st.integers(4, 6),
+)
+def test_estimated_shares_lie_between_those_of_the_labels_and_equal_ones(
+    labels, n_classes
+):
+    targets = torch.eye(n_classes)[labels]
+    seen, shares = targets.mean(dim=0), shrunken_shares(targets)
+    equal = torch.full_like(seen, 1 / n_classes)
+    torch.testing.assert_close(shares.sum(), torch.tensor(1.0))
+    assert (shares >= torch.minimum(seen, equal) - 1e-6).all()
+    assert (shares <= torch.maximum(seen, equal) + 1e-6).all()
+
+
+def test_shares_are_equal_unless_the_labels_contradict():
+    by_chance = torch.eye(2)[[0] * 27 + [1] * 23]
+    torch.testing.assert_close(shrunken_shares(by_chance), torch.tensor([0.5, 0.5]))
+    rare = torch.eye(2)[[0] * 90 + [1] * 10]
+    assert 0.09 < shrunken_shares(rare)[1] < 0.13
+
+
+def test_alignment_keeps_guesses_from_running_to_few_classes(few_answers):
+    X, answers, X_test, y_test = few_answers
+    student = FixMatchClassifier(image_shape=(8, 8), max_epochs=20, random_state=0)
+    aligned = student.fit(X, answers).score(X_test, y_test)
+    alone = student.set_params(align=False).fit(X, answers).score(X_test, y_test)
+    assert aligned > alone + 0.02
