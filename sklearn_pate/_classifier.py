@@ -1,22 +1,34 @@
-"""PATEClassifier: split, poll, ask, teach, account."""
+"""PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
-from functools import partial
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
+from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
-    prepared_mechanism,
+    as_mechanism,
+    as_teacher,
     resolve_n_teachers,
-    unfitted_student,
 )
-from sklearn_pate._base._query_plan import plan_questions
-from sklearn_pate._base._release_plan import analyse_votes
-from sklearn_pate._base._split_inputs import receive, receive_public, seal_votes
+from sklearn_pate._base._query_plan import QueryPlan, plan_queries
+from sklearn_pate._base._release_plan import (
+    ReleasePlan,
+    analyse_votes,
+    plan_release,
+)
+from sklearn_pate._base._party_inputs import (
+    check_parties,
+    check_votes,
+    read_public_inputs,
+)
+from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import (
-    AskingMixin,
+    AnswerPlan,
     FitPlan,
+    QueryingClassifier,
+    Seeds,
     TeacherEnsemble,
     assign_shards,
 )
@@ -28,7 +40,7 @@ from sklearn_pate.mechanisms import Mechanism
 __all__ = ["PATEClassifier"]
 
 
-class PATEClassifier(AskingMixin, TeacherEnsemble):
+class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
@@ -321,25 +333,33 @@ class PATEClassifier(AskingMixin, TeacherEnsemble):
         StudentWarning
             If the answers hold fewer than two classes.
         """
-        plan = self._plan_fit(X, y, X_public, groups)
-        account = self._open_account(plan)
-
-        private, questions, seeds = plan.private, plan.questions, plan.seeds
-        votes, problems = self._ask_teachers(
+        plan = self._plan(X, y, X_public=X_public, groups=groups)
+        private = plan.private
+        entry = open_entry(self, plan.release, private.content(), plan.public_content)
+        votes, problems = self._train_teachers(
             poll_teachers,
-            assign_shards(private, plan.n_teachers, seeds.shards),
+            assign_shards(private, plan.statement.n_teachers, plan.seeds.shards),
             private,
-            questions.X_for_teachers,
-            questions.representation,
-            seeds.teachers,
-            n_classes=len(plan.public.classes),
-            clusters=questions.clusters,
+            plan.queries.X_for_teachers,
+            plan.queries.representation,
+            plan.seeds.teachers,
+            n_classes=plan.n_classes,
+            clusters=plan.queries.clusters,
         )
-        self._ask_teach_account(
-            votes, plan, account, self._analyse(votes, plan, problems)
+        # The privacy is spent on the next line: noise is drawn, answers are released.
+        answers = plan.query(votes, self._unfitted_student(), entry)
+        student = self._train_student(plan, answers)
+        analysis = analyse_votes(
+            plan.release,
+            votes,
+            answers.transcript,
+            problems,
+            adaptive=plan.queries.strategy.adaptive,
+            in_ledger=entry is not None,
         )
-        self.public_indices_ = private.public_indices
-        return self
+        return self._set_fitted(
+            plan, answers, student, analysis, private.public_indices
+        )
 
     def fit_votes(self, votes: Any, X_public: Any) -> Self:
         """Train a student on noisy answers from votes that were collected elsewhere.
@@ -394,46 +414,77 @@ class PATEClassifier(AskingMixin, TeacherEnsemble):
             If the answers hold fewer than two classes.
         """
         check_parameters(self)
-        seeds = self._draw_seeds()
-        public = receive_public(self, X_public, method="fit_votes")
-        questions = plan_questions(self, public, seeds.questions)
-        votes = seal_votes(self, votes, public, questions.clusters)
-        plan = self._plan(votes, public, votes.shape[0], questions, seeds)
-        account = self._open_account(plan)
-        self._ask_teach_account(
-            votes, plan, account, self._analyse(votes, plan, TeacherProblems())
+        seeds = Seeds.drawn(self.random_state)
+        public = read_public_inputs(self, X_public, method="fit_votes")
+        queries = self._plan_queries(public, seeds)
+        votes = check_votes(votes, public, queries.clusters)
+        n_parties = votes.shape[0]
+        check_parties(n_parties, self.n_teachers, self.delta, sent="voted")
+        release = self._plan_release(public, queries, n_parties)
+        plan = AnswerPlan(public, queries, release, seeds)
+        entry = open_entry(self, release, votes.content(), plan.public_content)
+        # The privacy is spent on the next line: noise is drawn, answers are released.
+        answers = plan.query(votes, self._unfitted_student(), entry)
+        student = self._train_student(plan, answers)
+        analysis = analyse_votes(
+            plan.release,
+            votes,
+            answers.transcript,
+            TeacherProblems(),
+            adaptive=plan.queries.strategy.adaptive,
+            in_ledger=entry is not None,
         )
-        self.public_indices_ = None
-        return self
+        return self._set_fitted(plan, answers, student, analysis, None)
 
-    def _plan_fit(self, X, y, X_public, groups):
+    def _plan(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> FitPlan:
         """Settle everything about a fit that comes before the first teacher."""
         check_parameters(self)
-        seeds = self._draw_seeds()
-        private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
+        seeds = Seeds.drawn(self.random_state)
+        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
+        queries = self._plan_queries(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        questions = plan_questions(self, public, seeds.questions)
-        return self._plan(private, public, n_teachers, questions, seeds)
+        release = self._plan_release(public, queries, n_teachers)
+        return FitPlan(public, queries, release, seeds, private)
 
-    def _plan(self, private, public, n_teachers, questions, seeds):
-        """Settle the mechanism, with all its numbers."""
-        prepare = partial(
-            prepared_mechanism,
-            self,
+    def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
+        """Settle the queries, by public rows and parameters alone."""
+        return plan_queries(
+            public.X_public,
+            self._unfitted_student(),
+            as_mechanism(self.mechanism, self.release),
+            n_queries=self.n_queries,
+            query_strategy=self.query_strategy,
+            representation=self.representation,
+            seed=seeds.representation,
+        )
+
+    def _plan_release(
+        self, public: PublicInputs, queries: QueryPlan, n_teachers: int
+    ) -> ReleasePlan:
+        """Calibrate the mechanism, and state what its answers cost."""
+        n_classes = len(public.classes)
+
+        def calibrated(epsilon: float | None) -> Mechanism:
+            return as_mechanism(self.mechanism, self.release).prepared(
+                n_teachers=n_teachers,
+                n_queries=queries.n_queries,
+                n_classes=n_classes,
+                epsilon=epsilon,
+                delta=self.delta,
+            )
+
+        return plan_release(
+            calibrated(self.epsilon),
+            calibrated,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=self._assumptions(public),
             n_teachers=n_teachers,
-            n_queries=questions.n_queries,
-            n_classes=len(public.classes),
-        )
-        mechanism = prepare(self.epsilon)
-        return FitPlan(
-            private, public, n_teachers, questions, seeds, mechanism, prepare
+            n_queries=queries.n_queries,
+            n_values=n_classes,
         )
 
-    def _analyse(self, votes, plan, problems):
-        """Return what makes the analysis of a fit, once all is asked."""
-        return lambda transcript: analyse_votes(
-            self, transcript, plan.mechanism, votes, problems, plan.questions
-        )
-
-    def _unfitted_student(self):
-        return unfitted_student(self)
+    def _unfitted_student(self) -> BaseEstimator:
+        return as_teacher(self.estimator) if self.student is None else self.student

@@ -1,22 +1,26 @@
-"""Which questions a fit will ask, as far as that is settled before the first vote."""
+"""Plan of the queries, as far as it is settled before the first vote."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._base._parameters import (
-    as_mechanism,
     as_query_strategy,
     prefers_representative,
     resolve_n_queries,
 )
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone, seeded_globals
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate.mechanisms import Mechanism, Oracle, Transcript
 from sklearn_pate.students import (
     ClusterQueries,
     Clusters,
+    Inquiry,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
@@ -25,15 +29,42 @@ from sklearn_pate.students import (
     standardized_features,
 )
 
-__all__ = ["Questions", "comparable", "plan_questions", "represent"]
+__all__ = ["Answers", "QueryPlan", "comparable", "plan_queries", "represent"]
 
 
 @dataclass(frozen=True)
-class Questions:
-    """Everything about the questions that public rows alone decide.
+class Answers:
+    """Released answers to queries, and where they were asked.
 
     Parameters
     ----------
+    rows : ndarray of int of shape (n_asked,)
+        Public rows, in the order of the queries.
+
+    answers : ndarray of int of shape (n_asked,)
+        Class indices, -1 for no answer.
+
+    transcript : Transcript
+        The same by rows of the votes, with what else was released.
+    """
+
+    rows: NDArray[np.intp]
+    answers: NDArray[np.intp]
+    transcript: Transcript
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """Everything about the queries that public rows and parameters alone decide.
+
+    Parameters
+    ----------
+    X_public : table of shape (n_public, n_features)
+        Public rows.
+
+    X_for_teachers : table of shape (n_public, ...)
+        Public rows as teachers see them.
+
     n_queries : int
         How many are paid for.
 
@@ -43,77 +74,75 @@ class Questions:
     representation : transformer or None
         Fitted on public rows.
 
-    X_for_teachers : {ndarray, sparse matrix, dataframe} of shape (n_public, ...)
-        Public rows as teachers see them.
-
     features : ndarray of shape (n_public, n_dimensions) or None
-        Public rows as numbers, where the strategy looks at them.
+        Public rows as numbers, where the strategy compares them.
 
     clusters : Clusters or None
         Public rows that are voted on together.
     """
 
+    X_public: Table
+    X_for_teachers: Table
     n_queries: int
     strategy: QueryStrategy
-    representation: Any
-    X_for_teachers: Any
-    features: np.ndarray | None
+    representation: BaseEstimator | None
+    features: NDArray[np.float64] | None
     clusters: Clusters | None
 
-    def door(self, ask):
-        """Return `ask` for public rows, where votes are perhaps on clusters.
+    def query(
+        self, oracle: Oracle, student: BaseEstimator, n_classes: int, seed: int
+    ) -> Answers:
+        """Query the teachers, by way of the oracle that adds the noise.
 
-        Parameters
-        ----------
-        ask : callable
-            Takes rows of the votes, and probabilities.
-
-        Returns
-        -------
-        ask : callable
-            Takes public rows, and probabilities.
+        `student` is what an adaptive strategy trains on the answers so far.
         """
+        inquiry = Inquiry(
+            self._by_public_row(oracle.ask),
+            self.X_public,
+            student,
+            n_classes=n_classes,
+            n_queries=self.n_queries,
+            seed=seed,
+            features=self.features,
+            clusters=self.clusters,
+        )
+        self.strategy.query(inquiry)
+        return Answers(inquiry.queried, inquiry.answers, oracle.transcript())
+
+    def _by_public_row(self, ask: Callable) -> Callable:
+        """Let `ask` take public rows, where rows of the votes are clusters."""
         if self.clusters is None:
             return ask
         of_row = self.clusters.of_row
         return lambda rows, probabilities=None: ask(of_row[rows], probabilities)
 
 
-def plan_questions(pate, public, seed):
-    """Settle the number of questions, the strategy, and what it looks at.
-
-    Parameters
-    ----------
-    pate : PATEClassifier or PrivateKNNClassifier
-        Its parameters are read.
-
-    public : PublicInputs
-        The public rows.
-
-    seed : int
-        Seeds representation and clusters.
-
-    Returns
-    -------
-    questions : Questions
-        A function of public rows and parameters alone.
+def plan_queries(
+    X_public: Table,
+    student: BaseEstimator,
+    mechanism: Mechanism,
+    *,
+    n_queries: int | str,
+    query_strategy: str | QueryStrategy,
+    representation: BaseEstimator | None,
+    seed: int,
+) -> QueryPlan:
+    """Settle the number of queries, the strategy, and the features it compares.
 
     Raises
     ------
     ValueError
-        If there are fewer public rows than questions, or the strategy cannot compare
+        If there are fewer public rows than queries, or the strategy cannot compare
         the public rows.
     """
-    X_public, n_public = public.X_public, public.n_public
-    n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
-    representation, X_for_teachers = represent(pate.representation, X_public, seed)
+    n_public = X_public.shape[0]
+    n_queries = resolve_n_queries(n_queries, n_public, student)
+    fitted, X_for_teachers = represent(representation, X_public, seed)
 
-    def features():
-        return comparable(representation, X_public, X_for_teachers, seed)
+    def features() -> NDArray[np.float64] | None:
+        return comparable(fitted, X_public, X_for_teachers, seed)
 
-    strategy = as_query_strategy(
-        pate.query_strategy, as_mechanism(pate.mechanism, pate.release)
-    )
+    strategy = as_query_strategy(query_strategy, mechanism)
     compared = None
     if strategy is None:
         few = prefers_representative(n_queries, n_public)
@@ -123,7 +152,7 @@ def plan_questions(pate, public, seed):
         compared = features()
         if compared is None:
             raise ValueError(
-                f"query_strategy={pate.query_strategy!r} compares public rows, which "
+                f"query_strategy={query_strategy!r} compares public rows, which "
                 "are text, sparse or have missing values here; pass representation=, "
                 "a transformer that makes dense numbers of them, or use 'random'."
             )
@@ -133,33 +162,15 @@ def plan_questions(pate, public, seed):
             compared, n_queries, strategy.core, check_random_state(seed % MAX_SEED)
         )
         n_queries = len(clusters.medoids)
-    return Questions(
-        n_queries, strategy, representation, X_for_teachers, compared, clusters
+    return QueryPlan(
+        X_public, X_for_teachers, n_queries, strategy, fitted, compared, clusters
     )
 
 
-def represent(representation, X_public, seed):
-    """Fit a representation on public rows, and apply it to them.
-
-    Parameters
-    ----------
-    representation : transformer or None
-        Cloned and seeded.
-
-    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-        Public rows.
-
-    seed : int
-        Seed of the representation.
-
-    Returns
-    -------
-    representation : transformer or None
-        Fitted.
-
-    X_for_teachers : {ndarray, sparse matrix, dataframe} of shape (n_public, ...)
-        Public rows as teachers see them.
-    """
+def represent(
+    representation: BaseEstimator | None, X_public: Table, seed: int
+) -> tuple[BaseEstimator | None, Table]:
+    """Fit a clone of a representation on public rows, and apply it to them."""
     if representation is None:
         return None, X_public
     representation = seeded_clone(representation, seed)
@@ -168,27 +179,15 @@ def represent(representation, X_public, seed):
     return representation, representation.transform(deepcopy(X_public))
 
 
-def comparable(representation, X_public, X_for_teachers, seed):
+def comparable(
+    representation: BaseEstimator | None,
+    X_public: Table,
+    X_for_teachers: Table,
+    seed: int,
+) -> NDArray[np.float64] | None:
     """Return public rows as numbers, in which rows that look alike are near.
 
-    Parameters
-    ----------
-    representation : transformer or None
-        What made `X_for_teachers`.
-
-    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-        Public rows.
-
-    X_for_teachers : {ndarray, sparse matrix, dataframe} of shape (n_public, ...)
-        Public rows as teachers see them.
-
-    seed : int
-        Seeds the principal components.
-
-    Returns
-    -------
-    features : ndarray of shape (n_public, n_dimensions) or None
-        None for text, missing values and sparse matrices.
+    None for text, missing values and sparse matrices.
     """
     if representation is None:
         return standardized_features(X_public, seed)

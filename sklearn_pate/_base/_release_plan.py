@@ -1,130 +1,116 @@
-"""The last verb of a fit: what it cost, to be published and not to be published."""
+"""Plan of a release: its mechanism, its statement, and the numbers of both."""
 
-from numbers import Integral
+from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_pate._teachers import TeacherProblems
+from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
+from sklearn_pate.mechanisms import Transcript
+from sklearn_pate.mechanisms._mechanism import PricedMechanism
 
 __all__ = [
     "CHOSEN_BLINDLY",
     "SEEDED",
+    "ReleasePlan",
     "analyse_release",
     "analyse_votes",
-    "state_privacy",
+    "plan_release",
 ]
 
 CHOSEN_BLINDLY = "all parameters were chosen without a look at private data"
 SEEDED = "the noise was seeded, which voids privacy"
 
 
-def state_privacy(
-    pate, mechanism, public, *, n_teachers, n_queries, n_values, representation
-):
-    """Make the statement that may be published.
+@dataclass(frozen=True)
+class ReleasePlan:
+    """A release by a mechanism, settled before any noise is drawn.
 
     Parameters
     ----------
-    pate : TaughtClassifier
-        Its `delta` is read, and what it assumes about a ledger.
-
     mechanism : PricedMechanism
-        What answered.
+        With all its numbers.
 
-    public : PublicInputs
-        Unit and assumptions.
-
-    n_teachers : int
-        Number of teachers.
+    statement : PrivacySpent
+        What is stated of it, whatever the votes.
 
     n_queries : int
-        How many questions were paid for.
+        Number of queries, as the mechanism counts them.
 
     n_values : int
-        How many values a question has: the number of classes.
+        Number of values of a query: the number of classes.
 
-    representation : transformer or None
-        What teachers saw the rows through.
-
-    Returns
-    -------
-    spent : PrivacySpent
-        Depends on no private value.
+    calibrated : callable
+        Returns the mechanism that another epsilon would take.
     """
-    assumptions = (
-        *public.assumptions,
-        CHOSEN_BLINDLY,
-    )
-    if representation is not None:
-        assumptions = (
-            *assumptions,
-            "the representation was fitted on public rows alone",
-        )
-    if pate.ledger is not None and isinstance(pate.random_state, Integral):
-        assumptions = (
-            *assumptions,
-            "rows that were prepared in another way were fitted with another "
-            "random_state",
-        )
+
+    mechanism: PricedMechanism
+    statement: PrivacySpent
+    n_queries: int
+    n_values: int
+    calibrated: Callable[[float], PricedMechanism]
+
+
+def plan_release(
+    mechanism: PricedMechanism,
+    calibrated: Callable[[float], PricedMechanism],
+    *,
+    delta: float,
+    unit: str,
+    assumptions: tuple[str, ...],
+    n_teachers: int,
+    n_queries: int,
+    n_values: int,
+) -> ReleasePlan:
+    """State what a release by a mechanism costs, whatever the votes."""
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
-    return PrivacySpent(
-        epsilon=mechanism.charged_epsilon(n_queries, n_values, pate.delta),
-        delta=float(pate.delta),
-        unit=public.unit,
-        neighbours=NEIGHBOURS[public.unit],
+    statement = PrivacySpent(
+        epsilon=mechanism.charged_epsilon(n_queries, n_values, delta),
+        delta=float(delta),
+        unit=unit,
+        neighbours=NEIGHBOURS[unit],
         mechanism=mechanism.in_one_line(),
         n_teachers=n_teachers,
         n_queries=n_queries,
         assumptions=assumptions,
         curve=mechanism.charged_curve(n_queries, n_values),
     )
+    return ReleasePlan(mechanism, statement, n_queries, n_values, calibrated)
 
 
-def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
-    """Compute what the votes that were cast say about the price. Sensitive.
-
-    Parameters
-    ----------
-    pate : PATEClassifier
-        Its `delta` is read.
-
-    transcript : Transcript
-        What was asked.
-
-    mechanism : Mechanism
-        What answered.
-
-    votes : Votes
-        The votes.
-
-    problems : TeacherProblems
-        Errors and warnings of teachers.
-
-    questions : Questions
-        Whether they depended on answers.
-
-    Returns
-    -------
-    analysis : PrivacyAnalysis
-        Not for publication.
-    """
+def analyse_votes(
+    release: ReleasePlan,
+    votes: Votes,
+    transcript: Transcript,
+    problems: TeacherProblems,
+    *,
+    adaptive: bool,
+    in_ledger: bool,
+) -> PrivacyAnalysis:
+    """Compute the privacy cost that depends on the votes. Sensitive."""
+    mechanism, delta = release.mechanism, release.statement.delta
     counts = votes.counts(transcript.rows)
     asked, optimal_epsilon, paper_epsilon = {}, None, None
     if mechanism.needs_probabilities:
         asked["probabilities"] = transcript.probabilities
     else:
-        optimal_epsilon = mechanism.optimal_curve(counts).quiet_epsilon(pate.delta)
-        paper_epsilon = mechanism.paper_epsilon(counts, pate.delta)
+        optimal_epsilon = mechanism.optimal_curve(counts).quiet_epsilon(delta)
+        paper_epsilon = mechanism.paper_epsilon(counts, delta)
     costs = mechanism._local_costs(counts, **asked)
     return PrivacyAnalysis(
-        epsilon=costs.total.quiet_epsilon(pate.delta),
-        delta=float(pate.delta),
+        epsilon=costs.total.quiet_epsilon(delta),
+        delta=delta,
         curve=costs.total,
         optimal_epsilon=optimal_epsilon,
         paper_epsilon=paper_epsilon,
-        # The noise is paid for: to raise or warn here would tell of the votes.
+        # The cost is recorded: an error or a warning here would depend on the votes.
         exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
-        along_transcript=questions.strategy.adaptive,
-        in_ledger=pate.ledger is not None,
+        along_transcript=adaptive,
+        in_ledger=in_ledger,
         counts=counts,
         mechanism=mechanism,
         n_teachers=votes.shape[0],
@@ -134,31 +120,15 @@ def analyse_votes(pate, transcript, mechanism, votes, problems, questions):
     )
 
 
-def analyse_release(pate, spent, mechanism, sums, problems):
-    """Keep what teachers said, where the price does not depend on it. Sensitive.
-
-    Parameters
-    ----------
-    pate : TeacherEnsemble
-        Its ledger is looked for.
-
-    spent : PrivacySpent
-        The price.
-
-    mechanism : PricedMechanism
-        What answered.
-
-    sums : ndarray of int of shape (n_queries, n_classes)
-        Without noise.
-
-    problems : TeacherProblems
-        Errors and warnings of teachers.
-
-    Returns
-    -------
-    analysis : PrivacyAnalysis
-        Not for publication.
-    """
+def analyse_release(
+    release: ReleasePlan,
+    sums: NDArray[np.int64],
+    problems: TeacherProblems,
+    *,
+    in_ledger: bool,
+) -> PrivacyAnalysis:
+    """Keep what teachers reported of a release whose cost depends on no votes."""
+    spent = release.statement
     return PrivacyAnalysis(
         epsilon=spent.epsilon,
         delta=spent.delta,
@@ -167,9 +137,9 @@ def analyse_release(pate, spent, mechanism, sums, problems):
         paper_epsilon=None,
         exceeds_claim=None,
         along_transcript=False,
-        in_ledger=pate.ledger is not None,
+        in_ledger=in_ledger,
         counts=sums,
-        mechanism=mechanism,
+        mechanism=release.mechanism,
         n_teachers=spent.n_teachers,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),

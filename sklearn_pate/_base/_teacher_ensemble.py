@@ -1,60 +1,109 @@
-"""What all classifiers have whose student learns through a mechanism."""
+"""Base classes of private classifiers whose student learns from a noisy release."""
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
-from sklearn_pate._base._ledger_entry import open_account
 from sklearn_pate._base._parameters import as_teacher, memory_location
-from sklearn_pate._base._release_plan import state_privacy
-from sklearn_pate._base._unfitted import with_unfitted
+from sklearn_pate._base._private_classifier import PrivateClassifier
+from sklearn_pate._base._query_plan import Answers, QueryPlan
+from sklearn_pate._base._release_plan import CHOSEN_BLINDLY, ReleasePlan
+from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
-from sklearn_pate._teachers import shard_groups, shard_rows
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
+from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.publication import PublishedClassifier, publish
-from sklearn_pate.publication._report_link import ReportLinkMixin
-from sklearn_pate.students import Inquiry, train_student
+from sklearn_pate.mechanisms._oracle import VoteCounts
+from sklearn_pate.students import train_student
 
 __all__ = [
-    "AskingMixin",
+    "AnswerPlan",
     "FitPlan",
+    "QueryingClassifier",
+    "Seeds",
     "TaughtClassifier",
     "TeacherEnsemble",
     "assign_shards",
 ]
 
-# What holds estimators that a fit only clones.
-UNFITTED_WHEN_PICKLED = (
-    "estimator",
-    "student",
-    "representation",
-    "query_strategy",
-    "query_strategy_",
-)
+
+@dataclass(frozen=True)
+class Seeds:
+    """One seed for each part of a fit, which may be known to anyone."""
+
+    shards: int
+    teachers: int
+    queries: int
+    student: int
+    representation: int
+
+    @classmethod
+    def drawn(cls, random_state: Any) -> Self:
+        """Draw all seeds, in a fixed order, so that no seed depends on the data."""
+        return cls(*check_random_state(random_state).randint(MAX_SEED, size=5).tolist())
 
 
-class TaughtClassifier(
-    ReportLinkMixin,
-    MetaEstimatorMixin,
-    StudentPredictionMixin,
-    ClassifierMixin,
-    BaseEstimator,
-):
-    """Base of classifiers whose student learns through a mechanism.
+@dataclass(frozen=True)
+class AnswerPlan:
+    """Plan of a release of answers to queries, from votes cast anywhere."""
 
-    Its `fit` sets what is published (``student_``, ``classes_``, ``privacy_spent_``,
-    ``mechanism_``), and what never leaves the house (``privacy_analysis_``,
-    ``public_indices_``). A subclass provides `_unfitted_student` and `_input_tags`.
+    public: PublicInputs
+    queries: QueryPlan
+    release: ReleasePlan
+    seeds: Seeds
+
+    @property
+    def statement(self) -> PrivacySpent:
+        """Privacy statement, which no vote changes."""
+        return self.release.statement
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.public.classes)
+
+    def query(
+        self, votes: VoteCounts, student: BaseEstimator, entry: FitEntry | None
+    ) -> Answers:
+        """Query the votes: record the cost, draw the noise, release the answers.
+
+        `student` is what an adaptive query strategy trains on the answers so far.
+        """
+        oracle = Oracle(
+            votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
+        )
+        return self.queries.query(oracle, student, self.n_classes, self.seeds.queries)
+
+    @property
+    def public_content(self) -> tuple:
+        """All public data that decide the answers."""
+        return self.public.X_public, self.public.classes, self.queries.clusters
+
+
+@dataclass(frozen=True)
+class FitPlan(AnswerPlan):
+    """Plan of a fit on private rows."""
+
+    private: PrivateInputs
+
+
+class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassifier):
+    """Base class of classifiers whose student learns from a noisy release.
+
+    A subclass provides `_unfitted_student`.
     """
 
     #: Number of shards; None where rows are not cut into any.
@@ -62,40 +111,29 @@ class TaughtClassifier(
 
     representation: Any
     epsilon: float | None
-    delta: float
     privacy_unit: str
     random_state: Any
 
-    def publish(self) -> PublishedClassifier:
-        """Take out what may be published: the student with its privacy statement.
-
-        Returns
-        -------
-        published : PublishedClassifier
-            Predicts the same, and holds nothing else of this fit. Its `save` writes a
-            file that runs no code when it is loaded, and a privacy card beside it.
-
-        Raises
-        ------
-        NotFittedError
-            If there is no student yet.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            If there is no guarantee to publish it under, as the noise was seeded.
-        """
-        return publish(self)
+    # For the data holder: the gaps between public rows count private ones.
+    _sensitive = ("privacy_analysis_", "public_indices_")
+    _unfitted = ("query_strategy_",)
 
     @property
     def _counts_rows(self):
         """Whether one unit more moves the places of other private rows."""
         return self.privacy_unit == "group"
 
-    def _draw_seeds(self):
-        # All at once and in a fixed order, so that no seed depends on the data.
-        drawn = check_random_state(self.random_state).randint(MAX_SEED, size=5)
-        return Seeds(*drawn.tolist())
+    def _assumptions(self, public: PublicInputs) -> tuple[str, ...]:
+        """List what the fit takes for granted."""
+        assumptions = [*public.assumptions, CHOSEN_BLINDLY]
+        if self.representation is not None:
+            assumptions.append("the representation was fitted on public rows alone")
+        if self.ledger is not None and isinstance(self.random_state, Integral):
+            assumptions.append(
+                "rows that were prepared in another way were fitted with another "
+                "random_state"
+            )
+        return tuple(assumptions)
 
     def _input_tags(self):
         """Return the input tags of what sees private rows first."""
@@ -111,13 +149,6 @@ class TaughtClassifier(
         """Return the estimator that sees private rows first."""
         return self.representation
 
-    def __getstate__(self):
-        state = super().__getstate__().copy()
-        # For the data holder only: the gaps between public rows count private ones.
-        for name in ("privacy_analysis_", "public_indices_"):
-            state.pop(name, None)
-        return with_unfitted(state, UNFITTED_WHEN_PICKLED)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         first = self._input_tags()
@@ -130,25 +161,32 @@ class TaughtClassifier(
 
 
 class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
-    """Base of those whose teachers are trained on disjoint shards of the rows."""
+    """Base class of those whose teachers are trained on disjoint shards of the rows."""
 
     estimator: Any
     memory: Any
     n_jobs: int | None
     verbose: int
 
-    def _ask_teachers(
-        self, ask, shards, private, X_public, representation, seed, **asked
-    ):
-        """Ask teachers on all shards, as the parameters say."""
+    def _train_teachers(
+        self,
+        poll: Callable,
+        shards: list[NDArray[np.intp]],
+        private: PrivateInputs,
+        X_for_teachers: Table,
+        representation: BaseEstimator | None,
+        seed: int,
+        **asked: Any,
+    ) -> tuple[Any, TeacherProblems]:
+        """Train a teacher on each shard, and collect what `poll` asks of it."""
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
         with each_teacher(self, len(shards)) as on_teacher_done:
-            said, problems = ask(
+            contributions, problems = poll(
                 as_teacher(self.estimator),
                 private.X,
                 private.codes,
                 shards,
-                X_public,
+                X_for_teachers,
                 seeds=seeds.tolist(),
                 representation=representation,
                 memory=memory_location(self.memory),
@@ -158,7 +196,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
                 **asked,
             )
         _warn_of(problems)
-        return said, replace(problems, data=[*private.problems])
+        return contributions, replace(problems, data=[*private.problems])
 
     def _sees_rows_first(self):
         # Teachers see what the representation makes of the rows.
@@ -167,100 +205,45 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         return self.representation
 
 
-class AskingMixin:
-    """Ask about public rows, one by one, and teach the answers.
-
-    A subclass provides `_plan_fit`.
-    """
+class QueryingClassifier(TaughtClassifier):
+    """Base class of those whose student learns from answers to queries."""
 
     mechanism: Any
 
-    def plan_privacy(
-        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> PrivacySpent:
-        """State what a fit would cost, without fitting. Asks and charges nothing.
-
-        Parameters
-        ----------
-        X, y, X_public, groups : array-like
-            As in `fit`. Numbers of rows and classes count, no private value does.
-
-        Returns
-        -------
-        spent : PrivacySpent
-            What ``privacy_spent_`` will be.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data cannot work.
-        """
-        plan = clone(self)._plan_fit(X, y, X_public, groups)
-        return self._state(plan)
-
-    def _state(self, plan):
-        return state_privacy(
-            self,
-            plan.mechanism,
-            plan.public,
-            n_teachers=plan.n_teachers,
-            n_queries=plan.questions.n_queries,
-            n_values=len(plan.public.classes),
-            representation=plan.questions.representation,
-        )
-
-    def _open_account(self, plan):
-        return open_account(
-            self,
-            plan.mechanism,
-            plan.private,
-            plan.public,
-            n_queries=plan.questions.n_queries,
-            n_values=len(plan.public.classes),
-            clusters=plan.questions.clusters,
-            n_teachers=plan.n_teachers,
-            prepare=plan.prepare,
-        )
-
-    def _ask_teach_account(self, votes, plan, account, analyse):
-        """Do what follows a vote, wherever it was held."""
-        public, questions, seeds = plan.public, plan.questions, plan.seeds
-        n_queries, n_classes = questions.n_queries, len(public.classes)
-        oracle = Oracle(votes, plan.mechanism, n_queries=n_queries, account=account)
-        inquiry = Inquiry(
-            questions.door(oracle.ask),
-            public.X_public,
+    def _train_student(self, plan: AnswerPlan, answers: Answers) -> BaseEstimator:
+        """Train the student on public rows and released answers alone."""
+        return train_student(
             self._unfitted_student(),
-            n_classes=n_classes,
-            n_queries=n_queries,
-            seed=seeds.queries,
-            features=questions.features,
-            clusters=questions.clusters,
+            plan.public.X_public,
+            answers.rows,
+            answers.answers,
+            n_classes=plan.n_classes,
+            seed=plan.seeds.student,
+            histograms=answers.transcript.histograms,
+            clusters=plan.queries.clusters,
         )
-        questions.strategy.query(inquiry)
-        transcript = oracle.transcript()
-        student = train_student(
-            self._unfitted_student(),
-            public.X_public,
-            inquiry.queried,
-            inquiry.answers,
-            n_classes=n_classes,
-            seed=seeds.student,
-            histograms=transcript.histograms,
-            clusters=questions.clusters,
-        )
-        spent, analysis = self._state(plan), analyse(transcript)
 
+    def _set_fitted(
+        self,
+        plan: AnswerPlan,
+        answers: Answers,
+        student: BaseEstimator,
+        analysis: PrivacyAnalysis | None,
+        public_indices: NDArray[np.intp] | None,
+    ) -> Self:
+        """Set the fitted attributes, all at once."""
         self.student_ = student
-        self.classes_ = public.classes
-        self.mechanism_ = plan.mechanism
-        self.query_strategy_ = questions.strategy
-        self.representation_ = questions.representation
-        self.queried_indices_ = inquiry.queried
-        self.answers_ = inquiry.answers
-        self.histograms_ = transcript.histograms
-        self.privacy_spent_ = spent
+        self.classes_ = plan.public.classes
+        self.mechanism_ = plan.release.mechanism
+        self.query_strategy_ = plan.queries.strategy
+        self.representation_ = plan.queries.representation
+        self.queried_indices_ = answers.rows
+        self.answers_ = answers.answers
+        self.histograms_ = answers.transcript.histograms
+        self.privacy_spent_ = plan.statement
         self.privacy_analysis_ = analysis
+        self.public_indices_ = public_indices
+        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -268,49 +251,10 @@ class AskingMixin:
         return tags
 
 
-class FitPlan(NamedTuple):
-    """What is settled about a fit before the first teacher says anything."""
-
-    private: Any
-    public: Any
-    n_teachers: int
-    questions: Any
-    seeds: "Seeds"
-    mechanism: Any
-    #: Makes the mechanism that another epsilon would take.
-    prepare: Callable[[float | None], Any]
-
-
-@dataclass(frozen=True)
-class Seeds:
-    """One seed for each part of a fit."""
-
-    shards: int
-    teachers: int
-    queries: int
-    student: int
-    questions: int
-
-
-def assign_shards(private, n_teachers, seed):
-    """Assign private rows to teachers, without a look at X or y.
-
-    Parameters
-    ----------
-    private : PrivateInputs
-        Rows, and perhaps whose they are.
-
-    n_teachers : int
-        Number of shards.
-
-    seed : int
-        Decides who goes where.
-
-    Returns
-    -------
-    shards : list of n_teachers ndarrays of int
-        Rows of each teacher.
-    """
+def assign_shards(
+    private: PrivateInputs, n_teachers: int, seed: int
+) -> list[NDArray[np.intp]]:
+    """Assign private rows to teachers, without a look at X or y."""
     if private.ids is None:
         return shard_rows(private.n_rows, n_teachers, seed)
     shard_of_row = shard_groups(private.ids, n_teachers, seed)[private.group_of_row]
@@ -318,7 +262,7 @@ def assign_shards(private, n_teachers, seed):
     return np.split(np.argsort(shard_of_row, kind="stable"), ends[:-1])
 
 
-def _warn_of(problems):
+def _warn_of(problems: TeacherProblems) -> None:
     if problems:
         warnings.warn(
             "Some teachers may have warned, or failed and abstained. How many, which "

@@ -1,13 +1,21 @@
 """Containers that numpy or scikit-learn would misread."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["check_container", "column_names"]
+__all__ = ["Table", "check_container", "column_names"]
 
 # How libraries call it to bring rows into memory.
 _FETCHES_ROWS = ("toPandas", "compute", "collect")
+
+
+class Table(Protocol):
+    """Rows of features: an array, a sparse matrix or a dataframe."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of rows and columns."""
 
 
 def check_container(name: str, values: Any) -> None:

@@ -1,14 +1,33 @@
 """The turnstile: first the charge, then the answer."""
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.mechanisms._mechanism import PricedMechanism
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["Oracle", "Transcript"]
+__all__ = ["Oracle", "Transcript", "VoteCounts"]
+
+
+class VoteCounts(Protocol):
+    """Container of vote counts, or of sums. Sensitive."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of teachers and of rows that a query can be about."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of values of a query."""
+
+    def counts(self, rows: ArrayLike) -> NDArray[Any]:
+        """Return the counts of some rows, one query a row."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +92,7 @@ class Oracle:
         How many distinct rows may be asked about. Their price is fixed here, before
         anything is asked; asking fewer makes nothing cheaper.
 
-    account : FitAccount, default=None
+    entry : FitEntry, default=None
         Where their price is charged, before any noise is drawn, and the answers are
         kept, before anybody sees them. None charges no ledger: what is asked is then
         for the caller to account for.
@@ -93,7 +112,7 @@ class Oracle:
         If the noise parameters of `mechanism` are not set or out of range.
 
     LedgerError
-        If the ledger of `account` cannot be read.
+        If the ledger of `entry` cannot be read.
 
     Warns
     -----
@@ -125,11 +144,18 @@ class Oracle:
     1 new questions were asked but only 0 of 2 are left; ask at most 0.
     """
 
-    def __init__(self, votes, mechanism, *, n_queries, account=None):
+    def __init__(
+        self,
+        votes: VoteCounts,
+        mechanism: PricedMechanism,
+        *,
+        n_queries: int,
+        entry: FitEntry | None = None,
+    ) -> None:
         self._votes = votes
         self._mechanism = mechanism
-        self._account = account
-        self._stored = {} if account is None else account.stored()
+        self._entry = entry
+        self._stored = {} if entry is None else entry.stored()
         self._noise = NoiseSource(mechanism.noise_seed)
         self._answer_of = {}
         self._probabilities = []
@@ -208,18 +234,18 @@ class Oracle:
         return {"probabilities": checked[is_new]}
 
     def _answer(self, rows, asked):
-        if self._account is None:
+        if self._entry is None:
             drawn = self._draw(rows, asked)
             return drawn.answers, drawn.histograms
         is_unknown = np.array([row not in self._stored for row in rows.tolist()])
         if np.any(is_unknown):
             unknown = rows[is_unknown]
-            n_given = self._account.open(len(unknown))
+            n_given = self._entry.open(len(unknown))
             self._answers_left = self._mechanism.answer_cap(self._n_queries) - n_given
             drawn = self._draw(
                 unknown, {name: value[is_unknown] for name, value in asked.items()}
             )
-            self._stored |= self._account.keep(unknown, drawn)
+            self._stored |= self._entry.keep(unknown, drawn)
         kept = [self._stored[row] for row in rows.tolist()]
         histograms = None
         if self._mechanism.releases_histograms:

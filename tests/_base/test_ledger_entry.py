@@ -25,7 +25,7 @@ from sklearn_pate import (
     Votes,
 )
 from sklearn_pate.accounting.ledger._entries import Price
-from sklearn_pate.accounting.ledger._fit_entry import FitAccount
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -282,10 +282,10 @@ def test_seeded_noise_is_refused(ledger):
 
 # Where a fit dies: before its charge, before it draws, before it stores, and after.
 MOMENTS = {
-    "before the charge": (FitAccount, "open", "before", 1),
+    "before the charge": (FitEntry, "open", "before", 1),
     "before the draw": (Mechanism, "respond", "before", 2),
-    "before the storing": (FitAccount, "keep", "before", 2),
-    "after the storing": (FitAccount, "keep", "after", 1),
+    "before the storing": (FitEntry, "keep", "before", 2),
+    "after the storing": (FitEntry, "keep", "after", 1),
 }
 
 
@@ -331,7 +331,7 @@ def test_answers_that_cannot_be_stored_are_not_handed_out(ledger, monkeypatch):
         raise LedgerError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(FitAccount, "keep", full)
+        patch.setattr(FitEntry, "keep", full)
         pate = make(ledger)
         with pytest.raises(LedgerError):
             pate.fit(X, Y, X_public=PublicData(X_PUBLIC))
@@ -359,7 +359,7 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
 def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
     # Two accounts of one fit, in lockstep: each draws while the other is drawing.
     price = Price(GumbelMax(0.1).account_curve(20, 2), 1e-6, "row", "", "", "fit")
-    one, other = (FitAccount(ledger, price, 20, str) for _ in range(2))
+    one, other = (FitEntry(ledger, price, 20, str) for _ in range(2))
     for start in range(0, 20, 2):
         rows = np.arange(start, start + 2)
         drawn = Response(np.zeros(2, dtype=int), 2)
@@ -375,7 +375,7 @@ def test_a_price_that_has_changed_is_paid_anew(ledger):
     what = {"delta": 1e-6, "unit": "row", "description": "", "dataset": ""}
     for c in (0.1, 0.2):
         price = Price(GumbelMax(c).account_curve(20, 2), **what, fit="the same")
-        account = FitAccount(ledger, price, 20, str)
+        account = FitEntry(ledger, price, 20, str)
         account.open(5)
         account.keep(np.arange(5), Response(np.zeros(5, dtype=int), 5))
     assert len(ledger.charges()) == 2
@@ -389,7 +389,7 @@ def test_a_fit_that_died_and_cannot_be_paid_again_trains_nobody(tmp_path, monkey
         raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(FitAccount, "keep", die)
+        patch.setattr(FitEntry, "keep", die)
         with pytest.raises(Crash):
             fit(ledger, **wanted)
     assert ledger.spent > 0.5
@@ -416,7 +416,7 @@ def test_a_number_of_numpy_seeds_the_same_fit(ledger):
 def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
     mechanism = ConfidentGNMax(1, 1, 1, max_answers=7)
     wanted = {"query_strategy": UncertaintyQueries(n_rounds=4), "mechanism": mechanism}
-    keep, calls = FitAccount.keep, 0
+    keep, calls = FitEntry.keep, 0
 
     def dying(self, *args):
         nonlocal calls
@@ -426,7 +426,7 @@ def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
             raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(FitAccount, "keep", dying)
+        patch.setattr(FitEntry, "keep", dying)
         with pytest.raises(Crash):
             fit(ledger, **wanted)
     pate = fit(ledger, **wanted)

@@ -1,4 +1,4 @@
-"""One fit at its ledger: the charge before the noise, the answers after it."""
+"""Ledger entry of one fit: its charge before the noise, its answers after it."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from sklearn_pate.accounting.ledger._entries import Price, blobs, check_price, e
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import BudgetExceededError
 
-__all__ = ["FitAccount", "Release"]
+__all__ = ["FitEntry", "Release"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Release:
     histogram: NDArray[np.int64] | None
 
 
-class FitAccount:
+class FitEntry:
     """Pays for the questions of one fit, and keeps its answers.
 
     Before each draw of noise the fit must have, on disk, a charge for all its questions

@@ -1,0 +1,117 @@
+"""Votes and outputs of parties, checked."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_pate._base._split_inputs import (
+    LABEL_SET,
+    PUBLIC_ROWS,
+    PublicInputs,
+    check_delta_is_small,
+)
+from sklearn_pate._inputs._features import check_public_features
+from sklearn_pate._inputs._labels import check_classes
+from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._votes._votes import Votes
+from sklearn_pate.students import Clusters
+
+__all__ = ["check_parties", "check_votes", "read_public_inputs"]
+
+
+def read_public_inputs(estimator: Any, X_public: Any, *, method: str) -> PublicInputs:
+    """Check the arguments of a fit on what parties sent, but for that itself.
+
+    `estimator` is read as in `split_inputs`; `method` is how that fit is called.
+    """
+    if estimator.classes is None:
+        raise ValueError(
+            f"{method} needs the label set: set classes= to all labels that count, "
+            "chosen without a look at the votes."
+        )
+    if estimator.public_size is not None:
+        raise ValueError(
+            f"public_size={estimator.public_size!r} holds out private rows, and "
+            f"{method} has none; leave public_size=None."
+        )
+    if X_public is None:
+        raise ValueError(
+            f"{method} needs the public rows that were labelled; pass "
+            "X_public=PublicData(X_public)."
+        )
+    classes = check_classes(estimator.classes)
+    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    X_public = check_public_features(estimator, X_public)
+    assumptions = (
+        LABEL_SET,
+        PUBLIC_ROWS,
+        "what each party says was made from its own data alone",
+        "nobody's data is with more than one party",
+    )
+    return PublicInputs(classes, X_public, "party", assumptions)
+
+
+def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> Votes:
+    """Check the votes that `fit_votes` received, and add them up.
+
+    Parameters
+    ----------
+    votes : Votes or iterable of array-like
+        As in :meth:`PATEClassifier.fit_votes`.
+
+    public : PublicInputs
+        What they are about.
+
+    clusters : Clusters or None
+        Public rows that are voted on together.
+
+    Returns
+    -------
+    votes : Votes
+        One ballot a party.
+    """
+    if not isinstance(votes, Votes):
+        of_row = None if clusters is None else clusters.of_row
+        votes = Votes.from_labels(votes, public.classes, clusters=of_row)
+    elif clusters is not None:
+        raise ValueError(
+            "query_strategy='cluster' adds up what each party says about clusters, and "
+            "Votes hold all parties' sums alone; pass the parties' arrays of labels."
+        )
+    if votes.n_public != public.n_public:
+        raise ValueError(
+            f"The votes are on {votes.n_public} public rows and X_public has "
+            f"{public.n_public}; pass the rows that the parties labelled, in the "
+            "same order."
+        )
+    if not np.array_equal(votes.classes, public.classes):
+        raise ValueError(
+            f"The votes were sealed with the classes {votes.classes.tolist()}, not "
+            f"with classes={public.classes.tolist()}; use the same list for both."
+        )
+    return votes
+
+
+def check_parties(
+    n_parties: int, n_teachers: int | str, delta: float, *, sent: str
+) -> None:
+    """Check the number of parties that sent something against `n_teachers` and `delta`.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or `n_teachers` is another number.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If `delta` is too large for their number.
+    """
+    if n_parties == 0:
+        raise ValueError("No party's outputs were given; pass one array a party.")
+    if n_teachers not in ("auto", n_parties):
+        raise ValueError(
+            f"n_teachers={n_teachers!r} but {n_parties} parties {sent}; leave "
+            "n_teachers='auto'."
+        )
+    check_delta_is_small(delta, n_parties, "parties")

@@ -1,0 +1,110 @@
+"""Base class of all private classifiers."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
+
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.publication._report_link import ReportLinkMixin
+
+__all__ = ["PrivateClassifier", "StatedPlan", "plans_privacy"]
+
+
+class StatedPlan(Protocol):
+    """Plan of a fit, with its privacy statement."""
+
+    @property
+    def statement(self) -> PrivacySpent:
+        """Privacy statement of the fit."""
+
+
+class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
+    """Base class of classifiers that state their privacy cost before they are fitted.
+
+    Its `fit` is a plan, an entry in the `ledger`, and a release. A subclass provides
+    `_plan`, and a `fit` that sets ``privacy_spent_`` to the statement of the plan.
+    """
+
+    delta: float
+    ledger: PrivacyLedger | None
+    privacy_spent_: PrivacySpent
+
+    #: Fitted attributes for the data holder alone, which are not pickled.
+    _sensitive: ClassVar[tuple[str, ...]] = ()
+    #: Fitted attributes that may hold estimators, of which only clones are fitted.
+    _unfitted: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def _plan(self, X: Any, y: Any, **fit_params: Any) -> StatedPlan:
+        """Plan a fit: check everything, calibrate the noise, state the cost."""
+
+    def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
+        """State what a fit would cost, without fitting.
+
+        No noise is drawn, and the ledger stays as it is.
+
+        Parameters
+        ----------
+        X, y, **fit_params : object
+            As in `fit`. Numbers of rows, features and classes count; no private value
+            does.
+
+        Returns
+        -------
+        spent : PrivacySpent
+            What ``privacy_spent_`` will be.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work.
+        """
+        return clone(self)._plan(X, y, **fit_params).statement
+
+    def publish(self) -> PublishedClassifier:
+        """Take out what may be published: the model with its privacy statement.
+
+        Returns
+        -------
+        published : PublishedClassifier
+            Predicts the same, and holds nothing else of this fit. Its `save` writes a
+            file that runs no code when it is loaded, and a privacy card beside it.
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If there is no guarantee to publish it under, as the noise was seeded.
+        """
+        return publish(self)
+
+    def __getstate__(self):
+        """Return the state without what is sensitive.
+
+        Constructor estimators are replaced by unfitted clones: somebody may have
+        fitted them since, on private rows and without a guarantee.
+        """
+        state = super().__getstate__().copy()
+        for name in self._sensitive:
+            state.pop(name, None)
+        for name in (*self.get_params(deep=False), *self._unfitted):
+            if name in state:
+                state[name] = clone(state[name], safe=False)
+        return state
+
+
+def plans_privacy(estimator: Any) -> bool:
+    """Tell whether an estimator can state the privacy cost of a fit beforehand.
+
+    It has ``plan_privacy(X, y, **fit_params)``, which returns what ``privacy_spent_``
+    will be after ``fit`` on the same. An estimator that has it promises that nothing
+    else of its fit depends on private rows.
+    """
+    return callable(getattr(type(estimator), "plan_privacy", None))
