@@ -220,7 +220,7 @@ def test_a_frame_is_recognised_in_another_process(ledger, tmp_path):
         subprocess.run(
             [sys.executable, script, ledger.path],
             check=True,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         )
     assert len(ledger.charges()) == 1
 
@@ -510,7 +510,7 @@ def test_a_killed_fit_goes_on_with_its_teachers_and_its_answers(tmp_path):
     (tmp_path / "diary").mkdir()
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     while process.poll() is None and len(os.listdir(tmp_path / "diary")) < 4:
         pass

@@ -233,7 +233,13 @@ def test_no_run_of_a_plan_exists(store, blobs):
         PrivateKNNClassifier(
             n_neighbors=20, mechanism=GNMax(5), epsilon=None, student=Quiet()
         ),
-        PETDLClassifier(DecisionTreeClassifier(), n_teachers=4, student=Quiet()),
+        PETDLClassifier(
+            DecisionTreeClassifier(),
+            n_teachers=4,
+            noise_scale=0.01,
+            epsilon=None,
+            student=Quiet(),
+        ),
     ],
     ids=["knn", "petdl"],
 )

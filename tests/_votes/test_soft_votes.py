@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate import PublicData, knowledge
+from sklearn_pate import PublicData
 from sklearn_pate._teachers import KnowledgeForm, collect, shard_rows
+from sklearn_pate._votes import _soft_votes
 from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
@@ -125,7 +126,7 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
 def test_no_two_vectors_that_are_let_in_are_farther_apart(
     monkeypatch, n_groups, n_classes, n_hint_parts, steps
 ):
-    monkeypatch.setattr(knowledge, "STEPS", steps)
+    monkeypatch.setattr(_soft_votes, "STEPS", steps)
     layout = KnowledgeLayout(n_groups, n_classes, n_hint_parts)
     most = int(steps * max(1, n_hint_parts**0.5))
     let_in = []

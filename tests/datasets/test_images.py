@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from sklearn_pate.datasets import cifar10, fetch_cifar10, fetch_mnist, fetch_svhn, files
+from sklearn_pate.datasets import (
+    _cifar10,
+    _files,
+    fetch_cifar10,
+    fetch_mnist,
+    fetch_svhn,
+)
 from sklearn_pate.datasets._svhn import rows_of_mat
 
 
@@ -19,7 +25,7 @@ def no_network(monkeypatch):
     def fetch_file(url, **kwargs):
         raise URLError("no network")
 
-    monkeypatch.setattr(files, "fetch_file", fetch_file)
+    monkeypatch.setattr(_files, "fetch_file", fetch_file)
 
 
 def test_mnist_has_its_published_size_and_classes(mnist):
@@ -97,11 +103,11 @@ def small_cifar10(cifar10_images, tmp_path, monkeypatch):
     source = tmp_path / "source.tar.gz"
     source.write_bytes(content)
     archive = replace(
-        cifar10._ARCHIVE,
+        _cifar10._ARCHIVE,
         sha256=hashlib.sha256(content).hexdigest(),
         urls=(f"file://localhost{source.as_posix()}",),
     )
-    monkeypatch.setattr(cifar10, "_ARCHIVE", archive)
+    monkeypatch.setattr(_cifar10, "_ARCHIVE", archive)
     return source
 
 

@@ -32,7 +32,7 @@ from sklearn_pate.mechanisms import (
     LNMax,
     PermuteAndFlip,
 )
-from sklearn_pate.publication import PublishedClassifier, bounded, publish
+from sklearn_pate.publication import PublishedClassifier, _bounded_files, publish
 from sklearn_pate.students import DistillationClassifier, VATClassifier
 
 N_PARTIES, N_PUBLIC = 60, 40
@@ -446,7 +446,7 @@ def test_fewer_assumptions_are_refused(saved):
     assert "its statement in words" in refused(path)
 
 
-def test_a_statement_in_the_bounded_alone_is_compared(saved):
+def test_a_statement_in_the_model_alone_is_compared(saved):
     path = saved("GNMax")
     text = card_of(path)["statement"]
     forge(path, statement="This fit is private.")
@@ -710,17 +710,17 @@ def test_what_a_member_hides_is_not_unpacked(bomb, saved, read, name):
 
 def test_a_model_larger_than_may_be_is_refused(saved, monkeypatch):
     path = saved("GNMax")
-    monkeypatch.setattr(bounded, "LARGEST_MODEL", 5000)
+    monkeypatch.setattr(_bounded_files, "LARGEST_MODEL", 5000)
     with pytest.raises(ValueError, match="larger than the model may be, 5000 bytes"):
         PublishedClassifier.load(path)
-    monkeypatch.setattr(bounded, "LARGEST_MODEL", path.stat().st_size)
+    monkeypatch.setattr(_bounded_files, "LARGEST_MODEL", path.stat().st_size)
     with pytest.raises(ValueError, match=r"no file that skops can read .* larger than"):
         PublishedClassifier.load(path)
 
 
 def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
     loaded = PublishedClassifier.load(path := saved("GNMax"))
-    monkeypatch.setattr(bounded, "LARGEST_MODEL", 5000)
+    monkeypatch.setattr(_bounded_files, "LARGEST_MODEL", 5000)
     with pytest.raises(ValueError, match="publish a smaller student"):
         loaded.save(path.with_name("other.skops"))
     assert not path.with_name("other.skops").exists()
@@ -729,7 +729,7 @@ def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
 def test_a_card_file_larger_than_may_be_is_refused(saved):
     path = saved("GNMax")
     with open(path.with_suffix(".json"), "ab") as file:
-        file.write(b" " * bounded.LARGEST_CARD)
+        file.write(b" " * _bounded_files.LARGEST_CARD)
     for read in (PublishedClassifier.load, read_released):
         with pytest.raises(ValueError, match="larger than the privacy card may be"):
             read(path)

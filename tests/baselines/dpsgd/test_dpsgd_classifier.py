@@ -12,7 +12,8 @@ from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
-from sklearn_pate.baselines import DPSGDClassifier, dpsgd_training
+from sklearn_pate.baselines import DPSGDClassifier
+from sklearn_pate.baselines.dpsgd import _dpsgd_training
 from sklearn_pate.baselines.dpsgd._dpsgd_classifier import StepsPlan
 from sklearn_pate.baselines.dpsgd._dpsgd_training import NoisySteps
 from sklearn_pate.mechanisms.noise._source import NoiseSource
@@ -250,8 +251,8 @@ def sums_of_gradients(net, rows, indices, plan):
     X, y = (torch.from_numpy(one) for one in rows)
     with pytest.warns(PrivacyLeakWarning, match="seed"):
         noise = NoiseSource(0)
-    with dpsgd_training.one_thread_quietly():
-        initialized = dpsgd_training.initialized(net, N_CLASSES, 0)
+    with _dpsgd_training.one_thread_quietly():
+        initialized = _dpsgd_training.initialized(net, N_CLASSES, 0)
         steps = NoisySteps(initialized, X, y.long(), plan, noise)
         steps.follow(indices)
         sums = [p.summed_grad.flatten() for p in steps.optimizer.params]
@@ -364,7 +365,7 @@ def test_noise_has_the_stated_standard_deviation(rows, rows_are_known):
 def test_large_samples_are_taken_in_parts(rows, monkeypatch):
     net = network(max_epochs=2, module=nn.Linear(N_FEATURES, N_CLASSES))
     whole = weights(make(net, noise_seed=0).fit(*rows))
-    monkeypatch.setattr(dpsgd_training, "_NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(_dpsgd_training, "_NUMBERS_AT_ONCE", 1)
     parts = weights(make(net, noise_seed=0).fit(*rows))
     torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
 

@@ -12,9 +12,9 @@ from sklearn_pate.baselines import (
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
-    dpsgd_training,
-    erm_perturbation,
 )
+from sklearn_pate.baselines.dpsgd import _dpsgd_training
+from sklearn_pate.baselines.linear import _perturbation
 from sklearn_pate.inspection import audit_canaries, audit_neighbours
 from sklearn_pate.model_selection import PrivateSearchCV
 
@@ -52,7 +52,7 @@ def test_sound_noise_in_training_is_not_contradicted(name):
 
 def quieten(monkeypatch, factor):
     """Plant a defect: less noise than is paid for."""
-    for module in (erm_perturbation, dpsgd_training):
+    for module in (_perturbation, _dpsgd_training):
         for law in {"gamma_vector", "standard_normal"} & vars(module).keys():
             sound = getattr(module, law)
             monkeypatch.setattr(
