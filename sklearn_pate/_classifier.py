@@ -10,18 +10,19 @@ from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
     as_mechanism,
     as_teacher,
+    calibrated_mechanism,
     resolve_n_teachers,
+)
+from sklearn_pate._base._party_inputs import (
+    check_parties,
+    check_votes,
+    read_public_inputs,
 )
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import (
     ReleasePlan,
     analyse_votes,
     plan_release,
-)
-from sklearn_pate._base._party_inputs import (
-    check_parties,
-    check_votes,
-    read_public_inputs,
 )
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import (
@@ -338,7 +339,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
         votes, problems = self._train_teachers(
             poll_teachers,
-            assign_shards(private, plan.statement.n_teachers, plan.seeds.shards),
+            assign_shards(private, plan.release.n_teachers, plan.seeds.shards),
             private,
             plan.queries.X_for_teachers,
             plan.queries.representation,
@@ -467,7 +468,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         n_classes = len(public.classes)
 
         def calibrated(epsilon: float | None) -> Mechanism:
-            return as_mechanism(self.mechanism, self.release).prepared(
+            return calibrated_mechanism(
+                self.mechanism,
+                self.release,
                 n_teachers=n_teachers,
                 n_queries=queries.n_queries,
                 n_classes=n_classes,

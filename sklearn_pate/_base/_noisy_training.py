@@ -1,38 +1,37 @@
-"""What classifiers have that are trained with noise, without teachers."""
+"""Base class of classifiers whose training adds noise: DP-ERM and DP-SGD."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._base._ledger_entry import charge_release
+from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._parameter_checks import check_ledger
+from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._release_plan import CHOSEN_BLINDLY, SEEDED
 from sklearn_pate._base._split_inputs import (
     COLUMNS,
     check_delta_is_small,
     check_target,
-    receive_labels,
+    read_labels,
 )
-from sklearn_pate._base._unfitted import with_unfitted
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._inputs._labels import check_classes
-from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
-from sklearn_pate.publication._report_link import ReportLinkMixin
 
-__all__ = ["Plan", "PrivateLearner", "Rows"]
+__all__ = ["NoisyTraining", "Rows", "TrainingPlan"]
+
+Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Private rows, checked.
+    """Private rows, checked. Sensitive.
 
     Parameters
     ----------
@@ -56,36 +55,25 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a fit will release, settled before any noise is drawn.
+class TrainingPlan(Generic[Settings]):
+    """Plan of a fit: private rows, privacy statement, settings of the training."""
 
-    Parameters
-    ----------
-    spent : PrivacySpent
-        Its price, which depends on no private value.
+    rows: Rows
+    statement: PrivacySpent
+    settings: Settings
 
-    how : object
-        What else the learner has settled.
+
+class NoisyTraining(PrivateClassifier, ABC, Generic[Settings]):
+    """Base class of classifiers whose training adds noise, without teachers.
+
+    A subclass provides `_check_parameters`, `_check_features`, `_plan_training` and
+    `_train`, and its ``__sklearn_tags__`` where these here are not its own.
     """
 
-    spent: PrivacySpent
-    how: Any
-
-
-class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
-    """Base of classifiers whose training adds noise: plan, charge, draw.
-
-    A subclass provides `_check_parameters`, `_check_features`, `_plan` and `_learn`,
-    and its ``__sklearn_tags__`` where these here are not its own.
-    """
-
-    delta: float
     classes: ArrayLike | None
-    ledger: PrivacyLedger | None
     noise_seed: int | None
 
     classes_: NDArray[Any]
-    privacy_spent_: PrivacySpent
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on private rows, with noise.
@@ -103,7 +91,7 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        self : PrivateLearner
+        self : PrivateClassifier
             Fitted. It may be published, with ``privacy_spent_`` as its statement.
 
         Raises
@@ -130,59 +118,37 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             If the noise is seeded, `delta` is too large for the number of rows, or a
             bound was read from the data.
         """
-        rows, plan = self._settle(X, y)
-        charge_release(self.ledger, plan.spent, (rows.X, rows.codes))
+        plan = self._plan(X, y)
+        rows = plan.rows
+        record_release(self.ledger, plan.statement, (rows.X, rows.codes))
         with autologging_off():
-            self._learn(rows, plan.how, NoiseSource(self.noise_seed))
+            # The privacy is spent on the next line: training draws the noise.
+            self._train(rows, plan.settings, NoiseSource(self.noise_seed))
         self.classes_ = rows.classes
-        self.privacy_spent_ = plan.spent
+        self.privacy_spent_ = plan.statement
         return self
 
-    def plan_privacy(self, X: Any, y: Any) -> PrivacySpent:
-        """State what a fit would cost, without fitting. Draws and charges nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Private rows; their number and that of the features count.
-
-        y : array-like of shape (n_rows,)
-            Their labels; the label set counts, unless `classes` is given.
-
-        Returns
-        -------
-        spent : PrivacySpent
-            What ``privacy_spent_`` will be.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data cannot work.
-        """
-        _, plan = clone(self)._settle(X, y)
-        return plan.spent
-
     @abstractmethod
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter of its own that cannot work."""
 
     @abstractmethod
-    def _check_features(self, X, *, reset):
+    def _check_features(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Return X as an array, and set or check ``n_features_in_``."""
 
     @abstractmethod
-    def _plan(self, rows):
-        """Return the Plan of a fit on these rows."""
+    def _plan_training(self, rows: Rows) -> tuple[PrivacySpent, Settings]:
+        """Return statement and settings of a training on these rows."""
 
     @abstractmethod
-    def _learn(self, rows, how, noise):
-        """Draw the noise and set what is learnt."""
+    def _train(self, rows: Rows, settings: Settings, noise: NoiseSource) -> None:
+        """Draw the noise, and set the fitted attributes."""
 
-    def _spends_delta(self):
+    def _spends_delta(self) -> bool:
         """Tell whether the statement has a delta."""
         return True
 
-    def _settle(self, X, y):
+    def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:
         """Check everything, and settle what a fit on these rows will release."""
         self._check_parameters()
         check_delta(self.delta)
@@ -190,19 +156,25 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             check_classes(self.classes)
         check_ledger(self.ledger)
         check_noise_seed(self.noise_seed)
-        rows = self._receive(X, y)
-        return rows, self._plan(rows)
-
-    def _receive(self, X, y):
         check_target(self, y)
         X = self._check_features(X, reset=True)
         check_consistent_length(X, y)
         if self._spends_delta():
             check_delta_is_small(self.delta, len(X), "rows")
-        classes, codes, label_set = receive_labels(self, y)
-        return Rows(X, codes, classes, (label_set, COLUMNS))
+        classes, codes, label_set = read_labels(self.classes, y)
+        rows = Rows(X, codes, classes, (label_set, COLUMNS))
+        return TrainingPlan(rows, *self._plan_training(rows))
 
-    def _state(self, *, epsilon, delta, curve, unit, mechanism, assumptions):
+    def _state(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        curve: RdpCurve,
+        unit: str,
+        mechanism: str,
+        assumptions: tuple[str, ...],
+    ) -> PrivacySpent:
         """Make the statement, which seeded noise voids."""
         if self.noise_seed is not None:
             epsilon = np.inf
@@ -219,9 +191,6 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             assumptions=(*assumptions, CHOSEN_BLINDLY),
             curve=curve,
         )
-
-    def __getstate__(self):
-        return with_unfitted(super().__getstate__(), self.get_params(deep=False))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

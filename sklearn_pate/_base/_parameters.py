@@ -30,12 +30,11 @@ __all__ = [
     "as_mechanism",
     "as_query_strategy",
     "as_teacher",
+    "calibrated_mechanism",
     "memory_location",
     "prefers_representative",
-    "prepared_mechanism",
     "resolve_n_queries",
     "resolve_n_teachers",
-    "unfitted_student",
 ]
 
 MECHANISMS = {
@@ -78,22 +77,6 @@ def as_teacher(estimator):
         A random forest for None.
     """
     return RandomForestClassifier() if estimator is None else estimator
-
-
-def unfitted_student(pate):
-    """Return the student to be cloned.
-
-    Parameters
-    ----------
-    pate : PATEClassifier
-        Its parameters are read.
-
-    Returns
-    -------
-    student : classifier
-        The teacher where no student is named.
-    """
-    return as_teacher(pate.estimator) if pate.student is None else pate.student
 
 
 def as_mechanism(mechanism, release):
@@ -143,42 +126,31 @@ def as_mechanism(mechanism, release):
     return chosen
 
 
-def prepared_mechanism(pate, epsilon, *, n_teachers, n_queries, n_classes):
+def calibrated_mechanism(
+    mechanism: str | Mechanism,
+    release: str,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    epsilon: float | None,
+    delta: float,
+) -> Mechanism:
     """Return the mechanism of a fit with all its numbers.
 
-    Parameters
-    ----------
-    pate : PATEClassifier
-        Its mechanism, release and delta are read.
-
-    epsilon : float or None
-        Target for the price of the whole fit. None keeps the noise as it is.
-
-    n_teachers : int
-        Number of teachers.
-
-    n_queries : int
-        Number of questions.
-
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    mechanism : Mechanism
-        Ready to answer.
+    With an epsilon, noise is calibrated to it; with None, it stays as it is.
 
     Raises
     ------
     ValueError
         If `epsilon` and noise parameters are both given, or neither.
     """
-    return as_mechanism(pate.mechanism, pate.release).prepared(
+    return as_mechanism(mechanism, release).prepared(
         n_teachers=n_teachers,
         n_queries=n_queries,
         n_classes=n_classes,
         epsilon=epsilon,
-        delta=pate.delta,
+        delta=delta,
     )
 
 

@@ -1,6 +1,6 @@
 """Base class of all private classifiers."""
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -21,12 +21,16 @@ class StatedPlan(Protocol):
         """Privacy statement of the fit."""
 
 
-class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
+class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
     Its `fit` is a plan, an entry in the `ledger`, and a release. A subclass provides
     `_plan`, and a `fit` that sets ``privacy_spent_`` to the statement of the plan.
     """
+
+    #: Plans a fit, with the arguments of `fit`: checks everything, calibrates the
+    #: noise, states the cost. It sets ``n_features_in_`` and nothing else.
+    _plan: Callable[..., StatedPlan]
 
     delta: float
     ledger: PrivacyLedger | None
@@ -36,10 +40,6 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _sensitive: ClassVar[tuple[str, ...]] = ()
     #: Fitted attributes that may hold estimators, of which only clones are fitted.
     _unfitted: ClassVar[tuple[str, ...]] = ()
-
-    @abstractmethod
-    def _plan(self, X: Any, y: Any, **fit_params: Any) -> StatedPlan:
-        """Plan a fit: check everything, calibrate the noise, state the cost."""
 
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
         """State what a fit would cost, without fitting.

@@ -136,7 +136,7 @@ def plan_queries(
         the public rows.
     """
     n_public = X_public.shape[0]
-    n_queries = resolve_n_queries(n_queries, n_public, student)
+    n_asked = resolve_n_queries(n_queries, n_public, student)
     fitted, X_for_teachers = represent(representation, X_public, seed)
 
     def features() -> NDArray[np.float64] | None:
@@ -145,7 +145,7 @@ def plan_queries(
     strategy = as_query_strategy(query_strategy, mechanism)
     compared = None
     if strategy is None:
-        few = prefers_representative(n_queries, n_public)
+        few = prefers_representative(n_asked, n_public)
         compared = features() if few else None
         strategy = RandomQueries() if compared is None else RepresentativeQueries()
     elif strategy.needs_features:
@@ -159,11 +159,11 @@ def plan_queries(
     clusters = None
     if isinstance(strategy, ClusterQueries):
         clusters = find_clusters(
-            compared, n_queries, strategy.core, check_random_state(seed % MAX_SEED)
+            compared, n_asked, strategy.core, check_random_state(seed % MAX_SEED)
         )
-        n_queries = len(clusters.medoids)
+        n_asked = len(clusters.medoids)
     return QueryPlan(
-        X_public, X_for_teachers, n_queries, strategy, fitted, compared, clusters
+        X_public, X_for_teachers, n_asked, strategy, fitted, compared, clusters
     )
 
 

@@ -37,6 +37,9 @@ class ReleasePlan:
     statement : PrivacySpent
         What is stated of it, whatever the votes.
 
+    n_teachers : int
+        Number of teachers, or of whatever else votes.
+
     n_queries : int
         Number of queries, as the mechanism counts them.
 
@@ -49,6 +52,7 @@ class ReleasePlan:
 
     mechanism: PricedMechanism
     statement: PrivacySpent
+    n_teachers: int
     n_queries: int
     n_values: int
     calibrated: Callable[[float], PricedMechanism]
@@ -79,7 +83,9 @@ def plan_release(
         assumptions=assumptions,
         curve=mechanism.charged_curve(n_queries, n_values),
     )
-    return ReleasePlan(mechanism, statement, n_queries, n_values, calibrated)
+    return ReleasePlan(
+        mechanism, statement, n_teachers, n_queries, n_values, calibrated
+    )
 
 
 def analyse_votes(
@@ -140,7 +146,7 @@ def analyse_release(
         in_ledger=in_ledger,
         counts=sums,
         mechanism=release.mechanism,
-        n_teachers=spent.n_teachers,
+        n_teachers=release.n_teachers,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
         data_problems=problems.data,

@@ -136,7 +136,7 @@ def split_inputs(
         private = np.flatnonzero(~is_public)
         X_public, X = _safe_indexing(X, public_indices), _safe_indexing(X, private)
         X_public, codes = check_held_out(estimator, X_public), codes[private]
-        if group_of_row is not None:
+        if ids is not None and group_of_row is not None:
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append("the rows held out by public_size are public")
     else:
@@ -298,7 +298,7 @@ def _hold_out(
     seed: int,
 ) -> NDArray[np.bool_]:
     """Choose the rows that are public, whole groups where there are any."""
-    if ids is None:
+    if ids is None or group_of_row is None:
         is_public = hold_out_rows(n_rows, public_size, seed)
     else:
         is_public = hold_out_groups(ids, public_size, seed)[group_of_row]

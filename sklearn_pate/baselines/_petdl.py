@@ -1,30 +1,45 @@
 """PETDLClassifier: teachers send clipped knowledge, and its noisy sum is released."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
-from numpy.typing import ArrayLike
-from sklearn.base import clone
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
-from sklearn_pate._base._ledger_entry import open_account
+from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameters import resolve_n_teachers
+from sklearn_pate._base._party_inputs import check_parties, read_public_inputs
 from sklearn_pate._base._query_plan import represent
-from sklearn_pate._base._release_plan import analyse_release, state_privacy
-from sklearn_pate._base._split_inputs import check_parties, receive, receive_public
-from sklearn_pate._base._teacher_ensemble import TeacherEnsemble, assign_shards
+from sklearn_pate._base._release_plan import (
+    ReleasePlan,
+    analyse_release,
+    plan_release,
+)
+from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
+from sklearn_pate._base._teacher_ensemble import (
+    Seeds,
+    TeacherEnsemble,
+    assign_shards,
+)
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers import OutputsForm, TeacherProblems, collect
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.baselines._petdl_batches import plan_groups
+from sklearn_pate.baselines._petdl_batches import (
+    PublicBatches,
+    SumFitPlan,
+    SumPlan,
+    plan_batches,
+)
 from sklearn_pate.baselines._petdl_checks import (
     check_default_student,
     check_petdl_parameters,
     petdl_student,
     read_outputs,
 )
-from sklearn_pate.mechanisms import NoisySum, Oracle
+from sklearn_pate.mechanisms import NoisySum
 
 __all__ = ["PETDLClassifier"]
 
@@ -239,6 +254,13 @@ class PETDLClassifier(TeacherEnsemble):
     True
     """
 
+    # None for mode="paper".
+    mechanism_: NoisySum | None
+    group_of_row_: NDArray[np.intp] | None
+    released_: NDArray[np.floating] | None
+    similarities_: NDArray[np.floating] | None
+    privacy_analysis_: PrivacyAnalysis | None
+
     def __init__(
         self,
         estimator: Any = None,
@@ -363,34 +385,33 @@ class PETDLClassifier(TeacherEnsemble):
             If the labels hold fewer than two classes.
         """
         check_petdl_parameters(self)
-        seeds = self._draw_seeds()
-        private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
-        check_default_student(self, public.X_public)
-        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        seen = represent(self.representation, public.X_public, seeds.questions)
-        representation, X_for_teachers = seen
-        ask = partial(
-            self._ask_teachers,
-            collect,
-            assign_shards(private, n_teachers, seeds.shards),
-            private,
-            X_for_teachers,
-            representation,
-            seeds.teachers,
-        )
         if self.mode == "paper":
-            form = OutputsForm(len(public.classes), self.hint_epochs > 0)
-            said, _ = ask(form=form, seal=SaidAloud)
-            self._follow_noisy_loss(said, public, seen, seeds)
-        else:
-            plan = plan_groups(self, public, seen, seeds.questions)
-            mechanism, account = self._open(private, public, plan, n_teachers)
-            knowledge, problems = ask(form=plan.form, seal=plan.seal)
-            self._release_and_teach(
-                knowledge, problems, public, plan, mechanism, account, seeds
-            )
-        self.public_indices_ = private.public_indices
-        return self
+            return self._fit_by_noisy_loss(X, y, X_public, groups)
+        plan = self._plan(X, y, X_public=X_public, groups=groups)
+        private, batches = plan.private, plan.batches
+        entry = open_entry(self, plan.release, private.content(), plan.public_content)
+        knowledge, problems = self._train_teachers(
+            collect,
+            assign_shards(private, plan.release.n_teachers, plan.seeds.shards),
+            private,
+            batches.X_for_teachers,
+            batches.representation,
+            plan.seeds.teachers,
+            form=batches.form,
+            seal=batches.seal,
+        )
+        # The privacy is spent on the next line: noise is drawn, the sum is released.
+        released, similarities = plan.query(knowledge, entry)
+        student = self._train_student(plan, released, similarities)
+        analysis = analyse_release(
+            plan.release,
+            batches.values(knowledge.counts([0])),
+            problems,
+            in_ledger=entry is not None,
+        )
+        return self._set_fitted(
+            plan, released, similarities, student, analysis, private.public_indices
+        )
 
     def fit_outputs(self, outputs: Any, X_public: Any) -> Self:
         """Train a student on the noisy knowledge of models that were trained elsewhere.
@@ -441,139 +462,182 @@ class PETDLClassifier(TeacherEnsemble):
             If the labels hold fewer than two classes.
         """
         check_petdl_parameters(self)
-        seeds = self._draw_seeds()
-        public = receive_public(self, X_public, method="fit_outputs")
+        seeds = Seeds.drawn(self.random_state)
+        public = read_public_inputs(self, X_public, method="fit_outputs")
         check_default_student(self, public.X_public)
-        seen = represent(self.representation, public.X_public, seeds.questions)
-        said = read_outputs(self, outputs, public)
+        received = read_outputs(outputs, public)
         if self.mode == "paper":
-            outputs = SaidAloud(said)
-            check_parties(self, len(outputs.by_teacher), "sent outputs")
-            self._follow_noisy_loss(outputs, public, seen, seeds)
-        else:
-            plan = plan_groups(self, public, seen, seeds.questions)
-            knowledge = plan.seal(plan.form.of_outputs(*one) for one in said)
-            n_parties, _ = knowledge.shape
-            check_parties(self, n_parties, "sent outputs")
-            mechanism, account = self._open(knowledge, public, plan, n_parties)
-            self._release_and_teach(
-                knowledge, TeacherProblems(), public, plan, mechanism, account, seeds
+            return self._follow_noisy_loss(
+                SaidAloud(received), public, seeds, self._represent(public, seeds)[0]
             )
-        self.public_indices_ = None
-        return self
+        batches = self._plan_batches(public, seeds)
+        knowledge = batches.seal(batches.form.of_outputs(*one) for one in received)
+        n_parties = knowledge.shape[0]
+        check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
+        release = self._plan_release(public, batches, n_parties)
+        plan = SumPlan(public, batches, release, seeds)
+        entry = open_entry(self, release, knowledge.content(), plan.public_content)
+        # The privacy is spent on the next line: noise is drawn, the sum is released.
+        released, similarities = plan.query(knowledge, entry)
+        student = self._train_student(plan, released, similarities)
+        analysis = analyse_release(
+            release,
+            batches.values(knowledge.counts([0])),
+            TeacherProblems(),
+            in_ledger=entry is not None,
+        )
+        return self._set_fitted(plan, released, similarities, student, analysis, None)
 
-    def plan_privacy(
+    def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> PrivacySpent:
-        """State what a fit would cost, without fitting. Asks and charges nothing.
-
-        Parameters
-        ----------
-        X, y, X_public, groups : array-like
-            As in `fit`. Numbers of rows and classes count, no private value does.
-
-        Returns
-        -------
-        spent : PrivacySpent
-            What ``privacy_spent_`` will be.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data cannot work, and for ``mode="paper"``, which has
-            no price.
-        """
+    ) -> SumFitPlan:
+        """Settle everything about a fit that comes before the first teacher."""
+        check_petdl_parameters(self)
         if self.mode == "paper":
             raise ValueError(
                 "mode='paper' gives no privacy, and has no price; use mode='sound'."
             )
-        petdl = clone(self)
-        check_petdl_parameters(petdl)
-        seeds = petdl._draw_seeds()
-        private, public = receive(petdl, X, y, X_public, groups, seed=seeds.shards)
-        seen = represent(petdl.representation, public.X_public, seeds.questions)
-        plan = plan_groups(petdl, public, seen, seeds.questions)
-        n_teachers = resolve_n_teachers(petdl.n_teachers, private.n_rows)
-        mechanism = petdl._prepare(petdl.epsilon, plan)
-        return petdl._state(mechanism, public, plan, n_teachers)
+        seeds = Seeds.drawn(self.random_state)
+        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
+        check_default_student(self, public.X_public)
+        batches = self._plan_batches(public, seeds)
+        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        release = self._plan_release(public, batches, n_teachers)
+        return SumFitPlan(public, batches, release, seeds, private)
 
-    def _state(self, mechanism, public, plan, n_teachers):
-        spent = state_privacy(
-            self,
-            mechanism,
-            public,
-            n_teachers=n_teachers,
-            n_queries=1,
-            n_values=plan.layout.size,
-            representation=plan.representation,
-        )
-        return replace(spent, n_queries=plan.layout.n_parts)
+    def _represent(
+        self, public: PublicInputs, seeds: Seeds
+    ) -> tuple[BaseEstimator | None, Table]:
+        """Fit the representation on public rows, and apply it to them."""
+        return represent(self.representation, public.X_public, seeds.representation)
 
-    def _prepare(self, epsilon, plan):
-        """Return the mechanism with all its numbers."""
-        mechanism = NoisySum(self.noise_scale, noise_seed=self.noise_seed)
-        return mechanism.prepared(
-            n_parts=plan.layout.n_parts, epsilon=epsilon, delta=self.delta
-        )
-
-    def _open(self, private, public, plan, n_teachers):
-        """Return the mechanism, and the account that its price fits."""
-        mechanism = self._prepare(self.epsilon, plan)
-        account = open_account(
-            self,
-            mechanism,
-            private,
-            public,
-            n_queries=1,
-            n_values=plan.layout.size,
-            clusters=plan.clusters,
-            n_teachers=n_teachers,
-            prepare=lambda epsilon: self._prepare(epsilon, plan),
-        )
-        return mechanism, account
-
-    def _release_and_teach(
-        self, knowledge, problems, public, plan, mechanism, account, seeds
-    ):
-        """Do what follows once all teachers have said what they know."""
-        oracle = Oracle(knowledge, mechanism, n_queries=1, account=account)
-        oracle.ask([0])
-        released, similarities = plan.read(oracle.transcript().histograms)
-        student = plan.teach(
-            self._unfitted_student(),
+    def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
+        """Settle the public batches, and what teachers send about them."""
+        representation, X_for_teachers = self._represent(public, seeds)
+        return plan_batches(
             public.X_public,
+            X_for_teachers,
+            representation,
+            n_classes=len(public.classes),
+            batch_size=self.batch_size,
+            by=self.batches,
+            core=self.core,
+            hint_share=self.hint_share if self.hint_epochs else 0.0,
+            temperature=float(self.temperature),
+            clipping_bound=float(self.clipping_bound),
+            weighted=bool(self.weighted),
+            seed=seeds.representation,
+        )
+
+    def _plan_release(
+        self, public: PublicInputs, batches: PublicBatches, n_teachers: int
+    ) -> ReleasePlan:
+        """Calibrate the noise of the sum, and state what it costs."""
+        layout = batches.layout
+
+        def calibrated(epsilon: float | None) -> NoisySum:
+            return NoisySum(self.noise_scale, noise_seed=self.noise_seed).prepared(
+                n_parts=layout.n_parts, epsilon=epsilon, delta=self.delta
+            )
+
+        release = plan_release(
+            calibrated(self.epsilon),
+            calibrated,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=self._assumptions(public),
+            n_teachers=n_teachers,
+            n_queries=1,
+            n_values=layout.size,
+        )
+        # One release of a vector, which is stated by its parts.
+        statement = replace(release.statement, n_queries=layout.n_parts)
+        return replace(release, statement=statement)
+
+    def _train_student(
+        self,
+        plan: SumPlan,
+        released: NDArray[np.floating],
+        similarities: NDArray[np.floating] | None,
+    ) -> BaseEstimator:
+        """Train the student on public rows and the released sum alone."""
+        return plan.batches.teach(
+            self._unfitted_student(),
+            plan.public.X_public,
             released,
             similarities,
-            seed=seeds.student,
+            seed=plan.seeds.student,
             hint_epochs=self.hint_epochs,
         )
-        spent = self._state(mechanism, public, plan, knowledge.shape[0])
-        sums = plan.values(knowledge.counts([0]))
 
+    def _set_fitted(
+        self,
+        plan: SumPlan,
+        released: NDArray[np.floating],
+        similarities: NDArray[np.floating] | None,
+        student: BaseEstimator,
+        analysis: PrivacyAnalysis,
+        public_indices: NDArray[np.intp] | None,
+    ) -> Self:
+        """Set the fitted attributes, all at once."""
         self.student_ = student
-        self.classes_ = public.classes
-        self.mechanism_ = mechanism
-        self.representation_ = plan.representation
-        self.group_of_row_ = plan.clusters.of_row
+        self.classes_ = plan.public.classes
+        self.mechanism_ = plan.release.mechanism
+        self.representation_ = plan.batches.representation
+        self.group_of_row_ = plan.batches.clusters.of_row
         self.released_ = released
         self.similarities_ = similarities
-        self.privacy_spent_ = spent
-        self.privacy_analysis_ = analyse_release(self, spent, mechanism, sums, problems)
+        self.privacy_spent_ = plan.statement
+        self.privacy_analysis_ = analysis
+        self.public_indices_ = public_indices
+        return self
 
-    def _follow_noisy_loss(self, said, public, seen, seeds):
-        """Do as the paper wrote: the student is trained on the teachers' outputs."""
-        from sklearn_pate.baselines._noisy_loss import (
-            follow_noisy_loss,
-        )  # imports torch
+    def _fit_by_noisy_loss(self, X: Any, y: Any, X_public: Any, groups: Any) -> Self:
+        """Do as the paper wrote: train teachers, and a student on their outputs."""
+        seeds = Seeds.drawn(self.random_state)
+        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
+        check_default_student(self, public.X_public)
+        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        representation, X_for_teachers = self._represent(public, seeds)
+        said, _ = self._train_teachers(
+            collect,
+            assign_shards(private, n_teachers, seeds.shards),
+            private,
+            X_for_teachers,
+            representation,
+            seeds.teachers,
+            form=OutputsForm(len(public.classes), self.hint_epochs > 0),
+            seal=SaidAloud,
+        )
+        self._follow_noisy_loss(said, public, seeds, representation)
+        self.public_indices_ = private.public_indices
+        return self
 
+    def _follow_noisy_loss(
+        self,
+        said: "SaidAloud",
+        public: PublicInputs,
+        seeds: Seeds,
+        representation: BaseEstimator | None,
+    ) -> Self:
+        """Train the student on the teachers' outputs, as the paper wrote."""
+        # It imports torch.
+        from sklearn_pate.baselines._noisy_loss import follow_noisy_loss
+
+        if public.unit == "party":
+            check_parties(
+                len(said.by_teacher), self.n_teachers, self.delta, sent="sent outputs"
+            )
         student, spent = follow_noisy_loss(self, said, public, seeds.student)
         self.student_ = student
         self.classes_ = public.classes
         self.mechanism_ = None
-        self.representation_ = seen[0]
+        self.representation_ = representation
         self.group_of_row_ = self.released_ = self.similarities_ = None
         self.privacy_spent_ = spent
         self.privacy_analysis_ = None
+        self.public_indices_ = None
+        return self
 
     def _unfitted_student(self):
         return petdl_student(self)

@@ -1,98 +1,77 @@
-"""Groups of public rows: what teachers are asked about, and what is made of it."""
+"""Plan of PETDL: public batches, what teachers send about them, its noisy sum."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._base._query_plan import comparable
+from sklearn_pate._base._release_plan import ReleasePlan
+from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
+from sklearn_pate._base._teacher_ensemble import Seeds
 from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers import KnowledgeForm
 from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.students import Clusters, find_clusters, soften, train_student
 
-__all__ = ["Groups", "plan_groups"]
+__all__ = ["PublicBatches", "SumFitPlan", "SumPlan", "plan_batches"]
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Everything about the groups that public rows and parameters alone decide.
+class PublicBatches:
+    """Everything about the public batches that public rows and parameters decide.
 
     Parameters
     ----------
     representation : transformer or None
         Fitted on public rows.
 
+    X_for_teachers : table of shape (n_public, ...)
+        Public rows as teachers see them.
+
     clusters : Clusters
-        The group of each public row, -1 for none.
+        The batch of each public row, -1 for none.
 
     form : KnowledgeForm
         What teachers are asked for.
     """
 
-    representation: Any
+    representation: BaseEstimator | None
+    X_for_teachers: Table
     clusters: Clusters
     form: KnowledgeForm
 
     @property
-    def layout(self):
-        """Where things are in a teacher's vector.
-
-        Returns
-        -------
-        layout : KnowledgeLayout
-            That of the form.
-        """
+    def layout(self) -> KnowledgeLayout:
+        """Layout of a teacher's vector."""
         return self.form.layout
 
-    def seal(self, contributions):
-        """Add up what teachers say.
-
-        Parameters
-        ----------
-        contributions : iterable of (ndarray of int of shape (1, layout.size) or None)
-            One a teacher.
-
-        Returns
-        -------
-        knowledge : Knowledge
-            Sealed.
-        """
+    def seal(self, contributions: Iterable[NDArray[np.int64] | None]) -> Knowledge:
+        """Add up the vectors of teachers, None for one that failed."""
         return Knowledge(contributions, layout=self.layout)
 
-    def values(self, vector):
-        """Return what a vector says of each group, in whole numbers.
+    def values(self, vector: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values of a vector by batch and class, in 1/1024 of the bound.
 
-        Parameters
-        ----------
-        vector : ndarray of int of shape (1, layout.size)
-            A sum, with or without noise.
-
-        Returns
-        -------
-        values : ndarray of int of shape (n_groups, n_classes)
-            In units of 1/1024 of the clipping bound.
+        `vector` has shape (1, layout.size): a sum, with or without noise.
         """
         return self.layout.split(vector)[0][0]
 
-    def read(self, vector):
-        """Read what was released.
+    def read(
+        self, vector: NDArray[np.int64]
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+        """Read a released vector of shape (1, layout.size).
 
-        Parameters
-        ----------
-        vector : ndarray of int of shape (1, layout.size)
-            With noise.
-
-        Returns
-        -------
-        values : ndarray of shape (n_groups, n_classes)
-            The sum of the teachers' softened probabilities.
-
-        similarities : ndarray of shape (n_groups, n_groups) or None
-            The sum of their hints.
+        Returns the sum of the teachers' softened probabilities, of shape (n_batches,
+        n_classes), and that of their hints, of shape (n_batches, n_batches), or None.
         """
         values = self.values(vector) * (self.form.clipping_bound / STEPS)
         if not self.layout.n_hint_parts:
@@ -100,34 +79,17 @@ class Groups:
         hint = self.layout.split(vector)[1][0]
         return values, self.layout.similarities(hint / STEPS)
 
-    def teach(self, student, X_public, values, similarities, *, seed, hint_epochs):
-        """Train a student on what was released.
-
-        Parameters
-        ----------
-        student : classifier
-            Cloned.
-
-        X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-            Public rows.
-
-        values : ndarray of shape (n_groups, n_classes)
-            Noisy sums, for labels.
-
-        similarities : ndarray of shape (n_groups, n_groups) or None
-            Noisy sums, for the hint.
-
-        seed : int
-            Seed of the student.
-
-        hint_epochs : int
-            Number of passes over the rows for the hint.
-
-        Returns
-        -------
-        student : classifier
-            Fitted on class indices.
-        """
+    def teach(
+        self,
+        student: BaseEstimator,
+        X_public: Table,
+        values: NDArray[np.floating],
+        similarities: NDArray[np.floating] | None,
+        *,
+        seed: int,
+        hint_epochs: int,
+    ) -> BaseEstimator:
+        """Train a clone of a student on what `read` returned."""
         hint = None
         if similarities is not None:
             from sklearn_pate.students import RelationalHint  # imports torch
@@ -146,74 +108,104 @@ class Groups:
         )
 
 
-def plan_groups(petdl, public, seen, seed):
-    """Group the public rows, and settle what is asked about the groups.
+@dataclass(frozen=True)
+class SumPlan:
+    """Plan of the release of a sum, of vectors that were made anywhere."""
 
-    Parameters
-    ----------
-    petdl : PETDLClassifier
-        Its parameters are read.
+    public: PublicInputs
+    batches: PublicBatches
+    release: ReleasePlan
+    seeds: Seeds
 
-    public : PublicInputs
-        The public rows.
+    @property
+    def statement(self) -> PrivacySpent:
+        """Privacy statement, which no vector changes."""
+        return self.release.statement
 
-    seen : tuple
-        The representation, and the public rows as teachers see them.
+    @property
+    def public_content(self) -> tuple:
+        """All public data that decide the sum."""
+        return self.public.X_public, self.public.classes, self.batches.clusters
 
-    seed : int
-        Seeds the groups.
+    def query(
+        self, knowledge: Knowledge, entry: FitEntry | None
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+        """Record the cost, draw the noise, and release the sum."""
+        oracle = Oracle(knowledge, self.release.mechanism, n_queries=1, entry=entry)
+        oracle.ask([0])
+        return self.batches.read(oracle.transcript().histograms)
 
-    Returns
-    -------
-    groups : Groups
-        A function of public rows and parameters alone.
+
+@dataclass(frozen=True)
+class SumFitPlan(SumPlan):
+    """Plan of a fit on private rows."""
+
+    private: PrivateInputs
+
+
+def plan_batches(
+    X_public: Table,
+    X_for_teachers: Table,
+    representation: BaseEstimator | None,
+    *,
+    n_classes: int,
+    batch_size: int,
+    by: str,
+    core: float,
+    hint_share: float,
+    temperature: float,
+    clipping_bound: float,
+    weighted: bool,
+    seed: int,
+) -> PublicBatches:
+    """Cut the public rows into batches, and settle what is asked about them.
 
     Raises
     ------
     ValueError
-        If there are fewer than two groups, or the public rows cannot be compared.
+        If there are fewer than two batches, or the public rows cannot be compared.
     """
-    n_groups = public.n_public // petdl.batch_size
-    if n_groups < 2:
+    n_public = X_public.shape[0]
+    n_batches = n_public // batch_size
+    if n_batches < 2:
         raise ValueError(
-            f"batch_size={petdl.batch_size} makes fewer than two groups of "
-            f"{public.n_public} public rows; lower batch_size, or bring more public "
-            "rows."
+            f"batch_size={batch_size} makes fewer than two groups of {n_public} public "
+            "rows; lower batch_size, or bring more public rows."
         )
     random_state = check_random_state(seed % MAX_SEED)
-    if petdl.batches == "random":
-        clusters = _random_groups(public.n_public, n_groups, random_state)
+    if by == "random":
+        clusters = _random_batches(n_public, n_batches, random_state)
     else:
-        representation, X_for_teachers = seen
-        features = comparable(representation, public.X_public, X_for_teachers, seed)
+        features = comparable(representation, X_public, X_for_teachers, seed)
         if features is None:
             raise ValueError(
                 "batches='cluster' compares public rows, which are text, sparse or "
                 "have missing values here; pass representation=, a transformer that "
                 "makes dense numbers of them, or use batches='random'."
             )
-        clusters = find_clusters(features, n_groups, petdl.core, random_state)
-    n_groups, n_hint_parts = len(clusters.medoids), 0
-    if petdl.hint_epochs:
-        share = petdl.hint_share
-        n_hint_parts = math.ceil(n_groups * share / (1 - share))
+        clusters = find_clusters(features, n_batches, core, random_state)
+    n_batches = len(clusters.medoids)
+    n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
     form = KnowledgeForm(
-        KnowledgeLayout(n_groups, len(public.classes), n_hint_parts),
+        KnowledgeLayout(n_batches, n_classes, n_hint_parts),
         clusters.of_row,
-        float(petdl.temperature),
-        float(petdl.clipping_bound),
-        bool(petdl.weighted),
+        temperature,
+        clipping_bound,
+        weighted,
     )
-    return Groups(seen[0], clusters, form)
+    return PublicBatches(representation, X_for_teachers, clusters, form)
 
 
-def _random_groups(n_public, n_groups, random_state):
-    of_row = random_state.permutation(np.arange(n_public) % n_groups)
+def _random_batches(
+    n_public: int, n_batches: int, random_state: np.random.RandomState
+) -> Clusters:
+    """Cut the public rows into random batches."""
+    of_row = random_state.permutation(np.arange(n_public) % n_batches)
     _, medoids = np.unique(of_row, return_index=True)
     return Clusters(of_row, medoids)
 
 
-def without_noise(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:
     """Find the sums that are likeliest to lie behind noisy ones, roughly.
 
     Parameters

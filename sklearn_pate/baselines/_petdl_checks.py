@@ -1,12 +1,14 @@
 """Parameters and parties' outputs of PETDLClassifier, checked before any work."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate._base._parameter_checks import check_ensemble_parameters
 from sklearn_pate._base._parameters import as_teacher
+from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.students import accepts_hints
@@ -142,14 +144,13 @@ def check_default_student(petdl, X_public):
         student._check_rows(X_public, reset=True)
 
 
-def read_outputs(petdl, outputs, public):
+def read_outputs(
+    outputs: Iterable, public: PublicInputs
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """Check the outputs that `fit_outputs` received, one by one.
 
     Parameters
     ----------
-    petdl : PETDLClassifier
-        Its parameters are read.
-
     outputs : iterable
         As in :meth:`PETDLClassifier.fit_outputs`.
 

@@ -2,22 +2,23 @@
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import InputTags
 
+from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameter_checks import (
     check_count_or_auto,
     check_questions,
     check_taught_parameters,
 )
 from sklearn_pate._base._parameters import as_mechanism
-from sklearn_pate._base._query_plan import plan_questions
-from sklearn_pate._base._split_inputs import receive
-from sklearn_pate._base._teacher_ensemble import AskingMixin, FitPlan, TaughtClassifier
+from sklearn_pate._base._query_plan import QueryPlan, plan_queries
+from sklearn_pate._base._release_plan import plan_release
+from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
+from sklearn_pate._base._teacher_ensemble import FitPlan, QueryingClassifier, Seeds
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures
@@ -45,7 +46,7 @@ N_ROWS_PUBLIC = (
 )
 
 
-class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
+class PrivateKNNClassifier(QueryingClassifier):
     """Private nearest neighbours: each question is put to a fresh, secret sample.
 
     For each question, every private row is in the sample with a small probability, by a
@@ -323,40 +324,67 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
         StudentWarning
             If the answers hold fewer than two classes.
         """
-        plan = self._plan_fit(X, y, X_public, groups)
-        account = self._open_account(plan)
-        self._ask_teach_account(
-            self._seal(plan), plan, account, analyse=lambda transcript: None
-        )
-        self.n_neighbors_ = plan.n_teachers
-        self.public_indices_ = plan.private.public_indices
-        return self
+        plan = self._plan(X, y, X_public=X_public, groups=groups)
+        private = plan.private
+        entry = open_entry(self, plan.release, private.content(), plan.public_content)
+        votes = self._neighbour_votes(plan)
+        # The privacy is spent on the next line: noise is drawn, answers are released.
+        answers = plan.query(votes, self._unfitted_student(), entry)
+        student = self._train_student(plan, answers)
+        self.n_neighbors_ = plan.release.n_teachers
+        return self._set_fitted(plan, answers, student, None, private.public_indices)
 
     @property
     def _counts_rows(self):
         """Whether one unit more moves the places of other private rows."""
         return True
 
-    def _plan_fit(self, X, y, X_public, groups):
+    def _plan(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> FitPlan:
         """Settle everything about a fit that comes before the first sample."""
         self._check_parameters()
-        seeds = self._draw_seeds()
-        private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
+        seeds = Seeds.drawn(self.random_state)
+        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
         public = replace(
             public,
             unit=f"{public.unit}-add-remove",
+            assumptions=self._assumptions_of_samples(public),
+        )
+        sampled = SampledMechanism(
+            as_mechanism(self.mechanism, self.release), self.sampling_rate
+        )
+        queries = plan_queries(
+            public.X_public,
+            self._unfitted_student(),
+            sampled.mechanism,
+            n_queries=self.n_queries,
+            query_strategy=self.query_strategy,
+            representation=self.representation,
+            seed=seeds.representation,
+        )
+        RowFeatures(queries.representation).check(
+            public.X_public, _public_features(queries)
+        )
+
+        def calibrated(epsilon: float | None) -> SampledMechanism:
+            mechanism = sampled.calibrated(
+                n_queries=queries.n_queries, epsilon=epsilon, delta=self.delta
+            )
+            return mechanism.for_neighbors(self._count_neighbors(mechanism))
+
+        mechanism = calibrated(self.epsilon)
+        release = plan_release(
+            mechanism,
+            calibrated,
+            delta=self.delta,
+            unit=public.unit,
             assumptions=self._assumptions(public),
+            n_teachers=self._count_neighbors(mechanism),
+            n_queries=queries.n_queries,
+            n_values=len(public.classes),
         )
-        questions = plan_questions(self, public, seeds.questions)
-        RowFeatures(questions.representation).check(
-            public.X_public, self._public_features(questions)
-        )
-        prepare = partial(self._prepare, questions.n_queries)
-        mechanism = prepare(self.epsilon)
-        n_neighbors = self._count_neighbors(mechanism)
-        return FitPlan(
-            private, public, n_neighbors, questions, seeds, mechanism, prepare
-        )
+        return FitPlan(public, queries, release, seeds, private)
 
     def _check_parameters(self):
         check_taught_parameters(self)
@@ -371,9 +399,11 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
         check_questions(self)
-        self._sampled().check()
+        mechanism = as_mechanism(self.mechanism, self.release)
+        SampledMechanism(mechanism, self.sampling_rate).check()
 
-    def _assumptions(self, public):
+    def _assumptions_of_samples(self, public: PublicInputs) -> tuple[str, ...]:
+        """Add what secret samples of single rows take for granted."""
         assumptions = public.assumptions
         if self.public_size is not None and self.privacy_unit == "row":
             assumptions = (*assumptions, N_ROWS_PUBLIC)
@@ -381,53 +411,32 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
             assumptions = (*assumptions, ROW_ALONE)
         return assumptions
 
-    def _sampled(self):
-        mechanism = as_mechanism(self.mechanism, self.release)
-        return SampledMechanism(mechanism, self.sampling_rate)
-
-    def _prepare(self, n_queries, epsilon):
-        """Return the mechanism with all its numbers."""
-        mechanism = self._sampled().calibrated(
-            n_queries=n_queries, epsilon=epsilon, delta=self.delta
-        )
-        return mechanism.for_neighbors(self._count_neighbors(mechanism))
-
-    def _count_neighbors(self, mechanism):
+    def _count_neighbors(self, mechanism: SampledMechanism) -> int:
+        """Return the number of neighbours that vote."""
         if self.n_neighbors == "auto":
             return math.ceil(_VOTES_PER_SIGMA * mechanism.sigma)
         return self.n_neighbors
 
-    def _public_features(self, questions):
-        """Return public rows as numbers, between which distances are computed."""
-        features = numeric_features(questions.X_for_teachers)
-        if features is None or features.shape[1] == 0:
-            raise ValueError(
-                "PrivateKNNClassifier compares rows as dense numbers, and the public "
-                "ones are text, sparse, or have missing values; pass representation=, "
-                "a transformer that makes dense numbers of each row."
-            )
-        return features
-
-    def _seal(self, plan):
-        """Bring private rows where distances are exact, and seal them."""
-        private, questions = plan.private, plan.questions
-        public = self._public_features(questions)
+    def _neighbour_votes(self, plan: FitPlan) -> NeighbourVotes:
+        """Bring private rows where distances are exact, for their votes."""
+        private, queries = plan.private, plan.queries
+        public = _public_features(queries)
         grid = Grid.around(public, angular=self.metric == "cosine")
-        if questions.clusters is not None:
-            public = public[questions.clusters.medoids]
-        # They abstain: nobody must vote less because of them.
+        if queries.clusters is not None:
+            public = public[queries.clusters.medoids]
+        # Rows of an unknown label abstain: no other row may vote less because of them.
         rows = np.flatnonzero(private.codes >= 0)
         units = None
         if private.group_of_row is not None:
             _, units = np.unique(private.group_of_row[rows], return_inverse=True)
         return NeighbourVotes(
-            _points(grid, private.X, rows, RowFeatures(questions.representation)),
+            _points(grid, private.X, rows, RowFeatures(queries.representation)),
             private.codes[rows],
             units,
             grid.points(public),
-            n_neighbors=plan.n_teachers,
-            n_classes=len(plan.public.classes),
-            sampler=plan.mechanism.sampler(),
+            n_neighbors=plan.release.n_teachers,
+            n_classes=plan.n_classes,
+            sampler=plan.release.mechanism.sampler(),
         )
 
     def _input_tags(self):
@@ -437,6 +446,18 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
         if self.student is None:
             return GraphSelfTrainingClassifier(representation=self.representation)
         return self.student
+
+
+def _public_features(queries: QueryPlan) -> NDArray[np.float64]:
+    """Return public rows as numbers, between which distances are computed."""
+    features = numeric_features(queries.X_for_teachers)
+    if features is None or features.shape[1] == 0:
+        raise ValueError(
+            "PrivateKNNClassifier compares rows as dense numbers, and the public "
+            "ones are text, sparse, or have missing values; pass representation=, "
+            "a transformer that makes dense numbers of each row."
+        )
+    return features
 
 
 def _points(

@@ -46,7 +46,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
-from sklearn_pate._base._planning import plans_privacy
+from sklearn_pate._base._private_classifier import plans_privacy
 
 __all__ = [
     "RESAMPLES",

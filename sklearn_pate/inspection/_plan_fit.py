@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
     as_mechanism,
-    prepared_mechanism,
+    calibrated_mechanism,
     resolve_n_teachers,
 )
 from sklearn_pate._base._release_plan import SEEDED
@@ -293,12 +293,14 @@ def forecast(
             "student, which nobody can foresee; plan for 'confident', which costs the "
             "same."
         )
-    ready = prepared_mechanism(
-        pate,
-        epsilon,
+    ready = calibrated_mechanism(
+        mechanism,
+        pate.release,
         n_teachers=teachers,
         n_queries=n_queries,
         n_classes=n_classes,
+        epsilon=epsilon,
+        delta=delta,
     )
     votes = VotesWithLead(ready, teachers, n_classes)
     return Forecast(

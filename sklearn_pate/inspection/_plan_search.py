@@ -17,10 +17,9 @@ from sklearn.model_selection import (
 
 from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
-    prepared_mechanism,
+    calibrated_mechanism,
     resolve_n_queries,
     resolve_n_teachers,
-    unfitted_student,
 )
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._estimators._pipelines import last_step
@@ -323,13 +322,15 @@ def _cost(pate, ledger, n_rows, n_public, n_classes):
         n_rows -= n_public
     if pate.classes is not None:
         n_classes = len(pate.classes)
-    n_queries = resolve_n_queries(pate.n_queries, n_public, unfitted_student(pate))
-    mechanism = prepared_mechanism(
-        pate,
-        pate.epsilon,
+    n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
+    mechanism = calibrated_mechanism(
+        pate.mechanism,
+        pate.release,
         n_teachers=resolve_n_teachers(pate.n_teachers, n_rows),
         n_queries=n_queries,
         n_classes=n_classes,
+        epsilon=pate.epsilon,
+        delta=pate.delta,
     )
     return ledger.filter.cost(mechanism.charged_curve(n_queries, n_classes))
 

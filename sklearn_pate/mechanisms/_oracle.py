@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import PricedMechanism
 from sklearn_pate.mechanisms.noise._source import NoiseSource
@@ -157,9 +156,9 @@ class Oracle:
         self._entry = entry
         self._stored = {} if entry is None else entry.stored()
         self._noise = NoiseSource(mechanism.noise_seed)
-        self._answer_of = {}
-        self._probabilities = []
-        self._histograms = []
+        self._answer_of: dict[int, int] = {}
+        self._probabilities: list[NDArray[np.float64]] = []
+        self._histograms: list[NDArray[np.int64]] = []
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0

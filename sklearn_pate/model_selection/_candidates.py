@@ -10,7 +10,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
-from sklearn_pate._base._planning import plans_privacy
+from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._seeding import seeded_clone

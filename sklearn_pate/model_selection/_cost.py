@@ -1,6 +1,7 @@
 """What a search costs: settled, and stated, before the first fit."""
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import (
     OnDisjointRows,
+    SelectionLaw,
     TruncatedNegativeBinomial,
     TruncatedPoisson,
     dearest,
@@ -40,7 +42,7 @@ N_FITTED = (
 _SHARE_OF_SCORES = 0.01
 
 #: How many fits there are, given how many are expected.
-LAWS = {
+LAWS: dict[str, Callable[[float], SelectionLaw]] = {
     "logarithmic": lambda mean: TruncatedNegativeBinomial.of_mean(0, mean),
     "geometric": lambda mean: TruncatedNegativeBinomial.of_mean(1, mean),
     "poisson": TruncatedPoisson.of_mean,

@@ -1,14 +1,14 @@
 """PrivateSearchCV: the best of many private fits, at about the price of two."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -18,19 +18,20 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_pate._base._ledger_entry import charge_release
+from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._parameter_checks import check_ledger
+from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
     check_delta_is_small,
     check_target,
-    receive_labels,
+    read_labels,
 )
-from sklearn_pate._base._unfitted import with_unfitted
 from sklearn_pate._estimators._pipelines import last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting.composition._private_selection import SelectionLaw
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 from sklearn_pate.model_selection._candidates import (
@@ -50,7 +51,6 @@ from sklearn_pate.model_selection._trials import (
     best_of_trials,
     best_on_disjoint_rows,
 )
-from sklearn_pate.publication._report_link import ReportLinkMixin
 
 __all__ = ["PrivateSearchCV"]
 
@@ -65,9 +65,19 @@ def _winner_has(method):
     return check
 
 
-class PrivateSearchCV(
-    ReportLinkMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
-):
+@dataclass(frozen=True)
+class SearchPlan:
+    """What is settled about a search before the first trial."""
+
+    candidates: list[Candidate]
+    contest: Contest
+    law: SelectionLaw
+    #: Where the cut came from, and where scores get theirs.
+    noise: NoiseSource
+    statement: PrivacySpent
+
+
+class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     """Search for hyper-parameters, without a look that is not paid for.
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
@@ -226,6 +236,8 @@ class PrivateSearchCV(
         self.noise_seed = noise_seed
         self.random_state = random_state
 
+    _unfitted = ("best_params_",)
+
     best_params_: dict[str, Any]
     best_estimator_: Any
     privacy_spent_: PrivacySpent
@@ -276,53 +288,28 @@ class PrivateSearchCV(
         PrivacyLeakWarning
             If noise is seeded, or `delta` is too large for the number of rows.
         """
-        self._check_parameters()
-        noise = NoiseSource(self.noise_seed)
-        plan = self._plan(X, y, fit_params, noise)
+        plan = self._plan(X, y, **fit_params)
         rows = plan.contest.rows
-        charge_release(self.ledger, plan.spent, (rows.X, rows.codes, rows.groups()))
+        record_release(self.ledger, plan.statement, (rows.X, rows.codes, rows.groups()))
+        # The privacy is spent on the next lines: trials draw noise, the best is kept.
         if self.trials == "disjoint":
             winner = best_on_disjoint_rows(
-                plan.candidates, plan.contest, noise, self.noise_seed
+                plan.candidates, plan.contest, plan.noise, self.noise_seed
             )
         else:
-            winner = best_of_trials(plan.candidates, plan.contest, plan.law, noise)
+            winner = best_of_trials(plan.candidates, plan.contest, plan.law, plan.noise)
         if winner.fitted is None:
             raise RuntimeError(
                 f"The fit that won, with {winner.candidate.params!r}, had failed, and "
                 "there is nothing to publish; its price is spent. Try the candidates "
                 "on public or made-up rows to see why."
             )
-        _restate(winner.fitted, plan.spent)
+        _restate(winner.fitted, plan.statement)
         self.best_params_ = clone(winner.candidate.params, safe=False)
         self.best_estimator_ = winner.fitted
         self.classes_ = winner.fitted.classes_
-        self.privacy_spent_ = plan.spent
+        self.privacy_spent_ = plan.statement
         return self
-
-    def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
-        """State what a search would cost, without fitting. Charges nothing.
-
-        Parameters
-        ----------
-        X, y, **fit_params : object
-            As in `fit`. Numbers of rows and classes count, no private value does.
-
-        Returns
-        -------
-        spent : PrivacySpent
-            What ``privacy_spent_`` will be. Nearly, where rows may be added or removed
-            and the price depends on their number: coins decide how many are fitted on.
-
-        Raises
-        ------
-        ValueError
-            If a parameter, a candidate or the data cannot work.
-        """
-        planning = clone(self)
-        planning._check_parameters()
-        noise = NoiseSource(self.noise_seed)
-        return planning._plan(X, y, fit_params, noise).spent
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels with the winner.
@@ -403,8 +390,10 @@ class PrivateSearchCV(
         check_ledger(self.ledger)
         check_noise_seed(self.noise_seed)
 
-    def _plan(self, X, y, fit_params, noise):
+    def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchPlan:
         """Settle everything about a fit that comes before the first trial."""
+        self._check_parameters()
+        noise = NoiseSource(self.noise_seed)
         rows, classes = self._receive(X, y, fit_params)
         candidates = list_candidates(self.estimator, self.param_grid, classes)
         law = LAWS[self.trials](self.expected_trials)
@@ -425,14 +414,14 @@ class PrivateSearchCV(
         spent = state_search(self, law, judge, prices)
         ceilings = [one.curve.values for one in prices.of_candidates]
         contest = Contest(rows, cut, classes, judge, ceilings)
-        return Plan(candidates, contest, law, spent)
+        return SearchPlan(candidates, contest, law, noise, spent)
 
     def _receive(self, X, y, fit_params):
         check_target(self, y)
         X = check_features(self, X, reset=True, private=True)
         check_consistent_length(X, y)
         check_delta_is_small(self.delta, X.shape[0], "rows")
-        classes, codes, _ = receive_labels(self, y)
+        classes, codes, _ = read_labels(self.classes, y)
         if not hasattr(y, "__getitem__"):
             y = np.asarray(y)
         if get_config()["enable_metadata_routing"]:
@@ -442,10 +431,6 @@ class PrivateSearchCV(
     def _check_before_predicting(self, X):
         check_is_fitted(self, "best_estimator_")
         return check_features(self, X, reset=False)
-
-    def __getstate__(self):
-        passed = ("estimator", "param_grid", "best_params_")
-        return with_unfitted(super().__getstate__(), passed)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -459,15 +444,6 @@ class PrivateSearchCV(
             self.noise_seed is None or of_estimator.non_deterministic
         )
         return tags
-
-
-class Plan(NamedTuple):
-    """What is settled about a search before the first trial."""
-
-    candidates: list[Candidate]
-    contest: Contest
-    law: Any
-    spent: PrivacySpent
 
 
 def _restate(fitted, spent):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate._base._noisy_training import Plan, PrivateLearner
+from sklearn_pate._base._noisy_training import NoisyTraining
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.accounting.plurality._closed_form import (
@@ -20,7 +20,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
 FITS = []
 
 
-class NoisyMeans(PrivateLearner):
+class NoisyMeans(NoisyTraining[None]):
     """Nearest of noisy class means; each coordinate is clipped to [-radius, radius]."""
 
     def __init__(
@@ -47,7 +47,7 @@ class NoisyMeans(PrivateLearner):
     def _check_features(self, X, *, reset):
         return validate_data(self, X, reset=reset, dtype=np.float64)
 
-    def _plan(self, rows):
+    def _plan_training(self, rows):
         spent = self._state(
             epsilon=self.epsilon,
             delta=0,
@@ -56,9 +56,9 @@ class NoisyMeans(PrivateLearner):
             mechanism=f"NoisyMeans(radius={self.radius})",
             assumptions=rows.assumptions,
         )
-        return Plan(spent, None)
+        return spent, None
 
-    def _learn(self, rows, how, noise):
+    def _train(self, rows, settings, noise):
         n_classes, n_features = len(rows.classes), rows.X.shape[1]
         X = np.rint(np.clip(rows.X, -self.radius, self.radius)).astype(np.int64)
         sums = np.zeros((n_classes, n_features + 1), dtype=np.int64)

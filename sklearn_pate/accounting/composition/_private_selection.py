@@ -14,6 +14,7 @@ from sklearn_pate.accounting._rdp import RdpCurve
 
 __all__ = [
     "OnDisjointRows",
+    "SelectionLaw",
     "TruncatedNegativeBinomial",
     "TruncatedPoisson",
     "dearest",
@@ -327,6 +328,9 @@ class OnDisjointRows:
             The same.
         """
         return epsilon
+
+
+SelectionLaw = TruncatedNegativeBinomial | TruncatedPoisson | OnDisjointRows
 
 
 def dearest(curves: Iterable[RdpCurve]) -> RdpCurve:

@@ -2,21 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._noisy_training import Plan, PrivateLearner
+from sklearn_pate._base._noisy_training import NoisyTraining, Rows
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["DPSGDClassifier"]
 
@@ -65,7 +67,7 @@ class StepsPlan:
         )
 
 
-class DPSGDClassifier(PrivateLearner):
+class DPSGDClassifier(NoisyTraining[StepsPlan]):
     """A network trained by stochastic gradient descent with differential privacy.
 
     Each step looks at a fresh random sample of the rows, clips the gradient of each row
@@ -299,19 +301,23 @@ class DPSGDClassifier(PrivateLearner):
             X = np.where(is_finite, X, np.float32(0))
         return np.require(X, requirements="W")  # torch warns of arrays that are not
 
-    def _plan(self, rows):
+    def _plan_training(self, rows: Rows) -> tuple[PrivacySpent, StepsPlan]:
         from sklearn_pate.baselines.dpsgd._dry_run import rehearse
 
         n_rows = len(rows.X)
         expected = min(self.estimator.batch_size, n_rows)
         rate = expected / n_rows
         n_steps = self.estimator.max_epochs * math.ceil(n_rows / expected)
-        priced = {"delta": self.delta, "accountant": self.accountant}
-        if self.epsilon is None:
-            noise_multiplier = float(self.noise_multiplier)
+        delta, accountant = self.delta, self.accountant
+        if self.epsilon is not None:
+            noise_multiplier = calibrate_steps(
+                self.epsilon, rate, n_steps, delta=delta, accountant=accountant
+            )
         else:
-            noise_multiplier = calibrate_steps(self.epsilon, rate, n_steps, **priced)
-        epsilon, curve = price_steps(noise_multiplier, rate, n_steps, **priced)
+            noise_multiplier = float(cast(float, self.noise_multiplier))
+        epsilon, curve = price_steps(
+            noise_multiplier, rate, n_steps, delta=delta, accountant=accountant
+        )
         plan = StepsPlan(
             noise_multiplier, rate, n_steps, float(self.max_grad_norm), expected
         )
@@ -324,9 +330,9 @@ class DPSGDClassifier(PrivateLearner):
             mechanism=str(plan),
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )
-        return Plan(spent, plan)
+        return spent, plan
 
-    def _learn(self, rows, how, noise):
+    def _train(self, rows: Rows, settings: StepsPlan, noise: NoiseSource) -> None:
         from sklearn_pate.baselines.dpsgd._dpsgd_training import train
 
         seed = check_random_state(self.random_state).randint(MAX_SEED)
@@ -335,11 +341,11 @@ class DPSGDClassifier(PrivateLearner):
             rows.X,
             rows.codes,
             len(rows.classes),
-            how,
+            settings,
             noise=noise,
             seed=seed,
         )
-        self.noise_multiplier_ = how.noise_multiplier
+        self.noise_multiplier_ = settings.noise_multiplier
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

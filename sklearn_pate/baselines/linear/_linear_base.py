@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._noisy_training import Plan, PrivateLearner
+from sklearn_pate._base._noisy_training import NoisyTraining, Rows
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.linear._perturbation import (
     METHODS,
@@ -24,6 +25,7 @@ from sklearn_pate.baselines.linear._perturbation import (
 from sklearn_pate.baselines.linear._solver import MarginLoss, minimise
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT, on_lattice
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["PrivateLinearClassifier"]
 
@@ -40,7 +42,7 @@ class LinearPlan:
     n_problems: int
 
 
-class PrivateLinearClassifier(PrivateLearner):
+class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     """Base of linear classifiers that are noisy minimisers of a convex loss.
 
     A subclass has the parameters of
@@ -135,7 +137,7 @@ class PrivateLinearClassifier(PrivateLearner):
             )
         return bounds
 
-    def _plan(self, rows):
+    def _plan_training(self, rows: Rows) -> tuple[PrivacySpent, LinearPlan]:
         n_rows, n_features = rows.X.shape
         n_classes = len(rows.classes)
         bounds = self._bounds_of(n_features, self._norm(rows.X))
@@ -165,7 +167,7 @@ class PrivateLinearClassifier(PrivateLearner):
             mechanism=mechanism,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
         )
-        return Plan(spent, LinearPlan(perturbation, bounds, task.n_problems))
+        return spent, LinearPlan(perturbation, bounds, task.n_problems)
 
     def _spends_delta(self):
         return self.method == "gaussian"
@@ -190,14 +192,14 @@ class PrivateLinearClassifier(PrivateLearner):
             norms = np.linalg.norm(X, axis=1)
         return float(norms[np.isfinite(norms)].max(initial=0.0)) or 1.0
 
-    def _learn(self, rows, how, noise):
+    def _train(self, rows: Rows, settings: LinearPlan, noise: NoiseSource) -> None:
         # A row of an unknown label has no loss, and moves nothing.
         is_known = rows.codes >= 0
-        X, codes = how.bounds.rows(rows.X[is_known]), rows.codes[is_known]
-        perturbation = how.perturbation
-        weights = np.empty((how.n_problems, X.shape[1]))
-        for problem in range(how.n_problems):
-            positive = 1 if how.n_problems == 1 else problem
+        X, codes = settings.bounds.rows(rows.X[is_known]), rows.codes[is_known]
+        perturbation = settings.perturbation
+        weights = np.empty((settings.n_problems, X.shape[1]))
+        for problem in range(settings.n_problems):
+            positive = 1 if settings.n_problems == 1 else problem
             minimiser = minimise(
                 X,
                 np.where(codes == positive, 1.0, -1.0),
@@ -210,9 +212,9 @@ class PrivateLinearClassifier(PrivateLearner):
             weights[problem] = on_lattice(
                 minimiser + output_noise, perturbation.output_scale
             )
-        self.coef_, self.intercept_ = how.bounds.to_features(weights)
-        self.data_norm_ = how.bounds.norm
-        self._bounds = how.bounds
+        self.coef_, self.intercept_ = settings.bounds.to_features(weights)
+        self.data_norm_ = settings.bounds.norm
+        self._bounds = settings.bounds
         self.C_ = 1 / perturbation.regularisation
 
     def __sklearn_tags__(self):

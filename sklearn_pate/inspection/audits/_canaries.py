@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, check_random_state
 
-from sklearn_pate._base._teacher_ensemble import AskingMixin, TaughtClassifier
+from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClassifier
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.inspection.audits._audit_fits import (
     dense,
@@ -174,7 +174,7 @@ def audit_canaries(
         data["y"] = np.concatenate([y, np.asarray(labels)[coins[there]]])
     fitted = fit_uncharged(estimator, **data)
 
-    if isinstance(estimator, AskingMixin):
+    if isinstance(estimator, QueryingClassifier):
         lead = _read_answers(fitted, n_canaries, labels)
     else:
         lead = _read_model(fitted, X_canaries, labels)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_pate._base._teacher_ensemble import AskingMixin
+from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection.audits._audit_fits import (
@@ -154,7 +154,7 @@ def audit_neighbours(
 
 def _check_asks(estimator, X_public):
     """Raise unless there will be answers to look at."""
-    if not isinstance(estimator, AskingMixin):
+    if not isinstance(estimator, QueryingClassifier):
         raise ValueError(
             f"statistic=None looks at answers, and estimator={estimator!r} publishes "
             "none; pass a statistic, or a PATEClassifier."

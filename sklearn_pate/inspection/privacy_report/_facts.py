@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._planning import plans_privacy
+from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger

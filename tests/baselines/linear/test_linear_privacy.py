@@ -240,10 +240,10 @@ def many_fits(learner, X, y):
     """Weights of many fits, of which the first one alone is planned, for speed."""
     learner.fit(X, y)
     rows = learner._receive(X, y)
-    how = learner._plan(rows).how
+    _, settings = learner._plan_training(rows)
     weights = []
     for _ in range(N_FITS):
-        learner._learn(rows, how, NoiseSource())
+        learner._train(rows, settings, NoiseSource())
         weights.append(learner.coef_)
     return np.array(weights)
 
