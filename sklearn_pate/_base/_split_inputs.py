@@ -1,6 +1,5 @@
 """What `fit` and `predict` received, checked and sorted into private and public."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, read_clas
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate._warn import warn_user
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
 
 __all__ = [
@@ -357,12 +357,11 @@ def check_delta_is_small(delta, n_units, units):
         If `delta` is 1 / `n_units` or more.
     """
     if delta >= 1 / n_units:
-        warnings.warn(
+        warn_user(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
             "statement would allow the data of one of them to be published outright. "
             "Choose a smaller delta.",
             PrivacyLeakWarning,
-            stacklevel=5,
         )
 
 
@@ -440,12 +439,11 @@ def _hold_out(pate, ids, group_of_row, n_rows, seed):
             f"public_size={pate.public_size!r} leaves no {side} row out of "
             f"n_samples={n_rows}; pass X_public, or bring more rows."
         )
-    warnings.warn(
+    warn_user(
         f"public_size={pate.public_size!r}: {np.count_nonzero(is_public)} of the rows "
         "are used as public data, and the people in them get no protection (see "
         "public_indices_). Pass X_public to protect every row.",
         PublicDataWarning,
-        stacklevel=5,
     )
     return is_public
 
@@ -460,11 +458,10 @@ def _check_public(pate, X, X_public):
     X_public = X_public.X if is_wrapped else X_public
     check_container("X_public", X_public)
     if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
-        warnings.warn(
+        warn_user(
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
             "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",
             PublicDataWarning,
-            stacklevel=5,
         )
     if is_frame(X_public) != is_frame(X):
         raise ValueError(

@@ -1,6 +1,5 @@
 """What all classifiers have whose student learns through a mechanism."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
 from sklearn_pate._teachers import shard_groups, shard_rows
+from sklearn_pate._warn import warn_user
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.exceptions import TeacherWarning
 from sklearn_pate.mechanisms import Oracle
@@ -320,10 +320,9 @@ def assign_shards(private, n_teachers, seed):
 
 def _warn_of(problems):
     if problems:
-        warnings.warn(
+        warn_user(
             "Some teachers may have warned, or failed and abstained. How many, which "
             "and why is sensitive: see teacher_failures and teacher_warnings of "
             "privacy_analysis_.",
             TeacherWarning,
-            stacklevel=5,
         )

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_pate._base._release_plan import SEEDED
 from sklearn_pate._base._split_inputs import LABEL_SET, LABEL_SET_READ
 from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._warn import warn_user
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
@@ -259,11 +260,10 @@ def state_search(search, law, judge, prices):
         values = np.minimum(curve.values, ceiling.values)
         curve = RdpCurve(curve.orders, values, pure)
     if np.isinf(epsilon) and search.noise_seed is None:
-        warnings.warn(
+        warn_user(
             "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "
             "seeded, and so nothing of this search is private; publish nothing of it.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
     return PrivacySpent(
         epsilon=float(epsilon),

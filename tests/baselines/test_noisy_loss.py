@@ -62,8 +62,11 @@ def weights(petdl):
 
 
 def test_it_says_that_it_gives_no_privacy_and_why(data):
-    with pytest.warns(PrivacyLeakWarning, match=r"no privacy, and epsilon is infinite"):
+    with pytest.warns(
+        PrivacyLeakWarning, match=r"no privacy, and epsilon is infinite"
+    ) as caught:
         petdl = fit(data)
+    assert caught[0].filename == __file__
     spent = petdl.privacy_spent_
     assert spent.epsilon == np.inf
     assert (spent.curve * 2).to_epsilon(0.1) == np.inf

@@ -1,7 +1,6 @@
 """What private linear classifiers share: bounds, noisy minimisers, predictions."""
 
 import math
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import Plan, PrivateLearner
 from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate._warn import warn_user
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.linear._perturbation import (
@@ -179,12 +179,11 @@ class PrivateLinearClassifier(PrivateLearner):
             return float(self.data_norm)
         if self.feature_bounds is not None:
             return math.sqrt(X.shape[1])
-        warnings.warn(
+        warn_user(
             "Neither data_norm nor feature_bounds is given: the longest private row "
             "decides how much noise there is, and nothing is private. Pass bounds that "
             "you know without a look at X.",
             PrivacyLeakWarning,
-            stacklevel=5,
         )
         with np.errstate(over="ignore"):
             norms = np.linalg.norm(X, axis=1)
