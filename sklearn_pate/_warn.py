@@ -22,16 +22,7 @@ _BETWEEN = (
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the innermost line outside this package, scikit-learn and joblib.
-
-    Parameters
-    ----------
-    message : str or Warning
-        The text, or a warning that has one.
-
-    category : type of Warning, default=UserWarning
-        Its category; not used where `message` is a warning.
-    """
+    """Warn at the innermost line outside this package, scikit-learn and joblib."""
     # From Python 3.12 on, skip_file_prefixes of warnings.warn does the same.
     frame: FrameType | None = sys._getframe()
     stacklevel = 1
