@@ -8,15 +8,15 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._features import (
     check_features,
     check_held_out,
     check_public_features,
-    is_frame,
-    read_like_public,
 )
 from sklearn_pate._inputs._labels import check_classes, class_indices, read_classes
+from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate._votes._votes import Votes
