@@ -11,10 +11,8 @@ from torch import nn
 from sklearn_pate import PrivacyLeakWarning, PublicData
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.baselines._noisy_loss import NoisyLossNet, NoisyLossNetwork
-from sklearn_pate.students.networks._network_training import (
-    PublicRows,
-    one_torch_thread,
-)
+from sklearn_pate.students.networks._network_training import one_torch_thread
+from sklearn_pate.students.networks._public_batches import PublicRows
 
 LEAK = pytest.mark.filterwarnings("ignore:mode='paper':sklearn_pate.PrivacyLeakWarning")
 N_TEACHERS = 4
