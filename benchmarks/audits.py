@@ -39,11 +39,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData, classifier
 from sklearn_pate._votes._soft_votes import STEPS
-from sklearn_pate.accounting.plurality._exact import NoisyCheck
-from sklearn_pate.accounting.plurality._outcomes import (
+from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
-    GumbelPlurality,
     LaplacePlurality,
+)
+from sklearn_pate.accounting.plurality._outcomes import (
+    GumbelPlurality,
     PermuteAndFlipPlurality,
 )
 from sklearn_pate.datasets import fetch_adult

@@ -1,6 +1,5 @@
 """Arguments of `fit`, checked, and split into private and public inputs."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._features import (
     check_features,
     check_held_out,
     check_public_features,
-    is_frame,
-    read_like_public,
 )
 from sklearn_pate._inputs._labels import check_classes, class_indices, read_classes
+from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
-from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
+from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
 
 __all__ = [
     "COLUMNS",
@@ -225,12 +224,11 @@ def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
         If `delta` is 1 / `n_units` or more.
     """
     if delta >= 1 / n_units:
-        warnings.warn(
+        warn_user(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
             "statement would allow the data of one of them to be published outright. "
             "Choose a smaller delta.",
             PrivacyLeakWarning,
-            stacklevel=5,
         )
 
 
@@ -309,12 +307,11 @@ def _hold_out(
             f"public_size={public_size!r} leaves no {part} row out of "
             f"n_samples={n_rows}; pass X_public, or bring more rows."
         )
-    warnings.warn(
+    warn_user(
         f"public_size={public_size!r}: {np.count_nonzero(is_public)} of the rows "
         "are used as public data, and the people in them get no protection (see "
         "public_indices_). Pass X_public to protect every row.",
         PublicDataWarning,
-        stacklevel=5,
     )
     return is_public
 
@@ -325,11 +322,10 @@ def _unwrapped(X_public: Any, X: Table) -> Any:
     X_public = X_public.X if is_wrapped else X_public
     check_container("X_public", X_public)
     if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
-        warnings.warn(
+        warn_user(
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
             "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",
             PublicDataWarning,
-            stacklevel=5,
         )
     if is_frame(X_public) != is_frame(X):
         raise ValueError(

@@ -1,6 +1,5 @@
 """Base classes of private classifiers whose student learns from a noisy release."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -24,7 +23,7 @@ from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
 from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
 from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import TeacherWarning
+from sklearn_pate.exceptions import TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import train_student
@@ -264,10 +263,9 @@ def assign_shards(
 
 def _warn_of(problems: TeacherProblems) -> None:
     if problems:
-        warnings.warn(
+        warn_user(
             "Some teachers may have warned, or failed and abstained. How many, which "
             "and why is sensitive: see teacher_failures and teacher_warnings of "
             "privacy_analysis_.",
             TeacherWarning,
-            stacklevel=5,
         )

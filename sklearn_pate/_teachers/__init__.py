@@ -1,6 +1,6 @@
 """The private side: shards, teachers and their votes."""
 
-from sklearn_pate._teachers._poll import TeacherProblems, collect, poll_teachers
+from sklearn_pate._teachers._poll import collect, poll_teachers
 from sklearn_pate._teachers._shards import (
     group_ids,
     hold_out_groups,
@@ -9,6 +9,7 @@ from sklearn_pate._teachers._shards import (
     shard_rows,
 )
 from sklearn_pate._teachers._soft_voting import KnowledgeForm, OutputsForm
+from sklearn_pate._teachers._teacher_problems import TeacherProblems
 
 __all__ = [
     "KnowledgeForm",

@@ -1,6 +1,5 @@
 """Sealed ballots: what the teachers said, for the mechanism's eyes only."""
 
-import warnings
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any, Self
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate._inputs._labels import check_classes, class_indices, is_abstention
-from sklearn_pate.exceptions import TeacherWarning
+from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["Votes"]
 
@@ -182,11 +181,10 @@ class Votes:
                 "their spelling and type."
             )
         if unknown:
-            warnings.warn(
+            warn_user(
                 "Some labels may not be in classes, and count as abstentions. How many "
                 "and whose is sensitive: look at the parties' labels themselves.",
                 TeacherWarning,
-                stacklevel=2,
             )
         return votes
 

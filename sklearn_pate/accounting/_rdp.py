@@ -1,11 +1,12 @@
 """Renyi differential privacy curves and their conversion to (epsilon, delta)."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from sklearn_pate.exceptions import warn_user
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
@@ -230,10 +231,9 @@ class RdpCurve:
         at_end = epsilons.size > 1 and best in (0, epsilons.size - 1)
         # Pure guarantees are best at the last order, where nothing is left to gain.
         if at_end and 0 < epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
-            warnings.warn(
+            warn_user(
                 f"The best order, {self.orders[best]:g}, is at the end of the orders; "
-                "a wider range would give a smaller epsilon.",
-                stacklevel=2,
+                "a wider range would give a smaller epsilon."
             )
         return epsilon
 

@@ -1,7 +1,6 @@
 """PETDL as its paper wrote it: noise on a loss, which hides nothing. For research."""
 
 import secrets
-import warnings
 
 import numpy as np
 import torch
@@ -9,7 +8,7 @@ import torch
 from sklearn_pate._estimators._hidden_layer import hidden_of_batch
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.students.networks._modules import ConvSmall
 from sklearn_pate.students.networks._network_classifier import SemiSupervisedNetwork
 from sklearn_pate.students.networks._network_training import SemiSupervisedNet
@@ -53,11 +52,10 @@ def follow_noisy_loss(petdl, said, public, seed):
     PrivacyLeakWarning
         Always.
     """
-    warnings.warn(
+    warn_user(
         f"{NO_PRIVACY}: it gives no privacy, and epsilon is infinite. Use mode='sound' "
         "for anything but research.",
         PrivacyLeakWarning,
-        stacklevel=5,
     )
     student = NoisyLossNetwork(
         ConvSmall(petdl.compression),

@@ -12,8 +12,8 @@ from sklearn_pate.accounting.bounds import (
     gaussian_worst_case,
     threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._exact import NoisyCheck
-from sklearn_pate.accounting.plurality._outcomes import GaussianPlurality
+from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
 from sklearn_pate.accounting.plurality._tight_gaussian import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,

@@ -5,7 +5,7 @@ from typing import Any
 from sklearn.base import clone
 
 from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
-from sklearn_pate.accounting.plurality._outcomes import GaussianPlurality
+from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
 from sklearn_pate.accounting.plurality._tight_gaussian import tight_gaussian_worst_case
 from sklearn_pate.mechanisms._plurality import Mechanism
 

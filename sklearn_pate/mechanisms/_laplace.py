@@ -10,7 +10,7 @@ from sklearn_pate.accounting.bounds import (
     discrete_laplace_worst_case,
     laplace_2017,
 )
-from sklearn_pate.accounting.plurality._outcomes import LaplacePlurality
+from sklearn_pate.accounting.plurality._noisy_counts import LaplacePlurality
 from sklearn_pate.accounting.plurality._tight_laplace import tight_laplace_worst_case
 from sklearn_pate.mechanisms._plurality import Mechanism
 

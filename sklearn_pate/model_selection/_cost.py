@@ -20,7 +20,7 @@ from sklearn_pate.accounting.composition._private_selection import (
     dearest,
 )
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.model_selection._candidates import plan_fit
 from sklearn_pate.model_selection._noisy_selection import DisjointChoice, NoisyScores
 
@@ -261,11 +261,10 @@ def state_search(search, law, judge, prices):
         values = np.minimum(curve.values, ceiling.values)
         curve = RdpCurve(curve.orders, values, pure)
     if np.isinf(epsilon) and search.noise_seed is None:
-        warnings.warn(
+        warn_user(
             "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "
             "seeded, and so nothing of this search is private; publish nothing of it.",
             PrivacyLeakWarning,
-            stacklevel=4,
         )
     return PrivacySpent(
         epsilon=float(epsilon),

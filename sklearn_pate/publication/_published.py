@@ -4,7 +4,6 @@ import hashlib
 import html
 import json
 import os
-import warnings
 from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import replace
@@ -22,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.publication._bounded_files import (
     check_sizes,
     printable,
@@ -304,13 +303,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             ) from error
         published._take_statement(card_path, *parts, trusted=given)
         if saved_with != sklearn.__version__:
-            warnings.warn(
+            warn_user(
                 InconsistentVersionWarning(
                     estimator_name=cls.__name__,
                     current_sklearn_version=sklearn.__version__,
                     original_sklearn_version=saved_with,
-                ),
-                stacklevel=2,
+                )
             )
         return published
 
@@ -517,11 +515,10 @@ def publish(pate: Any) -> PublishedClassifier:
         published._column_names = [*pate._column_names]
     published._card = make_card(published, pate.mechanism_)
     if not published._card["private"]:
-        warnings.warn(
+        warn_user(
             "This student comes with no privacy guarantee (epsilon=inf), and its card "
             "says so; fit without noise_seed before publishing it.",
             PrivacyLeakWarning,
-            stacklevel=3,
         )
     return published
 

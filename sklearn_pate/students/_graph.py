@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._estimators._wrapped_classifier import WrappingClassifier
+from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students._train_student import (
     UNLABELED,
     accepts_unlabeled,
@@ -286,11 +286,10 @@ def _spread(graph, codes, prior, alpha):
             system, given, atol=0.0, maxiter=_MAX_ITER, **{_RELATIVE: _TOLERANCE}
         )
         if failed:
-            warnings.warn(
+            warn_user(
                 f"alpha={alpha!r} is so near 1 that labels are still spreading after "
                 f"{_MAX_ITER} steps; lower alpha.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         columns.append(np.maximum(column, 0))  # round-off goes below zero
     spread = np.column_stack(columns)

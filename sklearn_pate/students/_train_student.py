@@ -1,6 +1,5 @@
 """How a student is trained on the answers."""
 
-import warnings
 from contextlib import contextmanager
 from copy import deepcopy
 
@@ -18,7 +17,7 @@ from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._pipelines import last_step
 from sklearn_pate._estimators._seeding import seeded_clone, seeded_globals
 from sklearn_pate._inputs._labels import read_classes
-from sklearn_pate.exceptions import StudentWarning
+from sklearn_pate.exceptions import StudentWarning, warn_user
 from sklearn_pate.students._distillation import soften
 
 __all__ = [
@@ -279,10 +278,9 @@ def _constant_student(labels, n_classes):
     else:
         what = "No question was answered; the student predicts all classes alike"
         targets = np.arange(n_classes)
-    warnings.warn(
+    warn_user(
         f"{what}. The privacy was spent all the same. Before another fit, consider "
         "more questions, a lower threshold, more teachers or a larger epsilon.",
         StudentWarning,
-        stacklevel=6,
     )
     return DummyClassifier(strategy="prior").fit(np.zeros((len(targets), 1)), targets)

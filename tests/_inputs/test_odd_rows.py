@@ -30,11 +30,8 @@ from sklearn.preprocessing import (
 from sklearn.utils import get_tags
 
 from sklearn_pate import PATEClassifier, PublicData, StudentWarning, TeacherWarning
-from sklearn_pate._inputs._features import (
-    check_features,
-    check_numbers,
-    read_like_public,
-)
+from sklearn_pate._inputs._column_types import read_like_public
+from sklearn_pate._inputs._features import check_features, check_numbers
 from sklearn_pate._inputs._odd_rows import (
     HUGE,
     INFINITE,

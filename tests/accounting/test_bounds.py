@@ -26,7 +26,7 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._outcomes import GaussianPlurality
+from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 PAPER_ORDERS = np.arange(2, 10)  # moments l = 1..8

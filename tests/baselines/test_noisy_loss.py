@@ -11,10 +11,8 @@ from torch import nn
 from sklearn_pate import PrivacyLeakWarning, PublicData
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.baselines._noisy_loss import NoisyLossNet, NoisyLossNetwork
-from sklearn_pate.students.networks._network_training import (
-    PublicRows,
-    one_torch_thread,
-)
+from sklearn_pate.students.networks._network_training import one_torch_thread
+from sklearn_pate.students.networks._public_batches import PublicRows
 
 LEAK = pytest.mark.filterwarnings("ignore:mode='paper':sklearn_pate.PrivacyLeakWarning")
 N_TEACHERS = 4
@@ -62,8 +60,11 @@ def weights(petdl):
 
 
 def test_it_says_that_it_gives_no_privacy_and_why(data):
-    with pytest.warns(PrivacyLeakWarning, match=r"no privacy, and epsilon is infinite"):
+    with pytest.warns(
+        PrivacyLeakWarning, match=r"no privacy, and epsilon is infinite"
+    ) as caught:
         petdl = fit(data)
+    assert caught[0].filename == __file__
     spent = petdl.privacy_spent_
     assert spent.epsilon == np.inf
     assert (spent.curve * 2).to_epsilon(0.1) == np.inf

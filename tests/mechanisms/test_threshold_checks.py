@@ -15,7 +15,8 @@ from sklearn_pate.accounting import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._exact import NoisyCheck, local_cost
+from sklearn_pate.accounting.plurality._exact import local_cost
+from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, InteractiveGNMax
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.mechanisms.noise._source import NoiseSource

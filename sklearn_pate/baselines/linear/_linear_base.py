@@ -1,7 +1,6 @@
 """What private linear classifiers share: bounds, noisy minimisers, predictions."""
 
 import math
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from sklearn_pate.baselines.linear._perturbation import (
     plan_perturbation,
 )
 from sklearn_pate.baselines.linear._solver import MarginLoss, minimise
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT, on_lattice
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
@@ -181,12 +180,11 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             return float(self.data_norm)
         if self.feature_bounds is not None:
             return math.sqrt(X.shape[1])
-        warnings.warn(
+        warn_user(
             "Neither data_norm nor feature_bounds is given: the longest private row "
             "decides how much noise there is, and nothing is private. Pass bounds that "
             "you know without a look at X.",
             PrivacyLeakWarning,
-            stacklevel=5,
         )
         with np.errstate(over="ignore"):
             norms = np.linalg.norm(X, axis=1)

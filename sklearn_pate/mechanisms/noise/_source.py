@@ -2,14 +2,13 @@
 
 import math
 import secrets
-import warnings
 from fractions import Fraction
 from numbers import Integral
 
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms.noise._discrete import GaussianMagnitude, Geometric, invert
 
 __all__ = ["NoiseSource", "check_noise_seed"]
@@ -65,12 +64,11 @@ class NoiseSource:
         if noise_seed is None:
             self._random_bytes = secrets.token_bytes
         else:
-            warnings.warn(
+            warn_user(
                 f"noise_seed={noise_seed!r} makes the noise reproducible: whoever "
                 "knows the seed can subtract it, and nothing is private. Leave "
                 "noise_seed=None for anything but research and tests.",
                 PrivacyLeakWarning,
-                stacklevel=3,
             )
             self._random_bytes = np.random.default_rng(noise_seed).bytes
 

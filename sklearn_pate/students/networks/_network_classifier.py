@@ -17,10 +17,10 @@ from sklearn_pate._inputs._checks import check_count, check_device, check_number
 from sklearn_pate._inputs._targets import read_targets
 from sklearn_pate.students.networks._modules import default_module
 from sklearn_pate.students.networks._network_training import (
-    PublicRows,
     one_torch_thread,
     predict_logits,
 )
+from sklearn_pate.students.networks._public_batches import PublicRows
 from sklearn_pate.students.networks._relational_hint import RelationalHint
 
 __all__ = ["NetworkEstimator", "SemiSupervisedNetwork"]

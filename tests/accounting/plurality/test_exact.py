@@ -25,11 +25,13 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
 )
 from sklearn_pate.accounting.plurality._divergence import log_moment
-from sklearn_pate.accounting.plurality._exact import NoisyCheck
-from sklearn_pate.accounting.plurality._outcomes import (
+from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
-    GumbelPlurality,
     LaplacePlurality,
+)
+from sklearn_pate.accounting.plurality._outcomes import (
+    GumbelPlurality,
     PermuteAndFlipPlurality,
 )
 from tests.accounting.oracles import (

@@ -2,10 +2,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._outcomes import (
+from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
-    GumbelPlurality,
     LaplacePlurality,
+)
+from sklearn_pate.accounting.plurality._outcomes import (
+    GumbelPlurality,
     PermuteAndFlipPlurality,
 )
 from tests.accounting.oracles import exact_law

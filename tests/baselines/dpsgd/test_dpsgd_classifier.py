@@ -408,8 +408,9 @@ def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
     clf = make(network(module__dropout=0.5), noise_seed=3)
     fits = []
     for _ in range(2):
-        with pytest.warns(PrivacyLeakWarning, match="noise_seed=3"):
+        with pytest.warns(PrivacyLeakWarning, match="noise_seed=3") as caught:
             fits.append(weights(clf.fit(X, y)))
+        assert caught[0].filename == __file__
     assert torch.equal(*fits)
     assert clf.privacy_spent_.epsilon == np.inf
     assert "seeded" in str(clf.privacy_spent_)

@@ -14,7 +14,7 @@ from sklearn_pate.students import (
     VATClassifier,
 )
 from sklearn_pate.students.networks._fixmatch import shrunken_shares
-from sklearn_pate.students.networks._network_training import PublicRows
+from sklearn_pate.students.networks._public_batches import PublicRows
 from sklearn_pate.students.networks._vat import VATNet
 
 

@@ -1,0 +1,164 @@
+"""What a task is given, what comes back, and which teachers need no training."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._estimators._hooks import autologging_off, muted
+from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._inputs._odd_rows import INFINITE, MISSING, odd_rows, takes_missing
+from sklearn_pate._teachers._threads import one_thread, this_thread
+
+__all__ = [
+    "ASKED",
+    "AskedError",
+    "Ballot",
+    "BlockError",
+    "Outcome",
+    "Poll",
+    "Shard",
+    "ballot_of",
+    "ballot_without_training",
+    "count_dropped",
+    "usable_rows",
+    "warning_texts",
+]
+
+#: Votes, texts of warnings, and how many rows were dropped, of one teacher.
+Outcome: TypeAlias = tuple[Any, tuple[str, ...], int]
+
+#: What the failure begins with of a teacher that had been trained.
+ASKED = "on X_public, "
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What all tasks share, beside the public rows."""
+
+    estimator: Any
+    form: Any
+    representation: Any
+    config: dict
+    polling_thread: tuple[int, int]
+
+    @property
+    def sees_rows_first(self) -> Any:
+        """The representation, or the teacher where there is none."""
+        return self.estimator if self.representation is None else self.representation
+
+    @contextmanager
+    def alone(self, seed: int) -> Iterator[list[warnings.WarningMessage]]:
+        """Seed and limit what runs within, catch its warnings, and let nothing out."""
+        with (
+            one_thread(this_thread() != self.polling_thread),
+            autologging_off(),
+            muted(),
+            seeded_globals(seed),
+            # Warnings may quote private rows, like errors. The filters belong to the
+            # whole process, like the generators: scikit-learn's own Parallel, which
+            # would carry its configuration along, sets them while other threads run.
+            warnings.catch_warnings(record=True) as caught,
+            config_context(**self.config),
+            # What runs in parallel inside a teacher would compete with the other
+            # teachers, and on a cluster wait for them.
+            parallel_config(backend="sequential"),
+        ):
+            warnings.simplefilter("always")
+            yield caught
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What one teacher learns from, and where its votes are kept."""
+
+    teacher: int
+    X: Any
+    codes: np.ndarray
+    seed: int
+    place: Any
+
+    def without(self, is_odd: NDArray[np.bool_]) -> Self:
+        """Drop odd rows; return the same shard if there is none."""
+        if not np.any(is_odd):
+            return self
+        rows = np.flatnonzero(~is_odd)
+        return replace(self, X=_safe_indexing(self.X, rows), codes=self.codes[rows])
+
+
+@dataclass
+class Ballot:
+    """What comes back from a teacher: what it said, what went wrong, its warnings."""
+
+    teacher: int
+    said: Any = None
+    failure: str | None = None
+    warnings: tuple[str, ...] = ()
+    n_dropped: int = 0
+
+
+class AskedError(Exception):
+    """Says what a trained teacher failed with when it was asked."""
+
+
+class BlockError(ValueError):
+    """Ends the poll: if a block abstained, one shard would change many votes."""
+
+
+def usable_rows(estimator: Any, shard: Shard) -> Shard:
+    """Drop rows of an array with values that an estimator is known to refuse."""
+    X = shard.X
+    is_array = isinstance(X, np.ndarray) or sp.issparse(X)
+    if not is_array or takes_missing(estimator) is not False:
+        return shard
+    return shard.without(odd_rows(X) & (MISSING | INFINITE) > 0)
+
+
+def count_dropped(
+    ballots: list[Ballot], shards: list[Shard], usable: list[Shard]
+) -> list[Ballot]:
+    """Write down how many rows were dropped before a teacher saw them."""
+    for ballot, shard, rest in zip(ballots, shards, usable, strict=True):
+        ballot.n_dropped += shard.codes.size - rest.codes.size
+    return ballots
+
+
+def ballot_without_training(poll: Poll, X_public: Any, shard: Shard) -> Ballot | None:
+    """Return the ballot of a teacher that has nothing to learn, else None."""
+    codes = shard.codes
+    if codes.size == 0:
+        return Ballot(shard.teacher)
+    if np.all(codes == codes[0]):  # many classifiers refuse a single class
+        return Ballot(
+            shard.teacher, poll.form.constant(int(codes[0]), X_public.shape[0])
+        )
+    return None
+
+
+def ballot_of(shard: Shard, train: Callable[[], Outcome]) -> Ballot:
+    """Train a teacher, unless that was done before, and write its ballot."""
+    ballot = Ballot(shard.teacher)
+    try:
+        ballot.said, ballot.warnings, ballot.n_dropped = (
+            train() if shard.place is None else shard.place(train)
+        )
+    except BlockError:
+        raise
+    except AskedError as error:
+        ballot.failure = f"{ASKED}{error}"
+    except Exception as error:
+        ballot.failure = f"{type(error).__name__}: {error}"
+    return ballot
+
+
+def warning_texts(caught: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Return category and text of each warning."""
+    return tuple(f"{one.category.__name__}: {one.message}" for one in caught)

@@ -1,0 +1,90 @@
+"""What a teacher is asked for: its votes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_pate._estimators._class_codes import read_codes
+
+__all__ = ["VoteForm"]
+
+
+@dataclass(frozen=True)
+class VoteForm:
+    """What a teacher is asked for: a class index for each public row.
+
+    Another form is another class with `n_classes`, `read` and `constant`.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    """
+
+    n_classes: int
+
+    def read(self, teacher, X_public):
+        """Ask a fitted teacher.
+
+        Parameters
+        ----------
+        teacher : classifier
+            Fitted on class indices.
+
+        X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+            Public rows, for this teacher to do with as it likes.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_public,)
+            Class indices; anything else that it says is an abstention.
+        """
+        n_public = X_public.shape[0]
+        return self.of_predictions(teacher.predict(X_public), n_public)
+
+    def of_predictions(self, predicted, n_public):
+        """Make votes of predictions.
+
+        Parameters
+        ----------
+        predicted : array-like of shape (n_public,) or (n_public, 1)
+            What a teacher predicted.
+
+        n_public : int
+            Number of public rows.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_public,)
+            Class indices; anything else is an abstention.
+
+        Raises
+        ------
+        ValueError
+            If there is not one number a row.
+        """
+        codes = read_codes(predicted, n_public, self.n_classes)
+        return codes.astype(self._dtype)
+
+    def constant(self, code, n_public):
+        """Return what a teacher says that knows one class only.
+
+        Parameters
+        ----------
+        code : int
+            Index of the class.
+
+        n_public : int
+            Number of public rows.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_public,)
+            That class.
+        """
+        return np.full(n_public, code, dtype=self._dtype)
+
+    @property
+    def _dtype(self):
+        # Signed, and holds -1 .. n_classes - 1.
+        return np.min_scalar_type(-self.n_classes)

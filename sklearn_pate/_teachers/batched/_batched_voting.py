@@ -1,0 +1,129 @@
+"""What happens in a task that trains a block of networks as one."""
+
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_pate._teachers._task import (
+    Ballot,
+    BlockError,
+    Outcome,
+    Poll,
+    Shard,
+    ballot_of,
+    ballot_without_training,
+    count_dropped,
+    usable_rows,
+    warning_texts,
+)
+
+__all__ = ["are_like", "vote_at_once"]
+
+Rows: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
+
+
+def vote_at_once(
+    poll: Poll, X_public: NDArray[np.float32], shards: list[Shard]
+) -> list[Ballot]:
+    """Train a block of teachers as one batched network, or raise BlockError."""
+    usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
+    foregone = [ballot_without_training(poll, X_public, shard) for shard in usable]
+    train = cache(
+        partial(
+            _train_at_once,
+            poll,
+            X_public,
+            {
+                index: shard
+                for index, shard in enumerate(usable)
+                if foregone[index] is None
+            },
+            [shard.seed for shard in shards],
+        )
+    )
+
+    def take(index):
+        outcome = train()[index]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    ballots = [
+        ballot or ballot_of(shard, partial(take, index))
+        for index, (shard, ballot) in enumerate(zip(usable, foregone, strict=True))
+    ]
+    return count_dropped(ballots, shards, usable)
+
+
+def are_like(rows: Any, X_public: Any) -> bool:
+    """Tell whether both are arrays of float32 with rows of one shape."""
+    return all(
+        isinstance(one, np.ndarray)
+        and one.dtype == np.float32
+        and one.shape[1:] == X_public.shape[1:]
+        for one in (rows, X_public)
+    )
+
+
+def _train_at_once(
+    poll: Poll,
+    X_public: NDArray[np.float32],
+    shards: dict[int, Shard],
+    seeds: list[int],
+) -> dict[int, Exception | Outcome]:
+    """Return the votes, warnings and dropped rows, or the error, of each teacher."""
+    from sklearn_pate._teachers.batched._batched_training import fit_at_once
+
+    rows: list[Rows | None] = [None] * len(seeds)
+    errors, texts = {}, {}
+    for index, shard in shards.items():
+        with poll.alone(shard.seed) as caught:
+            try:
+                rows[index] = _represented(poll, X_public, shard)
+            except Exception as error:  # of this shard alone
+                errors[index] = error
+        texts[index] = warning_texts(caught)
+    try:
+        with poll.alone(seeds[0]) as caught:
+            teachers = fit_at_once(
+                poll.estimator, rows, seeds, row_shape=X_public.shape[1:]
+            )
+            predicted = teachers.predict(X_public)
+    except Exception as error:
+        raise BlockError(
+            "Training several teachers at once failed, and nothing was answered. Try "
+            "estimator.fit on a few hundred rows alone. (A subclass of "
+            "NeuralNetClassifier is trained one by one, where a teacher that fails "
+            "abstains.) The error was (do not publish: this may quote private rows): "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    n_rows = [0 if own is None else len(own[1]) for own in rows]
+    return errors | {
+        index: (
+            poll.form.of_predictions(predicted[index], X_public.shape[0])
+            if n_rows[index]
+            else None,
+            texts[index] + warning_texts(caught),
+            shards[index].codes.size - n_rows[index],
+        )
+        for index in texts.keys() - errors.keys()
+    }
+
+
+def _represented(
+    poll: Poll, X_public: NDArray[np.float32], shard: Shard
+) -> Rows | None:
+    """Return rows and class indices as networks take them; None if no row is left."""
+    X = shard.X
+    if poll.representation is not None:
+        X = deepcopy(poll.representation).transform(deepcopy(X))
+        if not are_like(X, X_public):
+            raise ValueError(
+                "representation made rows of another kind than those of X_public"
+            )
+        shard = usable_rows(poll.estimator, replace(shard, X=X))
+    return (shard.X, shard.codes.astype(np.int64)) if shard.codes.size else None

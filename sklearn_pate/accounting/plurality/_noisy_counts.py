@@ -1,0 +1,168 @@
+"""The law of a plurality with independent noise on whole votes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from sklearn_pate.accounting.plurality._discrete_noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    tie_nodes,
+)
+from sklearn_pate.accounting.plurality._outcomes import (
+    DIRECT,
+    Moves,
+    Plurality,
+    log_p_by_move,
+)
+
+__all__ = ["GaussianPlurality", "LaplacePlurality"]
+
+# Where ln P is below this, a rounded P' does not matter.
+_TINY = -700
+
+
+class _LatticePlurality(Plurality):
+    """Plurality of counts with independent noise on whole votes, ties at random."""
+
+    def __init__(self, noise, slope):
+        self._noise = noise
+        self._slope = slope
+
+    def _grid(self, values, sizes):
+        """Lay out the winner's noisy count (points), and its priority in a tie."""
+        points, weights = self._noise.nodes(values, sizes)
+        n_classes = int(sizes[0].sum())
+        at, tie_weights = tie_nodes(self._slope(n_classes), n_classes)
+        z = (points[:, None, :] - values[:, :, None])[..., None]
+        log_pmf, log_cdf = self._noise.log_pmf(z), self._noise.log_cdf(z)
+        # F(z - 1) + u p(z) = F(z) (1 - (1 - u) p(z) / F(z))
+        share = np.exp(log_pmf - log_cdf)
+        kept = 1 - (1 - at) * share
+        log_h = log_cdf + np.log(kept)
+        with np.errstate(divide="ignore"):  # padding weighs nothing
+            log_weights = np.log(weights)[:, None, :, None] + np.log(tie_weights)
+        all_below = np.sum(sizes[:, :, None, None] * log_h, axis=1, keepdims=True)
+        log_f = log_pmf + all_below - log_h + log_weights
+        return _Grid(z, at, share, kept, log_f.reshape(*values.shape, -1))
+
+    def _log_probabilities(self, values, sizes):
+        return logsumexp(self._grid(values, sizes).log_f, axis=2)
+
+    def _moves(self, values, sizes):
+        grid = self._grid(values, sizes)
+        log_p = logsumexp(grid.log_f, axis=2)
+        f = _padded(np.exp(grid.log_f - log_p[:, :, None]), 0)
+
+        # A lost vote multiplies a factor by 1 + beaten, a gained one by 1 + unbeaten.
+        at, rate = grid.at, grid.share / grid.kept
+        log_up, log_down = (self._noise.log_pmf_step(grid.z, step) for step in (1, -1))
+        beaten = _padded(rate * ((1 - at) + at * np.exp(log_up)), 0)
+        unbeaten = _padded(-rate * (at + (1 - at) * np.exp(log_down)), 0)
+        spread = np.zeros_like(at)
+        wins = _padded(log_up + spread, 0)
+        loses = _padded(log_down + spread, 0)
+        change = _sums(f, beaten, 1 + unbeaten, np.expm1(wins), np.exp(loses))
+        falls = f @ unbeaten.swapaxes(1, 2)
+        change[..., :-2] += np.moveaxis(falls[:, :-1], 1, 2)[:, None]
+        change[..., -2] += falls
+        change[..., -1] += np.sum(f * np.expm1(loses), axis=2)[:, None, :]
+        # Far below 1, P' / P would lose its digits: sum it up itself.
+        by_move = log_p_by_move(log_p, sizes)
+        few = np.any((change < -DIRECT) & (by_move > _TINY), axis=(1, 2, 3))
+        change = np.log1p(np.maximum(change, -1 + 1e-15))
+        if few.any():
+            z = grid.z[few]
+            before = np.exp(self._noise.log_pmf(z - 1) - self._noise.log_cdf(z - 1))
+            step = self._noise.log_cdf(z - 1) - self._noise.log_cdf(z)
+            left = np.exp(step) * (1 - (1 - at) * before) / grid.kept[few]
+            ratio = _sums(
+                f[few],
+                1 + beaten[few],
+                _padded(left, 1),
+                np.exp(wins[few]),
+                np.exp(loses[few]),
+            )
+            with np.errstate(divide="ignore"):
+                change[few] = np.where(
+                    change[few] < -DIRECT, np.log(ratio), change[few]
+                )
+        return Moves(by_move, change)
+
+
+def _padded(factors, nobody):
+    """Flatten the grid, and add the factor of nobody as the last group."""
+    flat = factors.reshape(*factors.shape[:2], -1)
+    last = np.full((flat.shape[0], 1, flat.shape[2]), float(nobody))
+    return np.concatenate([flat, last], axis=1)
+
+
+def _sums(f, lost, gained, loser, gainer):
+    """Sum f times the factors of a move, by loser, gainer and outcome."""
+    n_vectors, n_parties, n_points = f.shape
+    sums = np.empty((n_vectors, n_parties, n_parties, n_parties + 1))
+    both = (lost[:, :, None] * gained[:, None]).reshape(n_vectors, -1, n_points)
+    others = (f[:, :-1] @ both.swapaxes(1, 2)).reshape(
+        n_vectors, n_parties - 1, n_parties, n_parties
+    )
+    sums[..., :-2] = np.moveaxis(others, 1, 3)
+    sums[..., -2] = (f * loser) @ gained.swapaxes(1, 2)
+    sums[..., -1] = lost @ (f * gainer).swapaxes(1, 2)
+    return sums
+
+
+@dataclass(frozen=True)
+class _Grid:
+    z: NDArray[np.float64]
+    at: NDArray[np.float64]
+    share: NDArray[np.float64]
+    kept: NDArray[np.float64]
+    log_f: NDArray[np.float64]
+
+
+class GaussianPlurality(_LatticePlurality):
+    """Plurality with discrete Gaussian noise, ties broken at random.
+
+    Parameters
+    ----------
+    sigma : float
+        Scale of the noise, in votes.
+
+    Notes
+    -----
+    argmax_j n_j + Z_j.
+    Pr[j] = sum_t int_0^1 p(t - n_j) prod_{k != j} (F(t - 1 - n_k) + u p(t - n_k)) du:
+    ties broken at random are noise Z + U, with U uniform in [0, 1).
+    """
+
+    points_per_move = 400
+
+    def __init__(self, sigma: float) -> None:
+        # Where a class wins, the others' slopes add up to its own, 38 / sigma at most
+        # while its probability is above 1e-300.
+        super().__init__(DiscreteGaussian(sigma), lambda n_classes: 38 / sigma)
+
+
+class LaplacePlurality(_LatticePlurality):
+    """Plurality with discrete Laplace noise, ties broken at random.
+
+    Parameters
+    ----------
+    gamma : float
+        Inverse scale of the noise, in 1 / votes.
+
+    Notes
+    -----
+    As :class:`GaussianPlurality`, with another noise.
+    """
+
+    points_per_move = 2000
+
+    def __init__(self, gamma: float) -> None:
+        # Where the others' slopes add up to s, all of them lose with probability
+        # e^{-s / gamma} at most.
+        super().__init__(
+            DiscreteLaplace(gamma), lambda n_classes: gamma * min(n_classes, 35)
+        )
