@@ -71,7 +71,7 @@ def open_entry(
     if ledger is None:
         return None
     description = (
-        f"{spent.n_queries} queries to {spent.n_teachers} teachers, {spent.mechanism}"
+        f"{spent.n_queries} questions to {spent.n_teachers} teachers, {spent.mechanism}"
     )
     data = joblib.hash(private)
     price = Price(

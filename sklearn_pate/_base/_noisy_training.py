@@ -1,6 +1,6 @@
 """Base class of classifiers whose training adds noise: DP-ERM and DP-SGD."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
@@ -22,6 +22,7 @@ from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.mechanisms._mechanism import PricedRelease
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
 __all__ = ["NoisyTraining", "Rows", "TrainingPlan"]
@@ -56,14 +57,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class TrainingPlan(Generic[Settings]):
-    """Plan of a fit: private rows, privacy statement, settings of the training."""
+    """Plan of a fit: rows, statement, mechanism, and settings of the training."""
 
     rows: Rows
     statement: PrivacySpent
+    mechanism: PricedRelease
     settings: Settings
 
 
-class NoisyTraining(PrivateClassifier, ABC, Generic[Settings]):
+class NoisyTraining(PrivateClassifier, Generic[Settings]):
     """Base class of classifiers whose training adds noise, without teachers.
 
     A subclass provides `_check_parameters`, `_check_features`, `_plan_training` and
@@ -125,6 +127,7 @@ class NoisyTraining(PrivateClassifier, ABC, Generic[Settings]):
             # The privacy is spent on the next line: training draws the noise.
             self._train(rows, plan.settings, NoiseSource(self.noise_seed))
         self.classes_ = rows.classes
+        self.mechanism_ = plan.mechanism
         self.privacy_spent_ = plan.statement
         return self
 
@@ -137,8 +140,8 @@ class NoisyTraining(PrivateClassifier, ABC, Generic[Settings]):
         """Return X as an array, and set or check ``n_features_in_``."""
 
     @abstractmethod
-    def _plan_training(self, rows: Rows) -> tuple[PrivacySpent, Settings]:
-        """Return statement and settings of a training on these rows."""
+    def _plan_training(self, rows: Rows) -> TrainingPlan[Settings]:
+        """Calibrate the noise of a training on these rows, and state its cost."""
 
     @abstractmethod
     def _train(self, rows: Rows, settings: Settings, noise: NoiseSource) -> None:
@@ -162,8 +165,7 @@ class NoisyTraining(PrivateClassifier, ABC, Generic[Settings]):
         if self._spends_delta():
             check_delta_is_small(self.delta, len(X), "rows")
         classes, codes, label_set = read_labels(self.classes, y)
-        rows = Rows(X, codes, classes, (label_set, COLUMNS))
-        return TrainingPlan(rows, *self._plan_training(rows))
+        return self._plan_training(Rows(X, codes, classes, (label_set, COLUMNS)))
 
     def _state(
         self,

@@ -1,5 +1,6 @@
 """Base class of all private classifiers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
@@ -7,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.mechanisms._mechanism import PricedRelease
 from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.publication._report_link import ReportLinkMixin
 
@@ -21,7 +23,7 @@ class StatedPlan(Protocol):
         """Privacy statement of the fit."""
 
 
-class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator):
+class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
     Its `fit` is a plan, an entry in the `ledger`, and a release. A subclass provides
@@ -35,6 +37,10 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator):
     delta: float
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
+    mechanism_: PricedRelease | None
+
+    #: The search that this fit won, where it won one.
+    _selected_by: PricedRelease | None = None
 
     #: Fitted attributes for the data holder alone, which are not pickled.
     _sensitive: ClassVar[tuple[str, ...]] = ()
@@ -84,6 +90,15 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator):
             If there is no guarantee to publish it under, as the noise was seeded.
         """
         return publish(self)
+
+    @property
+    def _released_by(self) -> PricedRelease | None:
+        """Release that ``privacy_spent_`` is about."""
+        return self.mechanism_ if self._selected_by is None else self._selected_by
+
+    @abstractmethod
+    def _published_model(self) -> Any:
+        """Return what predicts class indices, without anything else of the fit."""
 
     def __getstate__(self):
         """Return the state without what is sensitive.

@@ -26,6 +26,7 @@ from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
+from sklearn_pate.publication._student_state import without_baggage
 from sklearn_pate.students import train_student
 
 __all__ = [
@@ -133,6 +134,9 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
                 "random_state"
             )
         return tuple(assumptions)
+
+    def _published_model(self) -> BaseEstimator:
+        return without_baggage(self.student_)
 
     def _input_tags(self):
         """Return the input tags of what sees private rows first."""

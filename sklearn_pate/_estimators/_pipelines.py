@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-__all__ = ["last_step"]
+__all__ = ["last_step", "with_last_step"]
 
 
 def last_step(estimator: Any) -> Any:
@@ -23,3 +23,11 @@ def last_step(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
+
+
+def with_last_step(estimator: Any, last: Any) -> Any:
+    """Return a pipeline with another last step, or that step for what is none."""
+    if not isinstance(estimator, Pipeline):
+        return last
+    *front, (name, inner) = estimator.steps
+    return Pipeline([*front, (name, with_last_step(inner, last))])

@@ -13,7 +13,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
-__all__ = ["PricedMechanism", "Response", "VoteIndependentMixin"]
+__all__ = ["PricedMechanism", "PricedRelease", "Response", "VoteIndependentMixin"]
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,134 @@ class Response:
     histograms: NDArray[np.int64] | None = None
 
 
-class PricedMechanism(BaseEstimator, ABC):
-    """A release with noise, whose price does not depend on the data.
+class PricedRelease(BaseEstimator, ABC):
+    """A release with noise whose privacy cost follows from its parameters alone.
 
     Parameters are set and read as in scikit-learn (``get_params``, ``set_params``,
-    ``clone``), so that a search reaches them as ``mechanism__sigma``.
-
-    A subclass names its noise parameters in `noise_parameters`, and provides `respond`,
-    `prepared` and `_price`.
+    ``clone``). A privacy card holds them, and its reader computes the cost again.
     """
 
     noise_seed: int | None
+
+    @abstractmethod
+    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Price of a whole fit, whatever the data. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions; of no consequence where none is asked.
+
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Data-independent.
+        """
+
+    def charged_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Price of a whole fit as it is stated and charged. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions.
+
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        curve : RdpCurve
+            That of `account_curve`; infinite for seeded noise, which gives no privacy.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range.
+        """
+        curve = self.account_curve(n_queries, n_classes)
+        if self.noise_seed is None:
+            return curve
+        return curve.unbounded()
+
+    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Epsilon of a whole fit as it is stated. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of questions.
+
+        n_classes : int
+            Number of classes.
+
+        delta : float
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            That of `charged_curve`, by Canonne, Kamath, Steinke (2020), Proposition 12.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range, or `delta` is.
+        """
+        return self.charged_curve(n_queries, n_classes).to_epsilon(delta)
+
+    def in_one_line(self) -> str:
+        """Write the mechanism with its parameters, for statements.
+
+        Returns
+        -------
+        text : str
+            Parameters by name, without those at their default. It depends on them
+            alone, where `repr` depends on the configuration of scikit-learn.
+        """
+        written = {
+            name: _written(value) for name, value in self.get_params(deep=False).items()
+        }
+        by_default = {
+            name: _written(parameter.default)
+            for name, parameter in signature(type(self)).parameters.items()
+        }
+        changed = ", ".join(
+            f"{name}={written[name]}"
+            for name in sorted(written)
+            if written[name] != by_default.get(name)
+        )
+        return f"{type(self).__name__}({changed})"
+
+    @abstractmethod
+    def relation(self, unit: str) -> str:
+        """Name the neighbour relation that the cost is about.
+
+        Parameters
+        ----------
+        unit : {"row", "group", "party"}
+            Whom it protects.
+
+        Returns
+        -------
+        relation : {"replace-one", "add-remove", "add-remove-or-change"}
+            As statements name it.
+        """
+
+    @abstractmethod
+    def _check_ready(self) -> None:
+        """Raise unless every parameter is set, and in its range."""
+
+
+class PricedMechanism(PricedRelease):
+    """A release with noise, whose price does not depend on the data.
+
+    A search reaches its parameters as ``mechanism__sigma``. A subclass names its noise
+    parameters in `noise_parameters`, and provides `respond`, `prepared` and `_price`.
+    """
 
     #: Names of the parameters that set the amount of noise.
     noise_parameters: tuple[str, ...] = ()
@@ -169,80 +286,20 @@ class PricedMechanism(BaseEstimator, ABC):
         self._check_noise()
         return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
-    def in_one_line(self) -> str:
-        """Write the mechanism with its parameters, for statements.
-
-        Returns
-        -------
-        text : str
-            Parameters by name, without those at their default. It depends on them
-            alone, where `repr` depends on the configuration of scikit-learn.
-        """
-        written = {
-            name: _written(value) for name, value in self.get_params(deep=False).items()
-        }
-        by_default = {
-            name: _written(parameter.default)
-            for name, parameter in signature(type(self)).parameters.items()
-        }
-        changed = ", ".join(
-            f"{name}={written[name]}"
-            for name in sorted(written)
-            if written[name] != by_default.get(name)
-        )
-        return f"{type(self).__name__}({changed})"
-
-    def charged_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Price of a whole fit as it is stated and charged. May be published.
+    def relation(self, unit: str) -> str:
+        """Name the neighbour relation that the cost is about.
 
         Parameters
         ----------
-        n_queries : int
-            Number of questions.
-
-        n_classes : int
-            Number of classes.
+        unit : {"row", "group", "party"}
+            Whom it protects. Each is in one shard, or is one.
 
         Returns
         -------
-        curve : RdpCurve
-            That of `account_curve`; infinite for seeded noise, which gives no privacy.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range.
+        relation : {"replace-one", "add-remove-or-change"}
+            The number of groups is not public, those of rows and parties are.
         """
-        curve = self.account_curve(n_queries, n_classes)
-        if self.noise_seed is None:
-            return curve
-        return curve.unbounded()
-
-    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Epsilon of a whole fit as it is stated. May be published.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of questions.
-
-        n_classes : int
-            Number of classes.
-
-        delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
-
-        Returns
-        -------
-        epsilon : float
-            That of `charged_curve`, by Canonne, Kamath, Steinke (2020), Proposition 12.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range, or `delta` is.
-        """
-        return self.charged_curve(n_queries, n_classes).to_epsilon(delta)
+        return "add-remove-or-change" if unit == "group" else "replace-one"
 
     def _given_noise(self):
         values = ((name, getattr(self, name)) for name in self.noise_parameters)
@@ -288,7 +345,7 @@ class PricedMechanism(BaseEstimator, ABC):
 
 def _written(value):
     """Write the value of a parameter, a number as Python writes it."""
-    if isinstance(value, PricedMechanism):
+    if isinstance(value, PricedRelease):
         return value.in_one_line()
     return " ".join(
         repr(value.item() if isinstance(value, np.generic) else value).split()

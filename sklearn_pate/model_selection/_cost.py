@@ -1,30 +1,28 @@
 """What a search costs: settled, and stated, before the first fit."""
 
 import warnings
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_pate._base._release_plan import SEEDED
 from sklearn_pate._base._split_inputs import LABEL_SET, LABEL_SET_READ
-from sklearn_pate._estimators._pipelines import last_step
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
-from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import (
-    OnDisjointRows,
-    SelectionLaw,
-    TruncatedNegativeBinomial,
-    TruncatedPoisson,
     dearest,
 )
-from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
+from sklearn_pate.mechanisms._selected_fit import SelectedFit, curves_of_fits
 from sklearn_pate.model_selection._candidates import plan_fit
-from sklearn_pate.model_selection._noisy_selection import DisjointChoice, NoisyScores
 
-__all__ = ["LAWS", "FitPrices", "choose_judge", "price_fits", "state_search"]
+__all__ = [
+    "FitPrices",
+    "choose_judge",
+    "price_fits",
+    "state_search",
+]
 
 SECRET = (
     "nobody else learns how many fits there were, their scores, or how long the search "
@@ -40,14 +38,6 @@ N_FITTED = (
 
 # What noise on scores may add to what is charged.
 _SHARE_OF_SCORES = 0.01
-
-#: How many fits there are, given how many are expected.
-LAWS: dict[str, Callable[[float], SelectionLaw]] = {
-    "logarithmic": lambda mean: TruncatedNegativeBinomial.of_mean(0, mean),
-    "geometric": lambda mean: TruncatedNegativeBinomial.of_mean(1, mean),
-    "poisson": TruncatedPoisson.of_mean,
-    "disjoint": lambda mean: OnDisjointRows(),
-}
 
 
 class FitPrices(NamedTuple):
@@ -178,7 +168,12 @@ def choose_judge(search, law, prices, sensitivity):
     if prices.pure is not None:
         judge = kind.at(prices.pure)
     else:
-        cases, delta = _curves_of_fits(search, law, prices), search.delta
+        cases = curves_of_fits(
+            search.trials,
+            search.expected_trials,
+            [spent.curve for spent in prices.of_candidates],
+        )
+        delta = search.delta
         stated = max(case.quiet_epsilon(delta) for case in cases)
         if np.isinf(stated):
             return kind(1.0)  # there is no guarantee to keep
@@ -206,84 +201,47 @@ def choose_judge(search, law, prices, sensitivity):
     return judge
 
 
-def state_search(search, law, judge, prices):
+def state_search(
+    selection: SelectedFit, prices: FitPrices, delta: float, label_set: str
+) -> PrivacySpent:
     """Make the statement of a whole search.
 
-    Parameters
-    ----------
-    search : PrivateSearchCV
-        Its parameters are read.
-
-    law : OnDisjointRows, TruncatedNegativeBinomial or TruncatedPoisson
-        How the best is found.
-
-    judge : NoisyScores or DisjointChoice
-        The noise on scores.
-
-    prices : FitPrices
-        What fits cost.
-
-    Returns
-    -------
-    spent : PrivacySpent
-        (epsilon, 0) where all fits and scores are, and the law of trials allows it.
+    It is (epsilon, 0) where all fits and scores are, and the law of trials allows it.
 
     Warns
     -----
     PrivacyLeakWarning
         If a candidate gives no privacy.
-
-    Notes
-    -----
-    Given which rows are for what, two neighbouring data sets differ in rows of one part
-    alone. If these are fitted on, a trial's score is made of its fit and of equal rows,
-    and costs what the fit costs. If these are for scores, the law of the fit is the
-    same, and a trial costs what the score costs, given the fit. Epsilon is the larger
-    of the two cases', and so is the curve at each order. Where the parts are random,
-    the search is a mixture, and neither price of a mixture is more than its dearest
-    part's.
     """
-    of_score = judge.curve(prices.curve.orders)
-    cases = [*_curves_of_fits(search, law, prices), law.price(of_score)]
-    curve, pure = dearest(cases), None
-    if prices.pure is not None:
-        trial = dearest([prices.curve, of_score])
-        pure = law.pure_price(prices.pure, trial)
-    if search.noise_seed is not None:
-        unbounded = curve.unbounded()
-        cases, curve, pure = [unbounded], unbounded, None
-    if pure is None:
-        delta = float(search.delta)
-        epsilon = max(case.to_epsilon(delta) for case in cases)
-    else:
-        epsilon, delta = pure, 0.0
-        ceiling = pure_dp_curve(pure, curve.orders)
-        values = np.minimum(curve.values, ceiling.values)
-        curve = RdpCurve(curve.orders, values, pure)
-    if np.isinf(epsilon) and search.noise_seed is None:
+    seeded = selection.noise_seed is not None
+    epsilon = selection.charged_epsilon(0, 0, delta)
+    if np.isinf(epsilon) and not seeded:
         warn_user(
             "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "
             "seeded, and so nothing of this search is private; publish nothing of it.",
             PrivacyLeakWarning,
         )
+    of_fits = [one for spent in prices.of_candidates for one in spent.assumptions]
+    assumptions = [
+        label_set,
+        *(one for one in of_fits if one not in (LABEL_SET, LABEL_SET_READ)),
+        *prices.assumptions,
+        SECRET,
+        ALIKE,
+        *((SEEDED,) if seeded else ()),
+    ]
+    is_pure = not seeded and prices.pure is not None
     return PrivacySpent(
         epsilon=float(epsilon),
-        delta=delta,
+        delta=0.0 if is_pure else float(delta),
         unit=prices.unit,
         neighbours=NEIGHBOURS[prices.unit],
-        mechanism=_in_one_line(search, judge, len(prices.of_candidates)),
+        mechanism=selection.in_one_line(),
         n_teachers=None,
         n_queries=None,
-        assumptions=_assumptions(search, prices),
-        curve=curve,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+        curve=selection.charged_curve(0, 0),
     )
-
-
-def _curves_of_fits(search, law, prices):
-    """Price the search, for each case of a changed row that a fit sees."""
-    if search.trials == "disjoint":  # one candidate sees it
-        return [law.price(spent.curve) for spent in prices.of_candidates]
-    return [law.price(prices.curve)]
 
 
 def _depends_on_size(candidate, rows, spent):
@@ -292,26 +250,3 @@ def _depends_on_size(candidate, rows, spent):
         warnings.simplefilter("ignore")  # planning on the parts said it all
         of_all = plan_fit(candidate.estimator, rows)
     return not np.allclose(of_all.curve.values, spent.curve.values, rtol=1e-9, atol=0)
-
-
-def _in_one_line(search, judge, n_candidates):
-    expected = ""
-    if search.trials != "disjoint":
-        expected = f", expected_trials={search.expected_trials!r}"
-    return (
-        f"PrivateSearchCV(trials={search.trials!r}{expected}) over {n_candidates} "
-        f"candidates of {type(last_step(search.estimator)).__name__}, with {judge}"
-    )
-
-
-def _assumptions(search, prices):
-    of_fits = [one for spent in prices.of_candidates for one in spent.assumptions]
-    assumptions = [
-        LABEL_SET_READ if search.classes is None else LABEL_SET,
-        *(one for one in of_fits if one not in (LABEL_SET, LABEL_SET_READ)),
-        *prices.assumptions,
-        SECRET,
-        ALIKE,
-        *((SEEDED,) if search.noise_seed is not None else ()),
-    ]
-    return tuple(dict.fromkeys(assumptions))

@@ -22,17 +22,20 @@ from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
+    LABEL_SET,
+    LABEL_SET_READ,
     check_delta_is_small,
     check_target,
     read_labels,
 )
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._pipelines import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import SelectionLaw
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.mechanisms._selected_fit import LAWS, SelectedFit
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 from sklearn_pate.model_selection._candidates import (
     Candidate,
@@ -40,7 +43,6 @@ from sklearn_pate.model_selection._candidates import (
     plan_fit,
 )
 from sklearn_pate.model_selection._cost import (
-    LAWS,
     choose_judge,
     price_fits,
     state_search,
@@ -74,6 +76,7 @@ class SearchPlan:
     law: SelectionLaw
     #: Where the cut came from, and where scores get theirs.
     noise: NoiseSource
+    mechanism: SelectedFit
     statement: PrivacySpent
 
 
@@ -304,10 +307,11 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
                 "there is nothing to publish; its price is spent. Try the candidates "
                 "on public or made-up rows to see why."
             )
-        _restate(winner.fitted, plan.statement)
+        _restate(winner.fitted, plan.statement, plan.mechanism)
         self.best_params_ = clone(winner.candidate.params, safe=False)
         self.best_estimator_ = winner.fitted
         self.classes_ = winner.fitted.classes_
+        self.mechanism_ = plan.mechanism
         self.privacy_spent_ = plan.statement
         return self
 
@@ -361,6 +365,16 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         X = self._check_before_predicting(X)
         return self.best_estimator_.decision_function(X)
 
+    def _published_model(self) -> Any:
+        learner = last_step(self.best_estimator_)
+        if not isinstance(learner, PrivateClassifier):
+            raise ValueError(
+                f"The winner is a {type(learner).__name__}, and what of it may be "
+                "published is known for the classifiers of sklearn_pate alone; publish "
+                "best_estimator_ by its own means, under privacy_spent_."
+            )
+        return with_last_step(self.best_estimator_, learner._published_model())
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Say where further arguments of `fit` go.
 
@@ -411,10 +425,22 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         )
         prices = price_fits(candidates, rows, cut, unit)
         judge = choose_judge(self, law, prices, cut.sensitivity)
-        spent = state_search(self, law, judge, prices)
+        selection = SelectedFit(
+            type(last_step(self.estimator)).__name__,
+            self.trials,
+            self.expected_trials,
+            judge.scale,
+            judge.pure,
+            [spent.curve for spent in prices.of_candidates],
+            prices.pure,
+            add_remove=prices.unit.endswith("-add-remove"),
+            noise_seed=self.noise_seed,
+        )
+        label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
+        spent = state_search(selection, prices, self.delta, label_set)
         ceilings = [one.curve.values for one in prices.of_candidates]
         contest = Contest(rows, cut, classes, judge, ceilings)
-        return SearchPlan(candidates, contest, law, noise, spent)
+        return SearchPlan(candidates, contest, law, noise, selection, spent)
 
     def _receive(self, X, y, fit_params):
         check_target(self, y)
@@ -446,7 +472,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         return tags
 
 
-def _restate(fitted, spent):
+def _restate(fitted: Any, spent: PrivacySpent, selection: SelectedFit) -> None:
     """Let the winner state what it cost to find it."""
     learner = last_step(fitted)
     learner.privacy_spent_ = replace(
@@ -457,5 +483,7 @@ def _restate(fitted, spent):
         assumptions=spent.assumptions,
         curve=spent.curve,
     )
+    if isinstance(learner, PrivateClassifier):
+        learner._selected_by = clone(selection).set_params(fit=learner._released_by)
     if isinstance(learner, PrivateSearchCV):
-        _restate(learner.best_estimator_, spent)
+        _restate(learner.best_estimator_, spent, selection)

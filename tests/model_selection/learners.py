@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate._base._noisy_training import NoisyTraining
+from sklearn_pate._base._noisy_training import NoisyTraining, TrainingPlan
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.accounting.plurality._closed_form import (
@@ -56,7 +56,7 @@ class NoisyMeans(NoisyTraining[None]):
             mechanism=f"NoisyMeans(radius={self.radius})",
             assumptions=rows.assumptions,
         )
-        return spent, None
+        return TrainingPlan(rows, spent, None, None)
 
     def _train(self, rows, settings, noise):
         n_classes, n_features = len(rows.classes), rows.X.shape[1]

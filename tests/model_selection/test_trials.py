@@ -11,9 +11,9 @@ from sklearn_pate.accounting.composition._private_selection import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
 )
+from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.model_selection._candidates import Candidate
-from sklearn_pate.model_selection._noisy_selection import DisjointChoice, NoisyScores
 from sklearn_pate.model_selection._split import STEPS, Cut, PrivateRows
 from sklearn_pate.model_selection._trials import (
     Contest,

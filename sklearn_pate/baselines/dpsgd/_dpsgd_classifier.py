@@ -1,7 +1,6 @@
 """DPSGDClassifier: a network whose every step follows a noisy gradient."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -9,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._noisy_training import NoisyTraining, Rows
+from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
-from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
-from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.baselines.dpsgd._trained_network import TrainedNetwork, read_rows
+from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
@@ -31,43 +30,7 @@ ROW_BY_ROW = (
 )
 
 
-@dataclass(frozen=True)
-class StepsPlan:
-    """Steps of DP-SGD, settled before the first.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise on a sum of gradients, in `max_grad_norm`.
-
-    sampling_rate : float
-        Probability of each row to be in the sample of a step.
-
-    n_steps : int
-        Number of steps.
-
-    max_grad_norm : float
-        Bound on the L2 norm of the gradient of a row.
-
-    expected_batch_size : float
-        What noisy sums are divided by.
-    """
-
-    noise_multiplier: float
-    sampling_rate: float
-    n_steps: int
-    max_grad_norm: float
-    expected_batch_size: float
-
-    def __str__(self):
-        return (
-            f"DP-SGD(noise_multiplier={self.noise_multiplier!r}, "
-            f"sampling_rate={self.sampling_rate!r}, n_steps={self.n_steps}, "
-            f"max_grad_norm={self.max_grad_norm!r})"
-        )
-
-
-class DPSGDClassifier(NoisyTraining[StepsPlan]):
+class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
     """A network trained by stochastic gradient descent with differential privacy.
 
     Each step looks at a fresh random sample of the rows, clips the gradient of each row
@@ -295,13 +258,12 @@ class DPSGDClassifier(NoisyTraining[StepsPlan]):
         check_random_state(self.random_state)
 
     def _check_features(self, X, *, reset):
-        X = check_numbers(self, X, reset=reset, dtype=np.float32, allow_nd=True)
-        is_finite = np.isfinite(X)
-        if not np.all(is_finite):
-            X = np.where(is_finite, X, np.float32(0))
-        return np.require(X, requirements="W")  # torch warns of arrays that are not
+        return read_rows(self, X, reset=reset)
 
-    def _plan_training(self, rows: Rows) -> tuple[PrivacySpent, StepsPlan]:
+    def _published_model(self) -> TrainedNetwork:
+        return TrainedNetwork.of(self)
+
+    def _plan_training(self, rows: Rows) -> TrainingPlan[DPSGDSteps]:
         from sklearn_pate.baselines.dpsgd._dry_run import rehearse
 
         n_rows = len(rows.X)
@@ -318,8 +280,14 @@ class DPSGDClassifier(NoisyTraining[StepsPlan]):
         epsilon, curve = price_steps(
             noise_multiplier, rate, n_steps, delta=delta, accountant=accountant
         )
-        plan = StepsPlan(
-            noise_multiplier, rate, n_steps, float(self.max_grad_norm), expected
+        plan = DPSGDSteps(
+            noise_multiplier,
+            rate,
+            n_steps,
+            float(self.max_grad_norm),
+            expected,
+            accountant,
+            self.noise_seed,
         )
         rehearse(self.estimator, rows.X.shape[1:], len(rows.classes), plan)
         spent = self._state(
@@ -327,12 +295,12 @@ class DPSGDClassifier(NoisyTraining[StepsPlan]):
             delta=self.delta,
             curve=curve,
             unit="row-add-remove",
-            mechanism=str(plan),
+            mechanism=plan.in_one_line(),
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )
-        return spent, plan
+        return TrainingPlan(rows, spent, plan, plan)
 
-    def _train(self, rows: Rows, settings: StepsPlan, noise: NoiseSource) -> None:
+    def _train(self, rows: Rows, settings: DPSGDSteps, noise: NoiseSource) -> None:
         from sklearn_pate.baselines.dpsgd._dpsgd_training import train
 
         seed = check_random_state(self.random_state).randint(MAX_SEED)

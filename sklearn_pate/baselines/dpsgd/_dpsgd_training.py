@@ -56,7 +56,7 @@ def train(estimator, X, codes, n_classes, plan, *, noise, seed):
     n_classes : int
         Number of classes.
 
-    plan : StepsPlan
+    plan : DPSGDSteps
         How many steps are made, and with how much noise.
 
     noise : NoiseSource
@@ -119,7 +119,7 @@ class NoisySteps:
     y : Tensor of int64 of shape (n_rows,)
         Class indices.
 
-    plan : StepsPlan
+    plan : DPSGDSteps
         Its noise, bound and expected size of a sample are read.
 
     noise : NoiseSource or None

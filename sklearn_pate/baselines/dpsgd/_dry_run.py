@@ -35,7 +35,7 @@ def rehearse(estimator, row_shape, n_classes, plan):
     n_classes : int
         Number of classes.
 
-    plan : StepsPlan
+    plan : DPSGDSteps
         Of the steps to come.
 
     Raises

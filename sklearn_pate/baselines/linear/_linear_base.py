@@ -2,27 +2,26 @@
 
 import math
 from abc import abstractmethod
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._noisy_training import NoisyTraining, Rows
+from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
-from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
-from sklearn_pate.baselines.linear._perturbation import (
-    METHODS,
-    TOLERANCE,
-    Perturbation,
-    Task,
-    plan_perturbation,
-)
+from sklearn_pate.baselines.linear._perturbation import Task, plan_perturbation
 from sklearn_pate.baselines.linear._solver import MarginLoss, minimise
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.mechanisms._noisy_objective import (
+    METHODS,
+    TOLERANCE,
+    NoisyObjective,
+)
 from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT, on_lattice
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
@@ -32,13 +31,23 @@ BOUNDS = "the bounds of the features and of the rows' norm are public"
 NORM_READ = "the bound of the rows' norm was read from X, which voids privacy"
 
 
+# Fitted attributes that predictions are made of.
+_PREDICTS_BY = (
+    "coef_",
+    "intercept_",
+    "_bounds",
+    "n_features_in_",
+    "feature_names_in_",
+    "_column_names",
+)
+
+
 @dataclass(frozen=True)
 class LinearPlan:
     """How a linear classifier is going to be trained."""
 
-    perturbation: Perturbation
+    noise: NoisyObjective
     bounds: Bounds
-    n_problems: int
 
 
 class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
@@ -136,12 +145,13 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             )
         return bounds
 
-    def _plan_training(self, rows: Rows) -> tuple[PrivacySpent, LinearPlan]:
+    def _plan_training(self, rows: Rows) -> TrainingPlan[LinearPlan]:
         n_rows, n_features = rows.X.shape
         n_classes = len(rows.classes)
         bounds = self._bounds_of(n_features, self._norm(rows.X))
         _check_memory(n_features)
         task = Task(
+            learner=type(self).__name__,
             epsilon=float(self.epsilon),
             delta=float(self.delta),
             curvature=self._loss().curvature,
@@ -151,9 +161,6 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         )
         perturbation = plan_perturbation(self.method, self.C, task)
         epsilon, curve = perturbation.epsilon, perturbation.curve
-        mechanism = f"{type(self).__name__} with {perturbation}"
-        if task.n_problems > 1:
-            mechanism += f" for each of {task.n_problems} problems"
         bounded = BOUNDS
         if self._reads_norm():
             epsilon, bounded = np.inf, NORM_READ
@@ -162,11 +169,12 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             epsilon=epsilon,
             delta=perturbation.delta,
             curve=curve,
-            unit=perturbation.unit,
-            mechanism=mechanism,
+            unit="row-add-remove" if self.method == "gaussian" else "row",
+            mechanism=perturbation.noise.in_one_line(),
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
         )
-        return spent, LinearPlan(perturbation, bounds, task.n_problems)
+        mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
+        return TrainingPlan(rows, spent, mechanism, LinearPlan(mechanism, bounds))
 
     def _spends_delta(self):
         return self.method == "gaussian"
@@ -194,10 +202,10 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         # A row of an unknown label has no loss, and moves nothing.
         is_known = rows.codes >= 0
         X, codes = settings.bounds.rows(rows.X[is_known]), rows.codes[is_known]
-        perturbation = settings.perturbation
-        weights = np.empty((settings.n_problems, X.shape[1]))
-        for problem in range(settings.n_problems):
-            positive = 1 if settings.n_problems == 1 else problem
+        perturbation = settings.noise
+        weights = np.empty((perturbation.n_problems, X.shape[1]))
+        for problem in range(perturbation.n_problems):
+            positive = 1 if perturbation.n_problems == 1 else problem
             minimiser = minimise(
                 X,
                 np.where(codes == positive, 1.0, -1.0),
@@ -214,6 +222,15 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         self.data_norm_ = settings.bounds.norm
         self._bounds = settings.bounds
         self.C_ = 1 / perturbation.regularisation
+
+    def _published_model(self) -> Self:
+        # Nothing but what predicts: no parameter of this fit, and no other data.
+        model = type(self)()
+        for name in _PREDICTS_BY:
+            if hasattr(self, name):
+                setattr(model, name, deepcopy(getattr(self, name)))
+        model.classes_ = np.arange(len(self.classes_))
+        return model
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._gdp import largest_gdp_mu
@@ -16,14 +15,15 @@ from sklearn_pate.accounting.composition._objective_perturbation import (
     least_regularisation,
 )
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-from sklearn_pate.mechanisms.noise._continuous import gamma_vector, standard_normal
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noisy_objective import (
+    TOLERANCE,
+    Method,
+    NoisyObjective,
+    largest_shift,
+)
 
-__all__ = ["METHODS", "TOLERANCE", "Perturbation", "Task", "plan_perturbation"]
+__all__ = ["Perturbation", "Task", "plan_perturbation"]
 
-METHODS = ("output", "objective", "gaussian")
-#: L2 norm of the gradient of the sum of losses at which a minimiser is found.
-TOLERANCE = 1e-6
 # How much of the privacy hides that the minimiser is found to a tolerance only.
 _SHARE_OF_OUTPUT = 1e-3
 # "auto": about the L2 norm that weights need. From 6 to 12, mean accuracy with noise on
@@ -45,6 +45,9 @@ class Task:
 
     Parameters
     ----------
+    learner : str
+        The classifier that is trained.
+
     epsilon, delta : float
         What may be spent; `delta` on Gaussian noise only.
 
@@ -61,6 +64,7 @@ class Task:
         Number of rows, of which only neighbours that replace a row may know.
     """
 
+    learner: str
     epsilon: float
     delta: float
     curvature: float
@@ -86,94 +90,20 @@ class Perturbation:
 
     Parameters
     ----------
-    method : {"output", "objective", "gaussian"}
-        How noise is added.
-
-    regularisation : float
-        The lambda of lambda/2 |w|^2.
-
-    linear_scale : float
-        Scale of the linear term of the objective; 0 for none.
-
-    output_scale : float
-        Scale of the noise on the minimiser.
+    noise : NoisyObjective
+        With all its numbers.
 
     curve : RdpCurve
         Price of all problems together.
 
     epsilon, delta : float
         The same as a guarantee.
-
-    unit : {"row", "row-add-remove"}
-        Whom it protects, and against which change.
     """
 
-    method: str
-    regularisation: float
-    linear_scale: float
-    output_scale: float
+    noise: NoisyObjective
     curve: RdpCurve
     epsilon: float
     delta: float
-    unit: str
-
-    def draw_linear_term(
-        self, noise: NoiseSource, n_weights: int
-    ) -> NDArray[np.float64]:
-        """Draw the linear term of one problem's objective.
-
-        Parameters
-        ----------
-        noise : NoiseSource
-            Where the random bits come from.
-
-        n_weights : int
-            Number of weights.
-
-        Returns
-        -------
-        linear_term : ndarray of shape (n_weights,)
-            The b of b.w.
-        """
-        if self.linear_scale == 0:
-            return np.zeros(n_weights)
-        return self._draw(noise, n_weights, self.linear_scale)
-
-    def draw_output_noise(
-        self, noise: NoiseSource, n_weights: int
-    ) -> NDArray[np.float64]:
-        """Draw the noise on one problem's minimiser.
-
-        Parameters
-        ----------
-        noise : NoiseSource
-            Where the random bits come from.
-
-        n_weights : int
-            Number of weights.
-
-        Returns
-        -------
-        output_noise : ndarray of shape (n_weights,)
-            To be added to the weights.
-        """
-        return self._draw(noise, n_weights, self.output_scale)
-
-    def _draw(self, noise, n_weights, scale):
-        if self.method == "gaussian":
-            return scale * standard_normal(noise, n_weights)
-        return gamma_vector(noise, n_weights, scale)
-
-    def __str__(self):
-        where = {
-            "output": "output perturbation",
-            "objective": "objective perturbation",
-            "gaussian": "objective perturbation with Gaussian noise",
-        }[self.method]
-        scales = f"C={1 / self.regularisation:.6g}"
-        if self.linear_scale:
-            scales += f", noise of scale {self.linear_scale:.6g} on the objective"
-        return f"{where} ({scales}, {self.output_scale:.6g} on the weights)"
 
 
 def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
@@ -239,7 +169,7 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     if not wanted < np.inf:
         raise ValueError(f"C={C!r} regularises without limit; raise it, to 1e-3, say.")
     perturbation = _PLANS[method](max(wanted, _LEAST_REGULARISATION), task)
-    longest = (task.n_weights + _SURE) * perturbation.linear_scale
+    longest = (task.n_weights + _SURE) * perturbation.noise.linear_scale
     if longest * (task.n_weights + 16) * _ROUNDING > TOLERANCE:
         raise ValueError(
             f"epsilon={task.epsilon!r} takes so much noise, with {task.n_weights} "
@@ -264,17 +194,8 @@ def _auto_regularisation(method, task):
 
 
 def _plan_output(regularisation, task):
-    sensitivity = (2 + 2 * TOLERANCE) / regularisation
-    return Perturbation(
-        method="output",
-        regularisation=regularisation,
-        linear_scale=0.0,
-        output_scale=sensitivity / task.epsilon_each,
-        curve=pure_dp_curve(task.epsilon),
-        epsilon=task.epsilon,
-        delta=0.0,
-        unit="row",
-    )
+    scale = largest_shift("output", regularisation) / task.epsilon_each
+    return _pure(_noise("output", regularisation, 0.0, scale, task), task)
 
 
 def _plan_objective(regularisation, task):
@@ -284,12 +205,9 @@ def _plan_objective(regularisation, task):
         regularisation, least_regularisation(epsilon_minimiser, task.curvature)
     )
     epsilon_linear = epsilon_minimiser - curvature_price(task.curvature, regularisation)
-    return replace(
-        _plan_output(regularisation, task),
-        method="objective",
-        linear_scale=2 / epsilon_linear,
-        output_scale=_shift(regularisation) / epsilon_output,
-    )
+    scale = largest_shift("objective", regularisation) / epsilon_output
+    noise = _noise("objective", regularisation, 2 / epsilon_linear, scale, task)
+    return _pure(noise, task)
 
 
 def _plan_gaussian(regularisation, task):
@@ -307,16 +225,38 @@ def _plan_gaussian(regularisation, task):
 
     sigma = _calibrate(curve_at_sigma, task)
     curve = curve_at_sigma(sigma, DEFAULT_ORDERS)
+    shift = largest_shift("gaussian", regularisation)
+    scale = shift * sigma / math.sqrt(_SHARE_OF_OUTPUT)
     return Perturbation(
-        method="gaussian",
-        regularisation=regularisation,
-        linear_scale=sigma,
-        output_scale=_shift(regularisation) * sigma / math.sqrt(_SHARE_OF_OUTPUT),
-        curve=curve,
+        _noise("gaussian", regularisation, sigma, scale, task),
+        curve,
         epsilon=curve.quiet_epsilon(task.delta),
         delta=task.delta,
-        unit="row-add-remove",
     )
+
+
+def _noise(
+    method: Method,
+    regularisation: float,
+    linear_scale: float,
+    output_scale: float,
+    task: Task,
+) -> NoisyObjective:
+    """Return the noise of a task."""
+    return NoisyObjective(
+        task.learner,
+        method,
+        regularisation,
+        linear_scale,
+        output_scale,
+        task.curvature,
+        task.n_problems,
+    )
+
+
+def _pure(noise: NoisyObjective, task: Task) -> Perturbation:
+    """Return noise that spends all of epsilon, and no delta."""
+    return Perturbation(noise, pure_dp_curve(task.epsilon), task.epsilon, delta=0.0)
 
 
 def _calibrate(curve_at_sigma, task):
@@ -327,11 +267,6 @@ def _calibrate(curve_at_sigma, task):
             f"epsilon={task.epsilon!r} with delta={task.delta!r} takes noise beyond "
             f"{LARGEST_SCALE}, which leaves nothing to learn; raise epsilon or delta."
         ) from None
-
-
-def _shift(regularisation):
-    """Bound the distance of two minimisers that are found to the tolerance."""
-    return 2 * TOLERANCE / regularisation
 
 
 _PLANS: dict[str, Callable[[float, Task], Perturbation]] = {

@@ -14,8 +14,8 @@ from torch import nn
 from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate.baselines import DPSGDClassifier
 from sklearn_pate.baselines.dpsgd import _dpsgd_training
-from sklearn_pate.baselines.dpsgd._dpsgd_classifier import StepsPlan
 from sklearn_pate.baselines.dpsgd._dpsgd_training import NoisySteps
+from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 SEEDED = pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
@@ -238,7 +238,7 @@ class Doubled(Perceptron):
 
 def plan_of(n_rows, **numbers):
     defaults = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
-    return StepsPlan(
+    return DPSGDSteps(
         **(defaults | numbers),
         sampling_rate=0.5,
         n_steps=1,

@@ -12,13 +12,13 @@ from torch import nn
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.baselines import DPSGDClassifier
-from sklearn_pate.baselines.dpsgd._dpsgd_classifier import StepsPlan
 from sklearn_pate.baselines.dpsgd._dpsgd_training import NoisySteps, one_thread_quietly
 from sklearn_pate.baselines.dpsgd._dry_run import rehearse
+from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 N_CLASSES = 3
-PLAN = StepsPlan(1.0, 0.1, n_steps=10, max_grad_norm=1.0, expected_batch_size=20)
+PLAN = DPSGDSteps(1.0, 0.1, n_steps=10, max_grad_norm=1.0, expected_batch_size=20)
 
 
 class Module(nn.Module):

@@ -17,13 +17,15 @@ from sklearn_pate.accounting.composition._objective_perturbation import (
 from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression
 from sklearn_pate.baselines.linear._norm_bounds import Bounds
 from sklearn_pate.baselines.linear._perturbation import (
-    METHODS,
-    TOLERANCE,
-    Perturbation,
     Task,
     plan_perturbation,
 )
 from sklearn_pate.baselines.linear._solver import HuberHinge, LogisticLoss, minimise
+from sklearn_pate.mechanisms._noisy_objective import (
+    METHODS,
+    TOLERANCE,
+    NoisyObjective,
+)
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 LOSSES = {"logistic": LogisticLoss(), "hinge": HuberHinge(0.5)}
@@ -36,7 +38,7 @@ epsilons = st.floats(0.01, 20)
 
 
 def plan(method, loss, *, C="auto", epsilon=1.0, n_problems=1, n_weights=1, n_rows=100):
-    task = Task(epsilon, 1e-5, loss.curvature, n_problems, n_weights, n_rows)
+    task = Task("", epsilon, 1e-5, loss.curvature, n_problems, n_weights, n_rows)
     return plan_perturbation(method, C, task)
 
 
@@ -44,9 +46,9 @@ def log_density(w, rows, loss, perturbation):
     """Log-density of the minimiser with one weight, but for what all data share."""
     rows = np.asarray(rows, dtype=float)
     slopes, curvatures = loss.derivatives(np.multiply.outer(w, rows))
-    linear_term = -(slopes @ rows) - perturbation.regularisation * w
-    jacobian = curvatures @ rows**2 + perturbation.regularisation
-    return -np.abs(linear_term) / perturbation.linear_scale + np.log(jacobian)
+    linear_term = -(slopes @ rows) - perturbation.noise.regularisation * w
+    jacobian = curvatures @ rows**2 + perturbation.noise.regularisation
+    return -np.abs(linear_term) / perturbation.noise.linear_scale + np.log(jacobian)
 
 
 def largest_ratio(one, other, loss, perturbation):
@@ -87,8 +89,8 @@ def test_the_hinge_needs_every_bit_of_the_noise(epsilon):
     needed = largest_ratio([1.0], [-1.0], loss, perturbation)
     assert 0.998 * epsilon < needed <= epsilon
     # The same noise without the price of the curvature in it would be too little.
-    price = curvature_price(loss.curvature, perturbation.regularisation)
-    cheaper = 2 / (2 / perturbation.linear_scale + price)
+    price = curvature_price(loss.curvature, perturbation.noise.regularisation)
+    cheaper = 2 / (2 / perturbation.noise.linear_scale + price)
     less_noise = type(perturbation)(**(vars(perturbation) | {"linear_scale": cheaper}))
     assert largest_ratio([1.0], [-1.0], loss, less_noise) > epsilon
 
@@ -109,10 +111,10 @@ def test_the_parts_of_epsilon_are_all_of_it(loss, epsilon, n_problems, C, n_weig
         n_problems=n_problems,
         n_weights=n_weights,
     )
-    regularisation = perturbation.regularisation
-    linear = 2 / perturbation.linear_scale
+    regularisation = perturbation.noise.regularisation
+    linear = 2 / perturbation.noise.linear_scale
     curvature = curvature_price(loss.curvature, regularisation)
-    output = 2 * TOLERANCE / regularisation / perturbation.output_scale
+    output = 2 * TOLERANCE / regularisation / perturbation.noise.output_scale
     assert min(linear, curvature, output) > 0
     assert n_problems * (linear + curvature + output) == pytest.approx(epsilon)
     assert linear > 0.49 * epsilon / n_problems, "curvature takes half at most"
@@ -139,7 +141,7 @@ def test_no_replaced_row_moves_the_weights_beyond_the_sensitivity(
     signs = rng.choice([-1.0, 1.0], size=n_rows)
     perturbation = plan("output", loss, C=C, epsilon=0.7, n_problems=2)
     options = {
-        "regularisation": perturbation.regularisation,
+        "regularisation": perturbation.noise.regularisation,
         "linear_term": np.zeros(3),
         "tolerance": TOLERANCE,
     }
@@ -148,7 +150,7 @@ def test_no_replaced_row_moves_the_weights_beyond_the_sensitivity(
     if not flip:
         X[0] = np.roll(X[0], 1)
     other = minimise(X, signs, loss, **options)
-    epsilon_each = np.linalg.norm(one - other) / perturbation.output_scale
+    epsilon_each = np.linalg.norm(one - other) / perturbation.noise.output_scale
     assert epsilon_each <= 0.7 / 2
 
 
@@ -156,7 +158,7 @@ def test_a_row_can_move_the_weights_by_the_sensitivity():
     loss = LOSSES["hinge"]
     perturbation = plan("output", loss, C=1e-3)
     options = {
-        "regularisation": perturbation.regularisation,
+        "regularisation": perturbation.noise.regularisation,
         "linear_term": np.zeros(1),
         "tolerance": TOLERANCE,
     }
@@ -164,7 +166,9 @@ def test_a_row_can_move_the_weights_by_the_sensitivity():
         minimise(np.ones((1, 1)), np.array([sign]), loss, **options)
         for sign in (1.0, -1.0)
     )
-    assert abs(one - other)[0] / perturbation.output_scale == pytest.approx(1, rel=1e-5)
+    assert abs(one - other)[0] / perturbation.noise.output_scale == pytest.approx(
+        1, rel=1e-5
+    )
 
 
 # Gaussian noise
@@ -189,11 +193,11 @@ def test_gaussian_noise_is_calibrated_and_never_beyond_epsilon(
         n_problems=n_problems,
         n_weights=n_weights,
     )
-    regularisation = perturbation.regularisation
+    regularisation = perturbation.noise.regularisation
     minimiser = gaussian_objective_curve(
-        perturbation.linear_scale, regularisation, loss.curvature
+        perturbation.noise.linear_scale, regularisation, loss.curvature
     )
-    shift = 2 * TOLERANCE / regularisation / perturbation.output_scale
+    shift = 2 * TOLERANCE / regularisation / perturbation.noise.output_scale
     output = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * shift**2 / 2)
     total = (minimiser + output) * n_problems
     np.testing.assert_allclose(perturbation.curve.values, total.values)
@@ -214,7 +218,7 @@ def test_gaussian_noise_does_not_know_how_many_rows_there_are():
 @pytest.mark.parametrize("method", METHODS)
 def test_auto_regularises_more_where_there_is_more_noise(method, loss):
     def regularisation(**public):
-        return plan(method, loss, **({"n_weights": 20} | public)).regularisation
+        return plan(method, loss, **({"n_weights": 20} | public)).noise.regularisation
 
     assert regularisation(epsilon=0.1) > regularisation() > regularisation(epsilon=10)
     assert regularisation(n_weights=80) > regularisation() > regularisation(n_weights=5)
@@ -224,7 +228,7 @@ def test_auto_regularises_more_where_there_is_more_noise(method, loss):
 @every_loss
 def test_auto_looks_at_the_number_of_rows_for_noise_on_the_output_only(loss):
     def regularisation(method, n_rows):
-        return plan(method, loss, n_weights=20, n_rows=n_rows).regularisation
+        return plan(method, loss, n_weights=20, n_rows=n_rows).noise.regularisation
 
     assert regularisation("output", 10**6) > regularisation("output", 10**4)
     for method in ("objective", "gaussian"):
@@ -239,11 +243,10 @@ N_FITS = 2000
 def many_fits(learner, X, y):
     """Weights of many fits, of which the first one alone is planned, for speed."""
     learner.fit(X, y)
-    rows = learner._receive(X, y)
-    _, settings = learner._plan_training(rows)
+    plan = learner._plan(X, y)
     weights = []
     for _ in range(N_FITS):
-        learner._train(rows, settings, NoiseSource())
+        learner._train(plan.rows, plan.settings, NoiseSource())
         weights.append(learner.coef_)
     return np.array(weights)
 
@@ -278,13 +281,15 @@ def noises(request):
             X,
             signs,
             LOSSES[name],
-            regularisation=perturbation.regularisation,
+            regularisation=perturbation.noise.regularisation,
             linear_term=np.zeros(3),
             tolerance=1e-10,
         )
-        return method, weights - exact, perturbation.output_scale
-    found = linear_terms(weights, X, signs, LOSSES[name], perturbation.regularisation)
-    return method, found, perturbation.linear_scale
+        return method, weights - exact, perturbation.noise.output_scale
+    found = linear_terms(
+        weights, X, signs, LOSSES[name], perturbation.noise.regularisation
+    )
+    return method, found, perturbation.noise.linear_scale
 
 
 def p_value(sample, law):
@@ -325,7 +330,7 @@ def test_every_problem_draws_its_own_noise(method):
 def test_the_minimiser_gets_noise_that_hides_its_tolerance(method, monkeypatch):
     X, y = data()
     monkeypatch.setattr(
-        Perturbation, "draw_linear_term", lambda self, noise, n: np.zeros(n)
+        NoisyObjective, "draw_linear_term", lambda self, noise, n: np.zeros(n)
     )
     learner = DPLogisticRegression(method=method, data_norm=1, fit_intercept=False)
     weights = many_fits(learner, X, y)[:, 0]
@@ -337,7 +342,7 @@ def test_the_minimiser_gets_noise_that_hides_its_tolerance(method, monkeypatch):
         linear_term=np.zeros(3),
         tolerance=1e-10,
     )
-    scale = plan(method, LOSSES["logistic"], n_weights=3).output_scale
+    scale = plan(method, LOSSES["logistic"], n_weights=3).noise.output_scale
     lengths = np.linalg.norm(weights - exact, axis=1) / scale
     law = stats.chi(3) if method == "gaussian" else stats.gamma(3)
     assert p_value(lengths, law.cdf) > 1e-6

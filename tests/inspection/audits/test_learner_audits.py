@@ -14,8 +14,8 @@ from sklearn_pate.baselines import (
     PETDLClassifier,
 )
 from sklearn_pate.baselines.dpsgd import _dpsgd_training
-from sklearn_pate.baselines.linear import _perturbation
 from sklearn_pate.inspection import audit_canaries, audit_neighbours
+from sklearn_pate.mechanisms import _noisy_objective
 from sklearn_pate.model_selection import PrivateSearchCV
 
 N_ROWS = 12
@@ -52,7 +52,7 @@ def test_sound_noise_in_training_is_not_contradicted(name):
 
 def quieten(monkeypatch, factor):
     """Plant a defect: less noise than is paid for."""
-    for module in (_perturbation, _dpsgd_training):
+    for module in (_noisy_objective, _dpsgd_training):
         for law in {"gamma_vector", "standard_normal"} & vars(module).keys():
             sound = getattr(module, law)
             monkeypatch.setattr(

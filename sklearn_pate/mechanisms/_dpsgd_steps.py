@@ -1,0 +1,100 @@
+"""Noisy steps of DP-SGD."""
+
+from typing import Literal
+
+from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.composition._dpsgd import price_steps
+from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
+from sklearn_pate.mechanisms._mechanism import PricedRelease
+
+__all__ = ["DPSGDSteps"]
+
+
+class DPSGDSteps(PricedRelease):
+    """Steps along noisy sums of clipped gradients, each over a Poisson sample.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise on a sum of gradients, in `max_grad_norm`.
+
+    sampling_rate : float
+        Probability of each row to be in the sample of a step.
+
+    n_steps : int
+        Number of steps.
+
+    max_grad_norm : float
+        Bound on the L2 norm of the gradient of a row.
+
+    expected_batch_size : float
+        What noisy sums are divided by.
+
+    accountant : {"pld", "rdp"}, default="pld"
+        How costs of steps are added up, see ``price_steps``.
+
+    noise_seed : int, default=None
+        With a seed there is no privacy.
+    """
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        sampling_rate: float,
+        n_steps: int,
+        max_grad_norm: float,
+        expected_batch_size: float,
+        accountant: Literal["pld", "rdp"] = "pld",
+        noise_seed: int | None = None,
+    ) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.sampling_rate = sampling_rate
+        self.n_steps = n_steps
+        self.max_grad_norm = max_grad_norm
+        self.expected_batch_size = expected_batch_size
+        self.accountant = accountant
+        self.noise_seed = noise_seed
+
+    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Price of all steps together, see `PricedRelease`."""
+        of_step = sampled_gaussian_curve(self.noise_multiplier, self.sampling_rate)
+        return of_step * self.n_steps
+
+    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Epsilon of all steps together, by the `accountant`."""
+        if self.noise_seed is not None:
+            return super().charged_epsilon(n_queries, n_classes, delta)
+        epsilon, _ = price_steps(
+            self.noise_multiplier,
+            self.sampling_rate,
+            self.n_steps,
+            delta=delta,
+            accountant=self.accountant,
+        )
+        return epsilon
+
+    def relation(self, unit: str) -> str:
+        """Name what samples hide: a row that is added or removed."""
+        return "add-remove"
+
+    def in_one_line(self) -> str:
+        """Write what the cost follows from."""
+        return (
+            f"DP-SGD(noise_multiplier={self.noise_multiplier!r}, "
+            f"sampling_rate={self.sampling_rate!r}, n_steps={self.n_steps}, "
+            f"max_grad_norm={self.max_grad_norm!r})"
+        )
+
+    def _check_ready(self) -> None:
+        for name in ("noise_multiplier", "sampling_rate", "n_steps", "max_grad_norm"):
+            check_positive(name, getattr(self, name))
+        if self.sampling_rate > 1:
+            raise ValueError(
+                f"sampling_rate={self.sampling_rate!r} is a probability; pass 1 or "
+                "less."
+            )
+        if self.accountant not in ("pld", "rdp"):
+            raise ValueError(
+                f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
+            )

@@ -1,0 +1,165 @@
+"""Noise of private convex training: on the objective, and on its minimiser."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.composition._objective_perturbation import (
+    curvature_price,
+    gaussian_objective_curve,
+)
+from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
+from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms.noise._continuous import gamma_vector, standard_normal
+from sklearn_pate.mechanisms.noise._source import NoiseSource
+
+__all__ = ["METHODS", "TOLERANCE", "Method", "NoisyObjective", "largest_shift"]
+
+Method = Literal["output", "objective", "gaussian"]
+METHODS: dict[Method, str] = {
+    "output": "output perturbation",
+    "objective": "objective perturbation",
+    "gaussian": "objective perturbation with Gaussian noise",
+}
+#: L2 norm of the gradient of the sum of losses at which a minimiser is found.
+TOLERANCE = 1e-6
+
+
+def largest_shift(method: str, regularisation: float) -> float:
+    """Bound the distance of what is found for neighbouring data sets.
+
+    For "output" that of minimisers, found to the tolerance; for the others that of two
+    minimisers of one objective, see ``plan_perturbation``.
+    """
+    return (2 * (method == "output") + 2 * TOLERANCE) / regularisation
+
+
+class NoisyObjective(PricedRelease):
+    """Minimisers of a strongly convex objective, with noise.
+
+    The sources and the proof are in ``plan_perturbation``.
+
+    Parameters
+    ----------
+    learner : str
+        The classifier that is trained.
+
+    method : {"output", "objective", "gaussian"}
+        How noise is added.
+
+    regularisation : float
+        The lambda of lambda/2 |w|^2.
+
+    linear_scale : float
+        Scale of the noise on the linear term of the objective; 0 for none.
+
+    output_scale : float
+        Scale of the noise on the minimiser.
+
+    curvature : float
+        Largest second derivative of a row's loss.
+
+    n_problems : int
+        Number of binary problems, each with noise of its own.
+
+    noise_seed : int, default=None
+        With a seed there is no privacy.
+    """
+
+    def __init__(
+        self,
+        learner: str,
+        method: Method,
+        regularisation: float,
+        linear_scale: float,
+        output_scale: float,
+        curvature: float,
+        n_problems: int,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.method = method
+        self.regularisation = regularisation
+        self.linear_scale = linear_scale
+        self.output_scale = output_scale
+        self.curvature = curvature
+        self.n_problems = n_problems
+        self.noise_seed = noise_seed
+
+    def draw_linear_term(
+        self, noise: NoiseSource, n_weights: int
+    ) -> NDArray[np.float64]:
+        """Draw the b of the linear term b.w of one problem's objective."""
+        if self.linear_scale == 0:
+            return np.zeros(n_weights)
+        return self._draw(noise, n_weights, self.linear_scale)
+
+    def draw_output_noise(
+        self, noise: NoiseSource, n_weights: int
+    ) -> NDArray[np.float64]:
+        """Draw the noise that is added to one problem's weights."""
+        return self._draw(noise, n_weights, self.output_scale)
+
+    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Price of all problems together, see `PricedRelease`."""
+        if self.method != "gaussian":
+            return pure_dp_curve(self._pure_epsilon())
+        minimiser = gaussian_objective_curve(
+            self.linear_scale, self.regularisation, self.curvature
+        )
+        shift = largest_shift(self.method, self.regularisation) / self.output_scale
+        output = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * shift**2 / 2)
+        return (minimiser + output) * self.n_problems
+
+    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Epsilon of all problems together, pure but for Gaussian noise."""
+        if self.method == "gaussian" or self.noise_seed is not None:
+            return super().charged_epsilon(n_queries, n_classes, delta)
+        return self._pure_epsilon()
+
+    def relation(self, unit: str) -> str:
+        """Name what the noise hides: for Gaussian noise, a row added or removed."""
+        return "add-remove" if self.method == "gaussian" else "replace-one"
+
+    def in_one_line(self) -> str:
+        """Write the classifier, the method and the scales of the noise."""
+        scales = f"C={1 / self.regularisation:.6g}"
+        if self.linear_scale:
+            scales += f", noise of scale {self.linear_scale:.6g} on the objective"
+        text = (
+            f"{self.learner} with {METHODS[self.method]} ({scales}, "
+            f"{self.output_scale:.6g} on the weights)"
+        )
+        if self.n_problems > 1:
+            text += f" for each of {self.n_problems} problems"
+        return text
+
+    def _pure_epsilon(self) -> float:
+        """Add up the pure prices of both noises, over all problems."""
+        shift = largest_shift(self.method, self.regularisation)
+        epsilon = shift / self.output_scale
+        if self.method == "objective":
+            epsilon += 2 / self.linear_scale
+            epsilon += curvature_price(self.curvature, self.regularisation)
+        return self.n_problems * epsilon
+
+    def _draw(
+        self, noise: NoiseSource, n_weights: int, scale: float
+    ) -> NDArray[np.float64]:
+        """Draw Gaussian noise, or noise whose density falls with its L2 norm."""
+        if self.method == "gaussian":
+            return scale * standard_normal(noise, n_weights)
+        return gamma_vector(noise, n_weights, scale)
+
+    def _check_ready(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(
+                f"method={self.method!r} is unknown; use one of {[*METHODS]}."
+            )
+        for name in ("regularisation", "output_scale", "curvature", "n_problems"):
+            check_positive(name, getattr(self, name))
+        if self.method != "output":
+            check_positive("linear_scale", self.linear_scale)
