@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate import mechanisms
-from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
+from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._noisy_objective import NoisyObjective
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._student_state import full_name
 
 __all__ = ["HIDDEN_SEED", "described", "rebuilt"]
@@ -26,7 +29,10 @@ OWN = {
         mechanisms.NoisyHistogram,
         mechanisms.NoisySum,
         mechanisms.PermuteAndFlip,
+        DPSGDSteps,
+        NoisyObjective,
         SampledMechanism,
+        SelectedFit,
     )
 }
 # Whole numbers beyond this have no exact float.
@@ -43,12 +49,12 @@ class _HiddenSeed:
 HIDDEN_SEED = _HiddenSeed()
 
 
-def described(mechanism: PricedMechanism) -> dict[str, Any]:
+def described(mechanism: PricedRelease) -> dict[str, Any]:
     """Write a mechanism as plain values, without the seed of its noise.
 
     Parameters
     ----------
-    mechanism : PricedMechanism
+    mechanism : PricedRelease
         With all its numbers.
 
     Returns
@@ -70,7 +76,7 @@ def described(mechanism: PricedMechanism) -> dict[str, Any]:
 
 def rebuilt(
     fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
-) -> PricedMechanism:
+) -> PricedRelease:
     """Make a mechanism from its plain values.
 
     Parameters
@@ -86,7 +92,7 @@ def rebuilt(
 
     Returns
     -------
-    mechanism : PricedMechanism
+    mechanism : PricedRelease
         Its noise has a seed that nobody knows if `seeded`.
 
     Raises
@@ -141,13 +147,13 @@ def _kind(name, trusted):
     if kind is None:
         module, _, attribute = name.rpartition(".")
         kind = getattr(import_module(module), attribute)
-    if not isinstance(kind, type) or not issubclass(kind, PricedMechanism):
+    if not isinstance(kind, type) or not issubclass(kind, PricedRelease):
         raise ValueError(f"its mechanism, {name}, is no mechanism")
     return kind
 
 
 def _plain(value):
-    if isinstance(value, PricedMechanism):
+    if isinstance(value, PricedRelease):
         fields = described(value)
         if fields["parameters"] is None:
             raise TypeError(f"{value!r} has a parameter that is no plain value")
@@ -164,7 +170,7 @@ def _plain(value):
 
 def _check_number(name, parameter, value):
     """Raise unless a parameter of ours is a number, or a mechanism in another one."""
-    if value is None or isinstance(value, PricedMechanism):
+    if value is None or isinstance(value, PricedRelease):
         return
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not -_LARGEST <= value <= _LARGEST:

@@ -17,7 +17,12 @@ from sklearn_pate.publication._privacy_card import (
     check_card,
     parse_card,
 )
-from sklearn_pate.publication._student_state import OWN_BUILDER, OWN_NETWORKS, full_name
+from sklearn_pate.publication._student_state import (
+    OWN_BUILDER,
+    OWN_NETWORKS,
+    TRAINED_NETWORK,
+    full_name,
+)
 
 __all__ = [
     "TRUSTED",
@@ -36,11 +41,16 @@ __all__ = [
 # that they import.
 TRUSTED = (
     OWN_NETWORKS
-    | frozenset([OWN_BUILDER])
+    | frozenset(
+        [OWN_BUILDER, TRAINED_NETWORK, "torch.nn.modules.loss.CrossEntropyLoss"]
+    )
     | frozenset(
         f"sklearn_pate.{name}"
         for name in (
             "_estimators._class_codes.ContiguousClasses",
+            "baselines.linear._dp_linear.DPLinearSVC",
+            "baselines.linear._dp_linear.DPLogisticRegression",
+            "baselines.linear._norm_bounds.Bounds",
             "students._distillation.DistillationClassifier",
             "students._graph.GraphSelfTrainingClassifier",
             "students.networks._augmentation.ImageAugmentation",

@@ -4,13 +4,17 @@ import os
 from copy import copy, deepcopy
 from importlib import import_module
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sklearn_pate._estimators._pipelines import last_step, with_last_step
+
 __all__ = [
     "OWN_BUILDER",
     "OWN_NETWORKS",
+    "TRAINED_NETWORK",
     "full_name",
     "is_of",
     "reachable",
@@ -29,7 +33,10 @@ OWN_NETWORKS = frozenset(
     )
 )
 
-# What their networks are built by, beside their default.
+# Its module is built again from the module's class, which a reader has to trust.
+TRAINED_NETWORK = "sklearn_pate.baselines.dpsgd._trained_network.TrainedNetwork"
+
+# What our own networks are built by, beside their default.
 OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
 
 _NOT_LOOKED_INTO = (str, bytes, int, float, type, FunctionType, ModuleType)
@@ -59,8 +66,8 @@ def without_baggage(student):
     return student
 
 
-def taken_apart(student):
-    """Separate a network of ours from its weights, for skops to save both.
+def taken_apart(student: Any) -> dict[str, Any]:
+    """Separate a network at the end of a student from its weights, to save both.
 
     Parameters
     ----------
@@ -70,17 +77,18 @@ def taken_apart(student):
     Returns
     -------
     content : dict
-        "student"; for such a network with its default module, also "weights", arrays.
+        "student"; for a network whose module can be built again, also "weights", arrays.
     """
-    if not _is_own_network(student):
+    network = last_step(student)
+    if not _is_built_again(network):
         return {"student": student}
-    student = copy(student)
-    module = student.__dict__.pop("module_")
+    network = copy(network)
+    module = network.__dict__.pop("module_")
     weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
-    return {"student": student, "weights": weights}
+    return {"student": with_last_step(student, network), "weights": weights}
 
 
-def restored(content):
+def restored(content: dict[str, Any]) -> Any:
     """Put together what was taken apart.
 
     Parameters
@@ -101,13 +109,14 @@ def restored(content):
     student = content["student"]
     if "weights" not in content:
         return student
-    if not _is_own_network(student):
-        raise ValueError(f"a {type(student).__name__} with weights")
+    network = last_step(student)
+    if not _is_built_again(network):
+        raise ValueError(f"a {type(network).__name__} with weights")
     torch = import_module("torch")
     parametrize = import_module("torch.nn.utils.parametrize")
     # Without weights, and so without their memory, until shapes have been compared.
     with torch.device("meta"):
-        module = student._make_module()
+        module = network._make_module()
     for layer in list(module.modules()):
         if parametrize.is_parametrized(layer):  # which a trained one is no more
             for name in list(layer.parametrizations):
@@ -116,7 +125,7 @@ def restored(content):
     weights = content["weights"].items()
     weights = {name: torch.from_numpy(array) for name, array in weights}
     module.load_state_dict(weights, assign=True)
-    student.module_ = module.eval()
+    network.module_ = module.eval()
     return student
 
 
@@ -190,9 +199,12 @@ def _is_folder(memory):
     return isinstance(memory, (str, os.PathLike)) or hasattr(memory, "location")
 
 
-def _is_own_network(student):
-    kind = type(student)
-    if full_name(kind) not in OWN_NETWORKS:
+def _is_built_again(network: Any) -> bool:
+    """Tell whether a network's module follows from its parameters, but for weights."""
+    name = full_name(type(network))
+    if name == TRAINED_NETWORK:
+        return isinstance(network.module, type)
+    if name not in OWN_NETWORKS:
         return False
     # None, or what builds ours again.
-    return student.module is None or full_name(type(student.module)) == OWN_BUILDER
+    return network.module is None or full_name(type(network.module)) == OWN_BUILDER
