@@ -23,7 +23,7 @@ from sklearn_pate._base._parameters import (
     unfitted_student,
 )
 from sklearn_pate._classifier import PATEClassifier
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_pate._base._release_plan import SEEDED
 from sklearn_pate._base._split_inputs import LABEL_SET, LABEL_SET_READ
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent

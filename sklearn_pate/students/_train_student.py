@@ -15,7 +15,7 @@ from sklearn.semi_supervised import (
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._class_codes import fit_class_indices
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._seeding import seeded_clone, seeded_globals
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate.exceptions import StudentWarning

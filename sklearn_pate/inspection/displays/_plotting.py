@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._planning import plans_privacy
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.accounting._statement import PrivacySpent
 
 __all__ = [
