@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._delegation import WrappingClassifier
 from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._labels import UNLABELED
 from sklearn_pate.students._train_student import (
-    UNLABELED,
     accepts_unlabeled,
     encode_semi_supervised,
 )

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._seeding import seeded_clone, seeded_globals
-from sklearn_pate._inputs._labels import read_classes
+from sklearn_pate._inputs._labels import UNLABELED, read_classes
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.students._distillation import soften
 
@@ -27,8 +27,6 @@ __all__ = [
     "encode_semi_supervised",
     "train_student",
 ]
-
-UNLABELED = -1
 
 
 def accepts_unlabeled(student):
