@@ -1,4 +1,4 @@
-"""privacy_leaks: estimators around a private one that are fitted on private rows."""
+"""Estimators around a private one that are fitted on private rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
