@@ -37,7 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData, classifier
+from sklearn_pate import PATEClassifier, PublicData, _classifier
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._noisy_counts import (
@@ -291,14 +291,14 @@ def defects(n_audits=3):
                 mechanism=repr(mechanism),
                 n_repeats=n_repeats,
             )
-    with planted(classifier, "assign_shards", all_rows_to_all):
+    with planted(_classifier, "assign_shards", all_rows_to_all):
         for release in ("answers", "histogram"):
             add(
                 "all rows go to all teachers",
                 lambda r=release: secret_bits(250, 100, epsilon=1.0, release=r),
                 release=release,
             )
-    with planted(classifier, "assign_shards", deal_by_class):
+    with planted(_classifier, "assign_shards", deal_by_class):
         add(
             "rows are dealt by class",
             lambda: two_worlds(48, 11.9, 100),

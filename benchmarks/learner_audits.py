@@ -33,10 +33,10 @@ from sklearn_pate.baselines import (
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
-    dpsgd_training,
-    erm_perturbation,
-    petdl,
+    _petdl,
 )
+from sklearn_pate.baselines.dpsgd import _dpsgd_training
+from sklearn_pate.baselines.linear import _perturbation
 from sklearn_pate.inspection import audit_canaries, audit_neighbours
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler
@@ -198,19 +198,19 @@ def everything(sound):
 DEFECTS = {
     "output perturbation": (
         "a fifth of the noise",
-        lambda: replaced(erm_perturbation, "gamma_vector", quieter(5)),
+        lambda: replaced(_perturbation, "gamma_vector", quieter(5)),
     ),
     "objective perturbation": (
         "a fifth of the noise",
-        lambda: replaced(erm_perturbation, "gamma_vector", quieter(5)),
+        lambda: replaced(_perturbation, "gamma_vector", quieter(5)),
     ),
     "Gaussian objective perturbation": (
         "a fifth of the noise",
-        lambda: replaced(erm_perturbation, "standard_normal", quieter(5)),
+        lambda: replaced(_perturbation, "standard_normal", quieter(5)),
     ),
     "DP-SGD": (
         "a fifth of the noise",
-        lambda: replaced(dpsgd_training, "standard_normal", quieter(5)),
+        lambda: replaced(_dpsgd_training, "standard_normal", quieter(5)),
     ),
     "Private-kNN": (
         "everybody is in the sample",
@@ -311,20 +311,20 @@ WITH_CANARIES = {
 CANARY_DEFECTS = {
     "objective perturbation": (
         "a hundredth of the noise",
-        lambda: replaced(erm_perturbation, "gamma_vector", quieter(100)),
+        lambda: replaced(_perturbation, "gamma_vector", quieter(100)),
     ),
     "Gaussian objective perturbation": (
         "a hundredth of the noise",
-        lambda: replaced(erm_perturbation, "standard_normal", quieter(100)),
+        lambda: replaced(_perturbation, "standard_normal", quieter(100)),
     ),
     "DP-SGD": (
         "a hundredth of the noise",
-        lambda: replaced(dpsgd_training, "standard_normal", quieter(100)),
+        lambda: replaced(_dpsgd_training, "standard_normal", quieter(100)),
     ),
     "Private-kNN": DEFECTS["Private-kNN"],
     "PETDL": (
         "all rows go to all teachers",
-        lambda: replaced(petdl, "assign_shards", everything),
+        lambda: replaced(_petdl, "assign_shards", everything),
     ),
 }
 

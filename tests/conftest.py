@@ -12,7 +12,7 @@ from hypothesis import settings
 from sklearn.datasets import load_digits, make_blobs
 
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
-from sklearn_pate.mechanisms import noise
+from sklearn_pate.mechanisms.noise import _source
 
 # An integer, or "any": noise from the operating system, as users have it, and examples
 # of hypothesis that no run has seen. CONTRIBUTING.md says when.
@@ -27,7 +27,7 @@ def _repeat_noise(name):
     """Let the noise from here on depend on the seed and on a name alone."""
     if SEED != "any":
         rng = np.random.default_rng([int(SEED), *name.encode()])
-        noise.secrets = SimpleNamespace(token_bytes=rng.bytes)
+        _source.secrets = SimpleNamespace(token_bytes=rng.bytes)
         np.random.seed(rng.integers(2**32))
 
 

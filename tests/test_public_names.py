@@ -57,11 +57,32 @@ def listed(page):
     return found
 
 
+def methods(classes):
+    """List the public methods of public classes that were written here."""
+    found = {}
+    for path in classes:
+        for name, method in inspect.getmembers(resolve(path), inspect.isroutine):
+            is_ours = (getattr(method, "__module__", None) or "").startswith(PACKAGE)
+            if is_ours and not name.startswith("_"):
+                found[method.__qualname__] = method
+    return found
+
+
 PUBLIC = exported()
 NAMES = {id(resolve(path)): path for path in PUBLIC}.values()  # one path each
 FUNCTIONS = [path for path in NAMES if inspect.isfunction(resolve(path))]
 CLASSES = [path for path in NAMES if inspect.isclass(resolve(path))]
+METHODS = methods(CLASSES)
 ENTRIES = [(page.name, entry) for page in PAGES for entry in listed(page)]
+
+
+def described(text):
+    """List the parameters that a docstring describes."""
+    return [
+        name.strip("* ")
+        for parameter in text["Parameters"]
+        for name in parameter.name.split(",")
+    ]
 
 
 def sections(path):
@@ -90,15 +111,26 @@ def test_the_docstring_of_a_public_name_has_an_example_that_runs(path):
 def test_the_docstring_of_a_public_name_describes_all_that_it_takes(path):
     if inspect.isclass(resolve(path)) and issubclass(resolve(path), BaseException):
         return  # raised by the package, never by a user
-    described = [
-        name.strip("* ")
-        for parameter in sections(path)["Parameters"]
-        for name in parameter.name.split(",")
-    ]
-    assert described == list(inspect.signature(resolve(path)).parameters)
+    assert described(sections(path)) == list(
+        inspect.signature(resolve(path)).parameters
+    )
 
 
 @pytest.mark.parametrize("path", FUNCTIONS)
 def test_the_docstring_of_a_public_function_says_what_it_returns(path):
     checked = validate.Validator(docscrape.get_doc_object(resolve(path)))
     assert bool(sections(path)["Returns"]) == checked.method_returns_something
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_docstring_of_a_public_method_describes_all_that_it_takes(method):
+    taken = [name for name in inspect.signature(method).parameters if name != "self"]
+    assert described(docscrape.FunctionDoc(method)) == taken
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_docstring_of_a_public_method_says_what_it_returns(method):
+    checked = validate.Validator(docscrape.get_doc_object(method))
+    assert bool(docscrape.FunctionDoc(method)["Returns"]) == (
+        checked.method_returns_something
+    )

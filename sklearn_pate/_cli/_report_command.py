@@ -1,18 +1,29 @@
 """``report``: the privacy report of a released model."""
 
 import argparse
+import json
 import textwrap
+import zipfile
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._cli._options import number
-from sklearn_pate._cli._released_model import read_released
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.inspection._terminal import WIDTH
-from sklearn_pate.publication._model_file import paths_of
+from sklearn_pate.publication import PublishedClassifier
+from sklearn_pate.publication._bounded_files import (
+    printable,
+    read_index,
+    read_member,
+)
+from sklearn_pate.publication._model_file import paths_of, read_pair
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "read_released"]
 
 DESCRIPTION = """\
 Write the privacy report of a released model: what is promised to whom, what an attacker
@@ -40,6 +51,8 @@ A report may be published with its model, unless it has the history of a ledger 
 figures that were computed on private rows. Such a report is only written with
 --internal, and says so at the top.
 """
+# Two arrays of some hundred numbers each.
+_LARGEST_CURVE = 2**20
 NAMES = {
     "path": "--output",
     "title": "--title",
@@ -51,13 +64,7 @@ NAMES = {
 
 
 def add_to(commands: Any) -> None:
-    """Add the command.
-
-    Parameters
-    ----------
-    commands : argparse action
-        What ``add_subparsers`` returns.
-    """
+    """Add the command to what ``add_subparsers`` returned."""
     parser = commands.add_parser(
         "report",
         help="the privacy report of a released model",
@@ -119,27 +126,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Write a report.
-
-    Parameters
-    ----------
-    given : Namespace
-        The options.
-
-    Returns
-    -------
-    code : int
-        0.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read or written.
-
-    ValueError
-        If an option cannot work, a file is damaged, or the report is internal and
-        ``--internal`` was not given.
-    """
+    """Write a report; an internal one only with ``--internal``."""
     _check_quality(given)
     report = PrivacyReport.from_estimator(
         read_released(given.model),
@@ -227,3 +214,52 @@ def _figure(text: str) -> tuple[str, float]:
             f"{text!r} is no name with a value; write accuracy=0.84, say"
         )
     return name.strip(), number(value)
+
+
+class _NotLoaded(ClassifierMixin, BaseEstimator):
+    """Stands for a student that nobody needs here, under its name."""
+
+    def predict(self, X: Any) -> NoReturn:
+        raise TypeError("Only the statement was read, and not the student.")
+
+
+def read_released(path: str) -> PublishedClassifier:
+    """Read the statement of a released model, and nothing that could run code.
+
+    What it returns has the card, statement and Renyi curve, and no student. Hashes, the
+    copy of the card and the price are checked as in :meth:`PublishedClassifier.load`.
+    Of the model file, which is a zip archive, only the card and two arrays of plain
+    numbers are read, by their names in the index that skops wrote. No type that the
+    file names is looked up, so that nobody has to trust any, and skops is not needed.
+    """
+    model, card, (model_path, card_path) = read_pair(path)
+    try:
+        (name, module), stated = _stated(model)
+        parts = {
+            "student": type(name, (_NotLoaded,), {"__module__": module})(),
+            "classes": np.array(card["classes"], dtype=object),
+        }
+        released = PublishedClassifier._from_parts(parts, card)
+    except Exception as error:
+        raise ValueError(
+            f"{model_path} or {card_path} is damaged: its statement cannot be read "
+            f"({type(error).__name__}: {printable(error)})."
+        ) from error
+    released._take_statement(card_path, *stated)
+    return released
+
+
+def _stated(model):
+    """Read the names of the student's class, the curve and what else is stated."""
+    with zipfile.ZipFile(BytesIO(model)) as archive:
+        index = json.loads(read_index(archive, len(model)))["content"]
+        curve = [
+            np.lib.format.read_array(  # refuses arrays of objects, and archives
+                BytesIO(read_member(archive, index[name]["file"], _LARGEST_CURVE))
+            )
+            for name in ("orders", "divergences")
+        ]
+        names = ("n_classes", "statement")
+        stated = *curve, *(json.loads(index[name]["content"]) for name in names)
+        student = index["student"]
+        return (student["__class__"], student["__module__"]), stated

@@ -1,61 +1,34 @@
-"""Checks of students' parameters."""
+"""Checks of single parameters."""
 
 from numbers import Integral, Real
+from typing import Any
 
 __all__ = ["check_count", "check_device", "check_number"]
 
 
-def check_count(name, value, *, optional=False):
-    """Raise ValueError unless a parameter is a positive integer.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-
-    value : object
-        Its value.
-
-    optional : bool, default=False
-        Whether None will do.
-    """
+def check_count(
+    name: str, value: Any, smallest: int = 1, *, optional: bool = False
+) -> None:
+    """Raise ValueError unless a parameter is a whole number that is large enough."""
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        none = " or None" if optional else ""
-        raise ValueError(f"{name}={value!r} must be a positive integer{none}.")
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < smallest:
+        none = ", or None" if optional else ""
+        raise ValueError(
+            f"{name}={value!r} must be a whole number of at least {smallest}{none}."
+        )
 
 
-def check_number(name, value, low, high):
-    """Raise ValueError unless a parameter is a number within bounds.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-
-    value : object
-        Its value.
-
-    low, high : float
-        Bounds, which are allowed themselves.
-    """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, Real)
-        or not low <= value <= high
-    ):
+def check_number(name: str, value: Any, low: float, high: float) -> None:
+    """Raise ValueError unless a parameter is a number from `low` to `high`."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
         raise ValueError(f"{name}={value!r} must be a number from {low} to {high}.")
 
 
-def check_device(device):
-    """Raise ValueError unless torch can compute there.
-
-    Parameters
-    ----------
-    device : str
-        The parameter.
-    """
+def check_device(device: Any) -> None:
+    """Raise ValueError unless torch can compute there."""
     import torch  # not earlier: some parameters are checked without it
 
     try:

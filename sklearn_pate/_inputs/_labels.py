@@ -1,9 +1,11 @@
-"""Labels and class indices."""
+"""Labels, class indices, and labels with gaps."""
 
 from collections.abc import Hashable
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -11,36 +13,23 @@ from sklearn.utils.validation import column_or_1d
 from sklearn_pate._inputs._containers import check_container
 
 __all__ = [
+    "UNLABELED",
     "check_classes",
     "class_indices",
     "is_abstention",
     "is_missing",
     "read_classes",
+    "read_targets",
 ]
 
 # Whole numbers beyond this are no longer exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
+# What marks a row without a label, as in scikit-learn.
+UNLABELED = -1
 
 
-def check_classes(classes):
-    """Check a list of all labels.
-
-    Parameters
-    ----------
-    classes : array-like of shape (n_classes,)
-        The labels.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two, one twice, one that is missing or bytes, text
-        beside numbers, or numbers that no numpy array holds side by side.
-    """
+def check_classes(classes: Any) -> NDArray[Any]:
+    """Check a list of all labels; return it sorted."""
     check_container("classes", classes)
     if np.ndim(classes) == 1:
         given = list(classes)
@@ -63,28 +52,8 @@ def check_classes(classes):
     )
 
 
-def read_classes(y):
-    """Read the set of labels from y.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Labels, at least two of them distinct.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-
-    codes : ndarray of int of shape (n_rows,)
-        Class index of each row.
-
-    Raises
-    ------
-    ValueError
-        If y holds missing labels, bytes, numbers that are no classes, or one class
-        only.
-    """
+def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Read from y the sorted classes, at least two, and the class index of each row."""
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "S" or any(isinstance(label, bytes) for label in y.tolist()):
         raise ValueError("y holds bytes, which are no labels; make strings of them.")
@@ -113,21 +82,10 @@ def read_classes(y):
     return classes, codes
 
 
-def class_indices(labels, classes):
-    """Look labels up in a list of classes.
+def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Look labels up in a list of classes; -1 is a label that is not in it.
 
-    Parameters
-    ----------
-    labels : array-like of shape (n_rows,)
-        Anything; one label of another type does not change how the others are read.
-
-    classes : ndarray of shape (n_classes,)
-        The labels that count.
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n_rows,)
-        Class index of each row, -1 for a label that is not in `classes`.
+    One label of another type does not change how the others are read.
     """
     index = {label: k for k, label in enumerate(classes.tolist())}
     check_container("labels", labels)
@@ -136,35 +94,13 @@ def class_indices(labels, classes):
     return np.array(codes, dtype=np.intp)
 
 
-def is_abstention(label):
-    """Tell whether a label says that there is none.
-
-    Parameters
-    ----------
-    label : object
-        A label that is not a class.
-
-    Returns
-    -------
-    abstains : bool
-        True for -1, None and NaN, of any library.
-    """
+def is_abstention(label: Any) -> bool:
+    """Tell whether a label that is no class stands for none: -1, None and NaN do."""
     return (isinstance(label, Real) and label == -1) or is_missing(label)
 
 
-def is_missing(label):
-    """Tell whether a value stands for none.
-
-    Parameters
-    ----------
-    label : object
-        A label, or a group id.
-
-    Returns
-    -------
-    missing : bool
-        True for None, NaN and NaT, of any library.
-    """
+def is_missing(label: Any) -> bool:
+    """Tell whether a label or a group id is None, NaN or NaT, of any library."""
     # pandas' own missing value refuses to be compared, and arrays compare to arrays.
     return (
         label is None
@@ -173,7 +109,56 @@ def is_missing(label):
     )
 
 
-def _index(label, index):
+def read_targets(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Read labels, some of them missing, as one distribution over classes a row.
+
+    In a column of labels, -1 is an unlabelled row. Where only one label occurs beside
+    it, -1 is a class like any other: nothing could be learnt from a single class. In
+    two or more columns, probabilities (or counts, which are normalised) of classes 0,
+    1, ...; a row of zeros or with a NaN is unlabelled. Returned are the sorted classes,
+    and rows that sum to one, or to zero where the row is unlabelled.
+    """
+    if y is None:
+        raise ValueError(
+            "A student requires y to be passed, but the target y is None; mark "
+            "unlabelled rows with -1."
+        )
+    if not hasattr(y, "shape"):
+        y = np.asarray(y)
+    if len(y.shape) == 2 and y.shape[1] > 1:
+        return _read_distributions(y)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()[0]!r}; a student needs "
+            "labelled rows of at least two classes."
+        )
+    if classes.dtype.kind in "if" and len(classes) > 2 and UNLABELED in classes:
+        marker = int(np.flatnonzero(classes == UNLABELED)[0])
+        every_class = np.eye(len(classes), dtype=np.float32)
+        return np.delete(classes, marker), np.delete(every_class, marker, 1)[codes]
+    return classes, np.eye(len(classes), dtype=np.float32)[codes]
+
+
+def _read_distributions(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    y = np.array(y, dtype=np.float64)
+    y[np.isnan(y).any(axis=1)] = 0
+    if not np.isfinite(y).all() or y.min() < 0:
+        raise ValueError(
+            "y with several columns must hold probabilities; clip negative and "
+            "infinite values first."
+        )
+    totals = y.sum(axis=1, keepdims=True)
+    if not totals.any():
+        raise ValueError("No row of y is labelled; a student needs some labelled rows.")
+    return np.arange(y.shape[1]), (y / np.where(totals > 0, totals, 1)).astype("f4")
+
+
+def _index(label: Any, index: dict[Any, int]) -> int:
     try:
         return index.get(label, -1)
     except TypeError:  # unhashable, so no label of ours

@@ -4,6 +4,7 @@ from sklearn_pate.inspection._label_accuracy import LabelAccuracy
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
 from sklearn_pate.inspection._plan_fit import Forecast, forecast
 from sklearn_pate.inspection._plan_search import SearchPrice, search_price
+from sklearn_pate.inspection.audits._audit_result import AuditResult
 from sklearn_pate.inspection.audits._canaries import audit_canaries
 from sklearn_pate.inspection.audits._mechanism_audit import audit_mechanism
 from sklearn_pate.inspection.audits._membership import (
@@ -11,7 +12,6 @@ from sklearn_pate.inspection.audits._membership import (
     audit_membership,
 )
 from sklearn_pate.inspection.audits._neighbours import audit_neighbours
-from sklearn_pate.inspection.audits._statistics import AuditResult
 from sklearn_pate.inspection.displays import (
     AnswerCostDisplay,
     EpsilonDeltaDisplay,

@@ -1,4 +1,4 @@
-"""How often a noisy answer is right, for votes that are so far apart."""
+"""Label accuracy: how often a noisy answer is right, by the lead of the votes."""
 
 from dataclasses import dataclass
 
@@ -63,18 +63,9 @@ class LabelAccuracy:
 
 
 class VotesWithLead:
-    """What becomes of votes with a given lead, in the worst case.
+    """Answers to votes with a given lead, in the worst case.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With all its numbers, and not interactive.
-
-    n_teachers : int
-        Number of teachers.
-
-    n_classes : int
-        Number of classes.
+    The mechanism has all its numbers, and is not interactive.
     """
 
     def __init__(self, mechanism: Mechanism, n_teachers: int, n_classes: int) -> None:
@@ -84,18 +75,7 @@ class VotesWithLead:
         self._n_classes = n_classes
 
     def at(self, margin: float) -> LabelAccuracy:
-        """Compute how often an answer is right.
-
-        Parameters
-        ----------
-        margin : float
-            Share of the teachers by which one class leads, above 0 and at most 1.
-
-        Returns
-        -------
-        accuracy : LabelAccuracy
-            At that many votes, rounded up.
-        """
+        """Compute how often an answer is right, at a lead of that share, rounded up."""
         # 0.07 of 100 votes are 7, and not a bit more.
         lead = max(1, int(np.ceil(round(margin * self._n_teachers, 9))))
         return LabelAccuracy(
@@ -103,18 +83,7 @@ class VotesWithLead:
         )
 
     def answered(self, lead: int) -> float:
-        """Compute how often there is an answer.
-
-        Parameters
-        ----------
-        lead : int
-            In votes; 0 if they are evenly divided.
-
-        Returns
-        -------
-        answered : float
-            Probability.
-        """
+        """Compute the probability of an answer; a lead of 0 is evenly divided votes."""
         if self._check is None:
             return 1.0
         others = self._n_classes - 1
@@ -123,17 +92,9 @@ class VotesWithLead:
         return float(np.exp(log_pass[0]))
 
     def margin_for(self, share: float) -> float | None:
-        """Find the smallest lead from which on so many answers are right.
+        """Find the smallest lead from which on such a share of answers is right.
 
-        Parameters
-        ----------
-        share : float
-            Of the answers.
-
-        Returns
-        -------
-        margin : float or None
-            As a share of the teachers. None if it is not even reached where all agree.
+        It is a share of the teachers; None if not even agreement of all is enough.
         """
         low, high = 0, self._n_teachers
         if self._right(high) < share:
@@ -146,7 +107,7 @@ class VotesWithLead:
                 low = middle
         return high / self._n_teachers
 
-    def _right(self, lead):
+    def _right(self, lead: int) -> float:
         counts = np.zeros((1, self._n_classes), dtype=np.int64)
         counts[0, 0] = lead
         return float(-np.expm1(log_losing(self._plurality, counts)[0]))

@@ -16,11 +16,11 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._base._release_plan import SEEDED
 from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._classifier import PATEClassifier
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.inspection._label_accuracy import LabelAccuracy, VotesWithLead
 from sklearn_pate.inspection._terminal import WIDTH, fact_lines
-from sklearn_pate.inspection.audits._statistics import check_count
 from sklearn_pate.mechanisms import Mechanism
 
 __all__ = ["Forecast", "forecast"]

@@ -22,11 +22,11 @@ from sklearn_pate._base._parameters import (
     resolve_n_teachers,
 )
 from sklearn_pate._classifier import PATEClassifier
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
-from sklearn_pate.inspection._leaks import looks_at_labels
+from sklearn_pate.inspection._leak_rules import looks_at_labels
 
 __all__ = ["SearchPrice", "search_price"]
 

@@ -2,8 +2,7 @@
 
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._exponential import GumbelMax, PermuteAndFlip
-from sklearn_pate.mechanisms._gaussian import GNMax
-from sklearn_pate.mechanisms._histogram import NoisyHistogram
+from sklearn_pate.mechanisms._gaussian import GNMax, NoisyHistogram
 from sklearn_pate.mechanisms._interactive import InteractiveGNMax
 from sklearn_pate.mechanisms._laplace import LNMax
 from sklearn_pate.mechanisms._noisy_sum import NoisySum

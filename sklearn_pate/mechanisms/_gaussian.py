@@ -1,15 +1,22 @@
-"""GNMax: plurality with Gaussian noise."""
+"""GNMax and NoisyHistogram: vote counts with Gaussian noise."""
 
-from typing import Any
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
+from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
 from sklearn_pate.accounting.plurality._tight_gaussian import tight_gaussian_worst_case
+from sklearn_pate.accounting.plurality._unique_queries import check_counts
+from sklearn_pate.mechanisms._mechanism import Response, VoteIndependentMixin
 from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["GNMax", "gaussian_plurality"]
+__all__ = ["GNMax", "NoisyHistogram", "gaussian_plurality"]
 
 
 class GNMax(Mechanism):
@@ -78,23 +85,248 @@ class GNMax(Mechanism):
         return gaussian_2018(counts, self.sigma)
 
 
-def gaussian_plurality(counts, sigma, noise):
-    """Return argmax_j n_j + Z_j for each row of counts, ties broken at random.
+class NoisyHistogram(VoteIndependentMixin, GNMax):
+    """All vote counts with Gaussian noise, not their plurality alone.
+
+    It is made of a :class:`GNMax` by ``release="histogram"`` of
+    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the price of
+    `account_curve`. What is done with a released histogram, its plurality and soft
+    labels included, costs nothing more.
 
     Parameters
     ----------
-    counts : ndarray of int of shape (n_queries, n_classes)
-        Votes per class.
+    sigma : float, default=None
+        Scale of the noise on every count, in votes: its standard deviation, but for
+        noise below one vote. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. More
+        noise, more privacy. It is published, and must not be chosen by a look at votes.
 
-    sigma : float
-        Scale of the discrete Gaussian noise, in votes.
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
 
-    noise : NoiseSource
-        Where the noise comes from.
+    Notes
+    -----
+    n + Z, with independent discrete Gaussian noise, Pr[z] proportional to
+    exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020). A vote that moves changes
+    two counts by 1, which costs a / sigma^2 at order a
+    (:func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`), about 1.6 times what
+    the answer of :class:`GNMax` costs; one that is cast or withdrawn changes one count,
+    which costs half of that.
 
-    Returns
-    -------
-    answers : ndarray of int of shape (n_queries,)
-        Class indices.
+    The law of the noise is the same at all counts, and so is the price: at whole orders
+    it is a / sigma^2 exactly, as a shift by a whole number maps whole numbers to
+    themselves, and at others at most that (Proposition 5 there). There is nothing
+    sensitive in it. See :doc:`What an answer costs </accounting>`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import NoisyHistogram
+    >>> NoisyHistogram(sigma=20).release([[100, 0, 0]]).shape
+    (1, 3)
+    >>> curve = NoisyHistogram(sigma=40).account_curve(n_queries=100, n_classes=10)
+    >>> round(curve.to_epsilon(1e-5), 3)
+    1.478
     """
+
+    releases_histograms: ClassVar[bool] = True
+
+    def release(
+        self, counts: ArrayLike, noise: NoiseSource | None = None
+    ) -> NDArray[np.int64]:
+        """Release vote counts with noise.
+
+        Every call draws fresh noise and costs privacy anew: ask each question once.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers.
+
+        noise : NoiseSource, default=None
+            Where the noise comes from; None makes one from `noise_seed`.
+
+        Returns
+        -------
+        histograms : ndarray of int of shape (n_queries, n_classes)
+            Some may be negative. To be published as they are, at the price of
+            `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the histograms then protect nobody.
+        """
+        counts = check_counts(counts).astype(np.int64)
+        self._check_ready()
+        if noise is None:
+            noise = NoiseSource(self.noise_seed)
+        return counts + noise.discrete_gaussian(self.sigma, counts.shape)
+
+    def respond(
+        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+    ) -> Response:
+        """Answer one batch of questions of a fit, for the `Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers.
+
+        noise : NoiseSource
+            Where the noise comes from.
+
+        max_answers : int
+            Not used: every question is answered.
+
+        **asked : Any
+            Not used.
+
+        Returns
+        -------
+        response : Response
+            Histograms, and their pluralities as answers.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
+        """
+        histograms = self.release(counts, noise)
+        return Response(noise.argmax(histograms), len(histograms), histograms)
+
+    def _price(self, n_queries, n_answers, n_classes, orders):
+        return gaussian_worst_case(self.sigma, orders) * n_answers
+
+    def local_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        ballots: ArrayLike | None = None,
+        direction: Literal["both", "forward"] = "both",
+    ) -> RdpCurve:
+        """Compute what questions cost at the votes that were cast.
+
+        That is the worst case, but for abstentions: the cost does not depend on the
+        counts. Sensitive as far as abstentions are.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+            The votes behind `counts`, -1 for an abstention. A teacher that abstained
+            can change one count only.
+
+        direction : {"both", "forward"}, default="both"
+            Of no consequence: both directions cost the same.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Summed over the questions. It cannot be sanitized; publish `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
+        """
+        return self._local_costs(counts, orders, ballots=ballots).total
+
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, ballots=None):
+        self._check_ready()
+        # Nobody's vote can move where there is none.
+        n_changed = 1 + check_counts(counts).any(axis=1)
+        n_in_all = n_changed.sum()
+        if ballots is not None:
+            n_in_all = np.max(np.sum(1 + (np.asarray(ballots) >= 0), axis=1))
+        orders = np.asarray(orders, dtype=np.float64)
+        one_count = RdpCurve(orders, orders / (2 * self.sigma**2))
+        return LocalCosts(one_count * n_in_all, one_count * n_changed.max(initial=0))
+
+    def enumerated_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = DEFAULT_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+    ) -> RdpCurve:
+        """Compute what one histogram costs, in closed form: there are too many to list.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_classes,)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders. At whole ones the cost is exact, at others an upper bound.
+
+        probabilities : array-like of shape (n_classes,), default=None
+            Not used.
+
+        Returns
+        -------
+        curve : RdpCurve
+            That of `local_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
+        """
+        return self.local_curve(np.asarray(counts)[np.newaxis], orders)
+
+    def optimal_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        direction: Literal["both", "forward"] = "both",
+    ) -> RdpCurve:
+        """Return the worst case: what a histogram costs is no matter of q.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        direction : {"both", "forward"}, default="both"
+            Of no consequence: both directions cost the same.
+
+        Returns
+        -------
+        curve : RdpCurve
+            Summed over the questions. May be published: it is that of `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or `sigma` is not set.
+        """
+        self._check_ready()
+        n_queries, n_classes = check_counts(counts).shape
+        return self.account_curve(n_queries, n_classes, orders)
+
+    def _paper_curve(self, counts):
+        # The paper's data-dependent bounds are those of an answer.
+        return None
+
+
+def gaussian_plurality(
+    counts: NDArray[np.integer], sigma: float, noise: NoiseSource
+) -> NDArray[np.intp]:
+    """Return argmax_j n_j + Z_j for each row of counts, ties broken at random."""
     return noise.argmax(counts + noise.discrete_gaussian(sigma, counts.shape))

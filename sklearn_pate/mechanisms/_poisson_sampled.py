@@ -18,8 +18,7 @@ from sklearn_pate.accounting.composition._poisson_sampling import (
 )
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
-from sklearn_pate.mechanisms._gaussian import GNMax
-from sklearn_pate.mechanisms._histogram import NoisyHistogram
+from sklearn_pate.mechanisms._gaussian import GNMax, NoisyHistogram
 from sklearn_pate.mechanisms._mechanism import (
     PricedMechanism,
     Response,

@@ -14,7 +14,8 @@ from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._seeding import seeded_clone
-from sklearn_pate.inspection._leaks import RESAMPLES, ROUNDS, leaks_of_steps
+from sklearn_pate.inspection._leak_rules import RESAMPLES, ROUNDS
+from sklearn_pate.inspection._leaks import leaks_of_steps
 
 __all__ = ["Candidate", "list_candidates", "plan_fit"]
 
@@ -189,7 +190,7 @@ def _check_steps(estimator):
     for leak in leaks_of_steps(steps, last):
         remedy = (
             leak.remedy
-            if leak.reason in (RESAMPLES, ROUNDS)
+            if leak.reason in (RESAMPLES.reason, ROUNDS.reason)
             else "Leave it out, or fit it on public rows: "
             "FrozenEstimator(step.fit(X_public))."
         )

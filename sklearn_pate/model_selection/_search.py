@@ -28,7 +28,7 @@ from sklearn_pate._base._split_inputs import (
     check_target,
     read_labels,
 )
-from sklearn_pate._estimators._pipelines import last_step, with_last_step
+from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._rdp import check_delta

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._hooks import autologging_off
-from sklearn_pate._estimators._pipelines import last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.model_selection._candidates import Candidate

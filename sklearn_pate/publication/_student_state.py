@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_pate._estimators._pipelines import last_step, with_last_step
+from sklearn_pate._estimators._delegation import last_step, with_last_step
 
 __all__ = [
     "OWN_BUILDER",
@@ -77,7 +77,8 @@ def taken_apart(student: Any) -> dict[str, Any]:
     Returns
     -------
     content : dict
-        "student"; for a network whose module can be built again, also "weights", arrays.
+        "student"; for a network whose module can be built again, also "weights",
+        arrays.
     """
     network = last_step(student)
     if not _is_built_again(network):

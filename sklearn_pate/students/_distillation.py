@@ -10,8 +10,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from sklearn_pate._estimators._class_codes import fit_class_indices
+from sklearn_pate._estimators._delegation import WrappingClassifier
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._estimators._wrapped_classifier import WrappingClassifier
 from sklearn_pate._inputs._labels import read_classes
 
 __all__ = ["DistillationClassifier", "soften"]

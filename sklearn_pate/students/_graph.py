@@ -14,11 +14,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._estimators._delegation import WrappingClassifier
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._estimators._wrapped_classifier import WrappingClassifier
+from sklearn_pate._inputs._labels import UNLABELED
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students._train_student import (
-    UNLABELED,
     accepts_unlabeled,
     encode_semi_supervised,
 )

@@ -14,9 +14,9 @@ from sklearn.semi_supervised import (
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._class_codes import fit_class_indices
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._seeding import seeded_clone, seeded_globals
-from sklearn_pate._inputs._labels import read_classes
+from sklearn_pate._inputs._labels import UNLABELED, read_classes
 from sklearn_pate.exceptions import StudentWarning, warn_user
 from sklearn_pate.students._distillation import soften
 
@@ -26,8 +26,6 @@ __all__ = [
     "encode_semi_supervised",
     "train_student",
 ]
-
-UNLABELED = -1
 
 
 def accepts_unlabeled(student):

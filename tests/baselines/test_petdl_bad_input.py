@@ -75,7 +75,7 @@ WRONG_FITS = {
     "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # groups of public rows
-    "batch_size is zero": ({"batch_size": 0}, {}, r"batch_size=0 must be a positive integer"),
+    "batch_size is zero": ({"batch_size": 0}, {}, r"batch_size=0 must be a whole number of at least 1"),
     "batch_size is a float": ({"batch_size": 8.0}, {}, r"batch_size=8.0 must be"),
     "batch_size is a bool": ({"batch_size": True}, {}, r"batch_size=True must be"),
     "batch_size leaves one group": ({"batch_size": 16}, {}, r"batch_size=16 makes fewer than two groups of 30 public rows; lower batch_size"),
@@ -95,7 +95,7 @@ WRONG_FITS = {
     "clipping_bound clips nothing": ({"clipping_bound": 1.5}, {}, r"clipping_bound=1.5 clips nothing"),
     "clipping_bound is a bool": ({"clipping_bound": True}, {}, r"clipping_bound=True must be a number"),
     "weighted is a word": ({"weighted": "no"}, {}, r"weighted='no' must be True or False"),
-    "hint_epochs is negative": ({"hint_epochs": -1}, {}, r"hint_epochs=-1 must be a positive integer"),
+    "hint_epochs is negative": ({"hint_epochs": -1}, {}, r"hint_epochs=-1 must be a whole number of at least 1"),
     "hint_epochs is a float": ({"hint_epochs": 1.5, **NETWORK}, {}, r"hint_epochs=1.5 must be"),
     "hint_epochs is missing": ({"hint_epochs": None, **NETWORK}, {}, r"hint_epochs=None must be"),
     "a hint for a student that takes none": ({"hint_epochs": 2, "student": DistillationClassifier()}, {}, r"hint_epochs=2 would pay for a hint that DistillationClassifier\(\) does not learn from; set hint_epochs=0"),
@@ -103,7 +103,7 @@ WRONG_FITS = {
     "a hint of everything": ({"hint_share": 1.0}, {}, r"hint_share=1.0 must lie between"),
     "a hint of more than that": ({"hint_share": 1.2}, {}, r"hint_share=1.2 must be a number from 0 to 1"),
     # the default student
-    "distillation_epochs is zero": ({"distillation_epochs": 0}, {}, r"distillation_epochs=0 must be a positive integer"),
+    "distillation_epochs is zero": ({"distillation_epochs": 0}, {}, r"distillation_epochs=0 must be a whole number of at least 1"),
     "compression is below one": ({"compression": 0.5}, {}, r"compression=0.5 must be a number from 1"),
     "compression is a word": ({"compression": "small"}, {}, r"compression='small' must be a number"),
     "image_shape of other rows": ({"image_shape": (3, 3), **NETWORK}, {}, r"image_shape=\(3, 3\) must be \(height, width\).*the 4 values of each row"),

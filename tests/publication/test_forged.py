@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PrivacyLedger, PublicData
-from sklearn_pate._cli._released_model import read_released
+from sklearn_pate._cli._report_command import read_released
 from sklearn_pate.accounting import DEFAULT_ORDERS
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier

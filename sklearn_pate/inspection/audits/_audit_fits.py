@@ -1,4 +1,4 @@
-"""Fits that are made to be attacked: they charge no ledger, and are thrown away."""
+"""Fits for audits: they charge no ledger, and are thrown away."""
 
 import warnings
 from typing import Any
@@ -17,26 +17,7 @@ __all__ = ["dense", "fit_uncharged", "price_of_fit"]
 
 
 def price_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
-    """State the price of a fit that may be attacked.
-
-    Parameters
-    ----------
-    estimator : classifier
-        That is to be fitted.
-
-    **data : object
-        Arguments of its ``fit``.
-
-    Returns
-    -------
-    spent : PrivacySpent
-        What the fit will claim.
-
-    Raises
-    ------
-    ValueError
-        If the estimator claims nothing, or cannot be fitted on the data.
-    """
+    """State the privacy cost of a fit on these data, or raise if it cannot be known."""
     if not plans_privacy(estimator):
         raise ValueError(
             f"estimator={estimator!r} cannot state its price beforehand; pass one with "
@@ -48,23 +29,10 @@ def price_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
 
 
 def fit_uncharged(estimator: Any, **data: Any) -> Any:
-    """Fit a clone that charges no ledger.
+    """Fit a clone that charges no ledger; it is as sensitive as the data.
 
     A ledger would recognise a fit that is repeated, and what an audit fits is not
     released.
-
-    Parameters
-    ----------
-    estimator : classifier
-        With a `ledger`, or None for it.
-
-    **data : object
-        Arguments of its ``fit``.
-
-    Returns
-    -------
-    fitted : classifier
-        As sensitive as the data, until its claim is known to hold.
     """
     # Its public part too: no price was charged for the answers.
     with warnings.catch_warnings(), autologging_off():
@@ -74,16 +42,5 @@ def fit_uncharged(estimator: Any, **data: Any) -> Any:
 
 
 def dense(X: Any) -> NDArray[Any]:
-    """Return rows as a dense array, to count or compare them.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Rows.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, n_features)
-        The same.
-    """
+    """Return rows as a dense array, to count or compare them."""
     return X.toarray() if sp.issparse(X) else np.asarray(X)

@@ -10,17 +10,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClassifier
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.inspection.audits._audit_fits import (
     dense,
     fit_uncharged,
     price_of_fit,
 )
+from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
-    AuditResult,
     bound_from_guesses,
-    check_confidence,
-    check_count,
 )
 
 __all__ = ["audit_canaries"]

@@ -5,14 +5,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import Knowledge, KnowledgeLayout
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
+from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
-    AuditResult,
     bound_from_two_worlds,
-    check_confidence,
-    check_count,
     log_ratio_scores,
 )
 from sklearn_pate.mechanisms import Mechanism, NoisySum, Oracle

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection.audits._audit_fits import (
@@ -15,11 +16,9 @@ from sklearn_pate.inspection.audits._audit_fits import (
     fit_uncharged,
     price_of_fit,
 )
+from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
-    AuditResult,
     bound_from_two_worlds,
-    check_confidence,
-    check_count,
     log_ratio_scores,
 )
 

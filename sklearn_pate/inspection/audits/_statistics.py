@@ -1,26 +1,15 @@
-"""What an audit may conclude from what it saw: the statistics behind all audits."""
+"""Lower bounds of epsilon from the trials of an audit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, binom
 
-from sklearn_pate.accounting._calibrate import is_positive
-from sklearn_pate.accounting._rdp import check_delta
-from sklearn_pate.accounting._statement import write_epsilon
-from sklearn_pate.accounting.plurality._exact import ROUNDING
-from sklearn_pate.inspection._terminal import write_lower_bound
-
 __all__ = [
-    "AuditResult",
     "bound_from_guesses",
     "bound_from_two_worlds",
-    "check_confidence",
-    "check_count",
     "clopper_pearson",
     "guesses_p_value",
     "log_ratio_scores",
@@ -33,121 +22,10 @@ _MOST_THRESHOLDS = 1000
 _LARGEST_EPSILON = 50.0
 
 
-@dataclass(frozen=True)
-class AuditResult:
-    """What an audit found. Sensitive if the audit ran on sensitive data.
-
-    Parameters
-    ----------
-    epsilon_lower : float
-        At the stated confidence, no smaller epsilon is true together with `delta`. 0 if
-        nothing was found.
-
-    epsilon_claimed : float
-        What is claimed for the same `delta`.
-
-    delta : float
-        The probability mass that epsilon does not cover.
-
-    confidence : float
-        Probability that an audit of a true claim does not contradict it.
-
-    evidence : str
-        What was seen, in numbers.
-
-    exact_share : float, default=None
-        The exact Renyi cost of the audited votes as a share of what is claimed for all
-        votes, at the order where it is largest. None where no law was enumerated.
-
-    Notes
-    -----
-    `epsilon_lower` has exact binomial bounds behind it (Clopper and Pearson 1934), or
-    Theorem 5.2 of Steinke, Nasr, Jagielski (2023): see
-    :func:`~sklearn_pate.inspection.audit_mechanism`,
-    :func:`~sklearn_pate.inspection.audit_neighbours` and
-    :func:`~sklearn_pate.inspection.audit_canaries`, which return it.
-
-    Examples
-    --------
-    >>> from sklearn_pate.inspection import audit_mechanism
-    >>> from sklearn_pate.mechanisms import GumbelMax
-    >>> result = audit_mechanism(GumbelMax(c=0.5), [5, 1], [4, 2], n_trials=2_000)
-    >>> result.contradicted
-    False
-    >>> result.epsilon_lower < result.epsilon_claimed
-    True
-    >>> print(result)
-    The audit does not contradict the claim of epsilon=0.995 at delta=1e-05: with...
-    """
-
-    epsilon_lower: float
-    epsilon_claimed: float
-    delta: float
-    confidence: float
-    evidence: str
-    exact_share: float | None = None
-
-    @property
-    def price_is_wrong(self) -> bool:
-        """Whether the exact cost of the audited votes is above the claim.
-
-        Returns
-        -------
-        wrong : bool
-            True is no matter of chance. Rounding aside.
-        """
-        return self.exact_share is not None and self.exact_share > 1 + ROUNDING
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether the claim is smaller than what was shown, or than the exact cost.
-
-        Returns
-        -------
-        contradicted : bool
-            True means a defect: for certain if `price_is_wrong`, else at the stated
-            confidence, as of many audits of true claims one in
-            ``1 / (1 - confidence)`` is True by chance. False proves nothing.
-        """
-        return self.price_is_wrong or self.epsilon_lower > self.epsilon_claimed
-
-    def __str__(self):
-        found = "contradicts" if self.contradicted else "does not contradict"
-        text = (
-            f"The audit {found} the claim of epsilon="
-            f"{write_epsilon(self.epsilon_claimed)} at delta={self.delta:g}: with "
-            f"confidence {self.confidence:g}, epsilon is at least "
-            f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})"
-        )
-        if self.price_is_wrong:
-            text += (
-                f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
-                "times what is claimed for all votes"
-            )
-        return text + "."
-
-
-def clopper_pearson(n_hits, n_trials, alpha):
+def clopper_pearson(
+    n_hits: ArrayLike, n_trials: int, alpha: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bound a probability from below and from above, each with confidence 1 - alpha.
-
-    Parameters
-    ----------
-    n_hits : ndarray of int
-        How often the event was seen.
-
-    n_trials : int
-        Independent trials.
-
-    alpha : float
-        Error probability of either bound.
-
-    Returns
-    -------
-    lower : ndarray of float
-        Exceeds the true probability with probability `alpha` at most.
-
-    upper : ndarray of float
-        Falls below it with probability `alpha` at most.
 
     Notes
     -----
@@ -162,7 +40,13 @@ def clopper_pearson(n_hits, n_trials, alpha):
     return np.where(n_hits == 0, 0.0, lower), np.where(n_misses == 0, 1.0, upper)
 
 
-def _epsilon_bound(n_hits, n_false_hits, n_trials, delta, alpha):
+def _epsilon_bound(
+    n_hits: ArrayLike,
+    n_false_hits: ArrayLike,
+    n_trials: int,
+    delta: float,
+    alpha: float,
+) -> NDArray[np.float64]:
     """Bound epsilon by ln((p - delta) / q), with error probability alpha in all."""
     p_lower, _ = clopper_pearson(n_hits, n_trials, alpha / 2)
     _, q_upper = clopper_pearson(n_false_hits, n_trials, alpha / 2)
@@ -180,30 +64,9 @@ def bound_from_two_worlds(
 
     The first half of the trials chooses the event, "the score is at least (or at most)
     t", and which of the two worlds is to be the likelier; the second half measures this
-    one event.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_trials,)
-        One world. NaN is a score like any other, higher than all numbers.
-
-    neighbour_scores : ndarray of shape (n_trials,)
-        The other. If trials of either half made the score function, then those of the
-        first.
-
-    delta : float
-        The probability mass that epsilon does not cover.
-
-    confidence : float
-        Of the bound.
-
-    Returns
-    -------
-    epsilon_lower : float
-        Not negative.
-
-    evidence : str
-        How often the event was seen.
+    one event. NaN is a score like any other, higher than all numbers. If trials of
+    either half made the score function, then those of the first. Returned are a bound,
+    not negative, and how often the event was seen.
 
     Notes
     -----
@@ -250,30 +113,18 @@ def bound_from_two_worlds(
     return max(float(epsilon), 0.0), evidence
 
 
-def log_ratio_scores(symbols, neighbour_symbols, n_choosing, *, pooled):
+def log_ratio_scores(
+    symbols: NDArray[np.integer],
+    neighbour_symbols: NDArray[np.integer],
+    n_choosing: int,
+    *,
+    pooled: bool,
+) -> tuple[NDArray[np.float64], ...]:
     """Score trials by how much likelier their answers are in the first world.
 
-    Parameters
-    ----------
-    symbols : ndarray of int of shape (n_trials, n_answers)
-        Answers in the first world.
-
-    neighbour_symbols : ndarray of int of shape (n_trials, n_answers)
-        Answers in the other world.
-
-    n_choosing : int
-        The likelihoods are estimated from so many first trials of each world.
-
-    pooled : bool
-        Whether all answers of a trial have the same law, or each its own.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_trials,)
-        Sums of estimated log-likelihood ratios.
-
-    neighbour_scores : ndarray of shape (n_trials,)
-        Of the other world.
+    Answers have shape (n_trials, n_answers), scores (n_trials,), both in either world.
+    The log-likelihood ratios that a score sums up are estimated from the first
+    `n_choosing` trials of each world, `pooled` if all answers of a trial have one law.
     """
     known, codes = np.unique(
         np.concatenate([symbols, neighbour_symbols]), return_inverse=True
@@ -299,27 +150,7 @@ def guesses_p_value(
 ) -> float:
     """Bound the probability of so many correct guesses under a true claim.
 
-    Parameters
-    ----------
-    n_correct : int
-        Guesses that were correct.
-
-    n_guesses : int
-        Guesses that were made, a number fixed beforehand.
-
-    n_canaries : int
-        Canaries, each with a fair secret bit.
-
-    epsilon : float
-        Claimed.
-
-    delta : float
-        Claimed with it.
-
-    Returns
-    -------
-    p_value : float
-        At most 1.
+    The number of guesses was fixed beforehand; each canary has a fair secret bit.
 
     Notes
     -----
@@ -339,30 +170,7 @@ def guesses_p_value(
 def bound_from_guesses(
     n_correct: int, *, n_guesses: int, n_canaries: int, delta: float, confidence: float
 ) -> float:
-    """Bound epsilon from the number of correct guesses of secret bits.
-
-    Parameters
-    ----------
-    n_correct : int
-        Guesses that were correct.
-
-    n_guesses : int
-        Guesses that were made, a number fixed beforehand.
-
-    n_canaries : int
-        Canaries, each with a fair secret bit.
-
-    delta : float
-        The probability mass that epsilon does not cover.
-
-    confidence : float
-        Of the bound.
-
-    Returns
-    -------
-    epsilon_lower : float
-        The epsilon at which :func:`guesses_p_value` reaches ``1 - confidence``.
-    """
+    """Compute the epsilon at which `guesses_p_value` reaches ``1 - confidence``."""
 
     def rejected(epsilon):
         p_value = guesses_p_value(
@@ -386,43 +194,3 @@ def _largest(rejected: Callable[[float], bool]) -> float:
         middle = (lower + upper) / 2
         lower, upper = (middle, upper) if rejected(middle) else (lower, middle)
     return lower
-
-
-def check_confidence(confidence: float, delta: float) -> None:
-    """Raise unless both are probabilities that an audit can work with.
-
-    Parameters
-    ----------
-    confidence : float
-        Between 0.5 and 1.
-
-    delta : float
-        Between 0 and 1.
-    """
-    check_delta(delta)
-    if not is_positive(confidence) or not 0.5 <= confidence < 1:
-        raise ValueError(
-            f"confidence={confidence!r} must be a probability from 0.5 to below 1, "
-            "such as 0.9999."
-        )
-
-
-def check_count(name: str, value: int, smallest: int) -> None:
-    """Raise unless this is a whole number that is large enough.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-
-    value : int
-        What was given.
-
-    smallest : int
-        What is needed at least.
-    """
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_whole or value < smallest:
-        raise ValueError(
-            f"{name}={value!r} must be a whole number of at least {smallest}."
-        )

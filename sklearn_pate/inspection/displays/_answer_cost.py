@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._rdp import check_delta
-from sklearn_pate.inspection.audits._statistics import check_count
 from sklearn_pate.inspection.displays._plotting import (
     check_comparable,
     line_style,

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.inspection.displays._plotting import (
     check_comparable,

@@ -1,44 +1,113 @@
-"""Scores against epsilon: from fits, and from the results of a search."""
+"""Scores against epsilon: of fits, of predictions, and of a search."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import check_scoring
 
 from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.inspection.displays._plotting import check_comparable, statement_of
 
-__all__ = ["epsilons_of", "mean_scores", "scores_of_splits"]
+__all__ = [
+    "EpsilonScores",
+    "check_sensitivity",
+    "mean_scores",
+    "scores_of_estimators",
+    "scores_of_predictions",
+    "scores_of_search",
+]
 
 # Fits for one target state epsilons that differ in their last digits: those within one
 # part in a hundred share a point.
 _ONE_TARGET = 0.01
 
 
-def mean_scores(epsilons, scores):
+@dataclass(frozen=True)
+class EpsilonScores:
+    """Scores of private fits, each with the epsilon that it states."""
+
+    epsilons: ArrayLike
+    scores: ArrayLike
+    score_name: str
+    delta: float | None = None
+    unit: str | None = None
+
+
+def scores_of_estimators(
+    estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
+) -> EpsilonScores:
+    """Score fitted private estimators, once all of them are known to compare."""
+    if hasattr(estimators, "fit"):  # a Pipeline would be taken for its steps
+        raise ValueError(
+            f"estimators is a single {type(estimators).__name__}; pass a list of "
+            "fitted estimators, such as [clf]."
+        )
+    statements = [statement_of(one) for one in estimators]
+    check_comparable(statements)
+    return EpsilonScores(
+        epsilons=[spent.epsilon for spent in statements],
+        scores=[check_scoring(one, scoring)(one, X, y) for one in estimators],
+        score_name=_name_of(scoring),
+        delta=max(spent.delta for spent in statements),
+        unit=statements[0].unit,
+    )
+
+
+def scores_of_predictions(
+    y_true: ArrayLike,
+    predictions: Iterable[ArrayLike],
+    epsilons: ArrayLike,
+    score_func: Callable[..., float],
+) -> EpsilonScores:
+    """Score predictions of fits."""
+    name = getattr(score_func, "__name__", "score").removesuffix("_score")
+    return EpsilonScores(
+        epsilons=epsilons,
+        scores=[score_func(y_true, y_pred) for y_pred in predictions],
+        score_name=_name_of(name),
+    )
+
+
+def scores_of_search(search: Any, metric: str | None) -> EpsilonScores:
+    """Read the scores of a search over epsilon, or of its ``cv_results_``."""
+    results = getattr(search, "cv_results_", search)
+    if not isinstance(results, Mapping):
+        is_search = hasattr(search, "refit")
+        raise (NotFittedError if is_search else ValueError)(
+            f"search has no cv_results_, as {type(search).__name__} is none or is "
+            "not fitted; pass a fitted GridSearchCV, or its cv_results_."
+        )
+    scoring = getattr(search, "scoring", None) if metric is None else metric
+    epsilons = _epsilons_of(results)
+    splits = _scores_of_splits(results, "score" if metric is None else metric)
+    spent = None
+    if hasattr(search, "best_estimator_"):
+        spent = statement_of(search.best_estimator_)
+        check_comparable([spent])
+    return EpsilonScores(
+        epsilons=np.repeat(epsilons, len(splits)),
+        scores=np.transpose(splits).ravel(),
+        score_name=_name_of(scoring),
+        delta=None if spent is None else spent.delta,
+        unit=None if spent is None else spent.unit,
+    )
+
+
+def mean_scores(
+    epsilons: ArrayLike, scores: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Average the fits of each target.
 
-    Parameters
-    ----------
-    epsilons : array-like of shape (n_fits,)
-        What each fit states.
-
-    scores : array-like of shape (n_fits,)
-        What each fit reached. As sensitive as the rows they were computed on.
-
-    Returns
-    -------
-    epsilons : ndarray of shape (n_targets,)
-        Increasing; the largest of each target.
-
-    means : ndarray of shape (n_targets,)
-        Mean score.
-
-    deviations : ndarray of shape (n_targets,)
-        Standard deviation of the scores, NaN for a single fit.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or a number has no place on an axis.
+    Returned are, by target, increasing: the largest epsilon, the mean score, and the
+    standard deviation of the scores, which is NaN for a single fit.
     """
-    epsilons, scores = (np.asarray(one, dtype=np.float64) for one in (epsilons, scores))
+    epsilons = np.asarray(epsilons, dtype=np.float64)
+    scores = np.asarray(scores, dtype=np.float64)
     if epsilons.ndim != 1 or not epsilons.size or epsilons.shape != scores.shape:
         raise ValueError(
             f"epsilons has shape {epsilons.shape} and scores {scores.shape}; pass one "
@@ -68,24 +137,8 @@ def mean_scores(epsilons, scores):
     )
 
 
-def epsilons_of(results):
-    """Read the epsilon of each candidate of a search.
-
-    Parameters
-    ----------
-    results : Mapping
-        ``cv_results_``.
-
-    Returns
-    -------
-    epsilons : list of float
-        In the order of the candidates.
-
-    Raises
-    ------
-    ValueError
-        If something else differs between candidates, or an epsilon is not positive.
-    """
+def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
+    """Read the epsilon of each candidate of a search, if nothing else differs."""
     names = [key.removeprefix("param_") for key in results if key.startswith("param_")]
     chosen = [name for name in names if name.rpartition("__")[2] == "epsilon"]
     if len(chosen) != 1:
@@ -110,27 +163,10 @@ def epsilons_of(results):
     return epsilons
 
 
-def scores_of_splits(results, metric):
-    """Read the scores of a search.
-
-    Parameters
-    ----------
-    results : Mapping
-        ``cv_results_``.
-
-    metric : str
-        Which of its scores.
-
-    Returns
-    -------
-    scores : list of ndarray of shape (n_candidates,)
-        One a split. As sensitive as the rows of the search.
-
-    Raises
-    ------
-    ValueError
-        If the search has no such metric.
-    """
+def _scores_of_splits(
+    results: Mapping[str, Any], metric: str
+) -> list[NDArray[np.float64]]:
+    """Read the scores of the candidates of a search, an array a split."""
     n_splits = 0
     while f"split{n_splits}_test_{metric}" in results:
         n_splits += 1
@@ -144,3 +180,22 @@ def scores_of_splits(results, metric):
             f"metric={metric!r} is unknown to the search; use one of {known}."
         )
     return [results[f"split{split}_test_{metric}"] for split in range(n_splits)]
+
+
+def _name_of(scoring: Any) -> str:
+    return scoring.replace("_", " ") if isinstance(scoring, str) else "score"
+
+
+def check_sensitivity(sensitive: Any, baseline: Any) -> None:
+    """Raise ValueError unless a display knows whether its scores are sensitive."""
+    if not isinstance(sensitive, bool):
+        raise ValueError(
+            f"sensitive={sensitive!r} must be True or False; pass True unless all rows "
+            "that scores or a baseline come from are public."
+        )
+    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
+    if baseline is not None and not (is_number and np.isfinite(baseline)):
+        raise ValueError(
+            f"baseline={baseline!r} must be a finite number, the score without "
+            "privacy, or None."
+        )

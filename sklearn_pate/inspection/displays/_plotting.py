@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._private_classifier import plans_privacy
-from sklearn_pate._estimators._pipelines import last_step
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.accounting._statement import PrivacySpent
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "line_style",
     "log_ticks",
     "make_axes",
+    "point_style",
     "require_matplotlib",
     "stamp",
     "statement_of",
@@ -30,28 +31,13 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#00
 SENSITIVE = "SENSITIVE: depends on private data, do not publish"
 
 _LINE_STYLES = ("-", "--", "-.", ":")
+_MARKERS = "os^Dv"
 # Width of a letter of the stamp, over its height.
 _LETTER = 0.6
 
 
-def require_matplotlib(display):
-    """Import matplotlib, before any work.
-
-    Parameters
-    ----------
-    display : type
-        What needs it.
-
-    Returns
-    -------
-    pyplot : module
-        ``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    """
+def require_matplotlib(display: type) -> Any:
+    """Import matplotlib.pyplot for a display, before any work."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -61,40 +47,18 @@ def require_matplotlib(display):
     return plt
 
 
-def make_axes(display, ax):
-    """Return axes to draw on.
-
-    Parameters
-    ----------
-    display : type
-        What draws.
-
-    ax : matplotlib Axes or None
-        None makes a new figure.
-
-    Returns
-    -------
-    ax : matplotlib Axes
-        The same, or new ones.
-    """
+def make_axes(display: type, ax: Any) -> Any:
+    """Return axes for a display to draw on, those of a new figure for None."""
     plt = require_matplotlib(display)
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
     return ax
 
 
-def line_style(place):
+def line_style(place: int) -> dict[str, Any]:
     """Return colour and dashes of a line, which tell it apart in grey as well.
 
-    Parameters
-    ----------
-    place : int
-        How many lines there are already.
-
-    Returns
-    -------
-    style : dict
-        For ``ax.plot``.
+    Its place is the number of lines that there are already.
     """
     return {
         "color": COLORS[place % len(COLORS)],
@@ -102,14 +66,16 @@ def line_style(place):
     }
 
 
-def log_ticks(axis):
-    """Write the ticks of a logarithmic axis as plain numbers.
+def point_style(place: int) -> dict[str, Any]:
+    """Return colour and marker of points; their place is the number of those before."""
+    return {
+        "color": COLORS[place % len(COLORS)],
+        "marker": _MARKERS[place % len(_MARKERS)],
+    }
 
-    Parameters
-    ----------
-    axis : matplotlib Axis
-        That of epsilon.
-    """
+
+def log_ticks(axis: Any) -> None:
+    """Write the ticks of a logarithmic axis as plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -117,13 +83,10 @@ def log_ticks(axis):
     axis.set_minor_locator(NullLocator())
 
 
-def stamp(ax):
+def stamp(ax: Any) -> None:
     """Write across the data that they are sensitive, so that no crop parts the two.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Stamped once, however many displays it holds.
+    Once, however many displays the axes hold.
     """
     if any(text.get_text() == SENSITIVE for text in ax.texts):
         return
@@ -145,23 +108,7 @@ def stamp(ax):
 
 
 def fitted_last_step(estimator: Any) -> Any:
-    """Return what a picture is about, and raise if it is private and not fitted.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Or a Pipeline.
-
-    Returns
-    -------
-    learner : estimator
-        The same, or the last step.
-
-    Raises
-    ------
-    NotFittedError
-        If it would have ``privacy_spent_`` after a fit.
-    """
+    """Return the last step; raise NotFittedError if it is private and not fitted."""
     learner = last_step(estimator)
     if plans_privacy(learner):
         check_is_fitted(learner, "privacy_spent_")
@@ -169,25 +116,9 @@ def fitted_last_step(estimator: Any) -> Any:
 
 
 def statement_of(estimator: Any) -> PrivacySpent:
-    """Return the statement of a fitted private estimator.
+    """Return the statement of a fitted private estimator, the last step of a Pipeline.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With ``privacy_spent_``, or a Pipeline that ends in one.
-
-    Returns
-    -------
-    spent : PrivacySpent
-        Of its fit.
-
-    Raises
-    ------
-    NotFittedError
-        If the estimator is not fitted.
-
-    ValueError
-        If it has none.
+    NotFittedError is raised if it is not fitted, ValueError if it has none.
     """
     learner = fitted_last_step(estimator)
     spent = getattr(learner, "privacy_spent_", None)

@@ -1,27 +1,24 @@
 """PrivacyUtilityDisplay: what accuracy an epsilon buys."""
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score, check_scoring
+from sklearn.metrics import accuracy_score
 
 from sklearn_pate.inspection.displays._epsilon_scores import (
-    epsilons_of,
+    check_sensitivity,
     mean_scores,
-    scores_of_splits,
+    scores_of_estimators,
+    scores_of_predictions,
+    scores_of_search,
 )
 from sklearn_pate.inspection.displays._plotting import (
-    COLORS,
-    check_comparable,
     log_ticks,
     make_axes,
+    point_style,
     require_matplotlib,
     stamp,
-    statement_of,
 )
 
 __all__ = ["PrivacyUtilityDisplay"]
@@ -72,11 +69,8 @@ class PrivacyUtilityDisplay:
     baseline_ : matplotlib Line2D or None
         Dashed.
 
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes, Figure
         Where it was drawn.
-
-    figure_ : matplotlib Figure
-        That of the axes.
 
     See Also
     --------
@@ -91,21 +85,16 @@ class PrivacyUtilityDisplay:
     fit in it, at the price of all together: the sum of their ``privacy_spent_.curve``,
     if none was chosen in view of another.
 
-    An infinite epsilon is refused. On a logarithmic axis it has no place, and a place
-    beside finite ones would look like a weak guarantee, which it is not. The score of
-    such a fit may be the `baseline`.
+    An infinite epsilon is refused: a place beside finite ones would look like a weak
+    guarantee, which it is not. The score of such a fit may be the `baseline`.
 
     Examples
     --------
     >>> import matplotlib.pyplot as plt
     >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
     >>> display = PrivacyUtilityDisplay(
-    ...     epsilons=[0.5, 1, 1, 2],
-    ...     scores=[0.71, 0.82, 0.84, 0.88],
-    ...     sensitive=False,
-    ...     baseline=0.93,
-    ... )
-    >>> display = display.plot()
+    ...     epsilons=[0.5, 1, 1, 2], scores=[0.71, 0.82, 0.84, 0.88], sensitive=False
+    ... ).plot()
     >>> display.line_.get_xdata().tolist()
     [0.5, 1.0, 2.0]
     >>> plt.close(display.figure_)
@@ -155,15 +144,11 @@ class PrivacyUtilityDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        _check_options(self.sensitive, self.baseline)
+        check_sensitivity(self.sensitive, self.baseline)
         epsilons, means, deviations = mean_scores(self.epsilons, self.scores)
         ax = make_axes(type(self), ax)
-        style: dict[str, Any] = {
-            "color": COLORS[len(ax.containers) % len(COLORS)],
-            "marker": "os^Dv"[len(ax.containers) % 5],
-            "capsize": 3,
-        }
-        self.errorbar_ = ax.errorbar(epsilons, means, yerr=deviations, **style | kwargs)
+        style = point_style(len(ax.containers)) | {"capsize": 3} | kwargs
+        self.errorbar_ = ax.errorbar(epsilons, means, yerr=deviations, **style)
         self.line_ = self.errorbar_[0]
         self.baseline_ = None
         if self.baseline is not None:
@@ -234,9 +219,6 @@ class PrivacyUtilityDisplay:
         NotFittedError
             If an estimator is not fitted; nothing was scored.
 
-        ImportError
-            If matplotlib is not installed.
-
         Notes
         -----
         Where deltas differ, the axis has the largest: what holds at a smaller delta
@@ -261,23 +243,9 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        _check_options(sensitive, baseline)
-        if hasattr(estimators, "fit"):  # a Pipeline would be taken for its steps
-            raise ValueError(
-                f"estimators is a single {type(estimators).__name__}; pass a list of "
-                "fitted estimators, such as [clf]."
-            )
-        statements = [statement_of(one) for one in estimators]
-        check_comparable(statements)
-        display = cls(
-            epsilons=[spent.epsilon for spent in statements],
-            scores=[check_scoring(one, scoring)(one, X, y) for one in estimators],
-            sensitive=sensitive,
-            baseline=baseline,
-            delta=max(spent.delta for spent in statements),
-            unit=statements[0].unit,
-            score_name=_name_of(scoring),
-        )
+        check_sensitivity(sensitive, baseline)
+        fits = scores_of_estimators(estimators, X, y, scoring)
+        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -331,9 +299,6 @@ class PrivacyUtilityDisplay:
             If `sensitive` is neither True nor False, `baseline` is no number, or there
             are not as many epsilons as predictions.
 
-        ImportError
-            If matplotlib is not installed.
-
         Examples
         --------
         >>> import matplotlib.pyplot as plt
@@ -346,16 +311,9 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        _check_options(sensitive, baseline)
-        display = cls(
-            epsilons=epsilons,
-            scores=[score_func(y_true, y_pred) for y_pred in predictions],
-            sensitive=sensitive,
-            baseline=baseline,
-            score_name=_name_of(
-                getattr(score_func, "__name__", "score").removesuffix("_score")
-            ),
-        )
+        check_sensitivity(sensitive, baseline)
+        fits = scores_of_predictions(y_true, predictions, epsilons, score_func)
+        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -407,9 +365,6 @@ class PrivacyUtilityDisplay:
         NotFittedError
             If the search is not fitted.
 
-        ImportError
-            If matplotlib is not installed.
-
         Notes
         -----
         The axis has the targets, which each fit's own statement keeps. No statement
@@ -435,30 +390,9 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        _check_options(sensitive, baseline)
-        results = getattr(search, "cv_results_", search)
-        if not isinstance(results, Mapping):
-            is_search = hasattr(search, "refit")
-            raise (NotFittedError if is_search else ValueError)(
-                f"search has no cv_results_, as {type(search).__name__} is none or is "
-                "not fitted; pass a fitted GridSearchCV, or its cv_results_."
-            )
-        scoring = getattr(search, "scoring", None) if metric is None else metric
-        epsilons = epsilons_of(results)
-        splits = scores_of_splits(results, "score" if metric is None else metric)
-        spent = None
-        if hasattr(search, "best_estimator_"):
-            spent = statement_of(search.best_estimator_)
-            check_comparable([spent])
-        display = cls(
-            epsilons=np.repeat(epsilons, len(splits)),
-            scores=np.transpose(splits).ravel(),
-            sensitive=sensitive,
-            baseline=baseline,
-            delta=None if spent is None else spent.delta,
-            unit=None if spent is None else spent.unit,
-            score_name=_name_of(scoring),
-        )
+        check_sensitivity(sensitive, baseline)
+        fits = scores_of_search(search, metric)
+        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
     def _epsilon_name(self):
@@ -468,21 +402,3 @@ class PrivacyUtilityDisplay:
         if self.unit is not None:
             about.append(f"unit: {self.unit}")
         return "epsilon of each fit" + (f" ({', '.join(about)})" if about else "")
-
-
-def _check_options(sensitive, baseline):
-    if not isinstance(sensitive, bool):
-        raise ValueError(
-            f"sensitive={sensitive!r} must be True or False; pass True unless all rows "
-            "that scores or a baseline come from are public."
-        )
-    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
-    if baseline is not None and not (is_number and np.isfinite(baseline)):
-        raise ValueError(
-            f"baseline={baseline!r} must be a finite number, the score without "
-            "privacy, or None."
-        )
-
-
-def _name_of(scoring):
-    return scoring.replace("_", " ") if isinstance(scoring, str) else "score"

@@ -11,7 +11,7 @@ from sklearn_pate._estimators._hidden_layer import hidden_layer
 from sklearn_pate._inputs._checks import check_count, check_number
 from sklearn_pate.students.networks._augmentation import ImageAugmentation
 from sklearn_pate.students.networks._gan_training import GANNet
-from sklearn_pate.students.networks._generative_modules import (
+from sklearn_pate.students.networks._modules import (
     default_discriminator,
     default_generator,
 )

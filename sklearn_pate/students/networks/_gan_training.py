@@ -1,12 +1,16 @@
 """Training of a discriminator and a generator, in turns of one step."""
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import torch
 from skorch.utils import to_device
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
 from sklearn_pate._estimators._hidden_layer import hidden_passes
-from sklearn_pate.students.networks._generative_modules import Discriminator
+from sklearn_pate.students.networks._modules import Discriminator
 from sklearn_pate.students.networks._network_training import SemiSupervisedNet
 
 __all__ = ["GANNet", "adversarial_loss", "feature_matching_loss"]
@@ -20,45 +24,25 @@ N_FIRST = 500
 
 
 class GANNet(SemiSupervisedNet):
-    """Training of :class:`GANClassifier`.
+    """Training of :class:`GANClassifier`, which its parameters are of.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        The discriminator, from a batch of inputs to logits.
-
-    make_generator : callable
-        Without arguments; makes a module from latent vectors to inputs.
-
-    n_latent : int
-        Length of a latent vector.
-
-    generator_lr : float
-        Learning rate of the generator.
-
-    augmentation : object or None
-        With methods ``weak`` and ``strong``.
-
-    adversarial_weight, guess_weight, threshold : float
-        As in :class:`GANClassifier`.
-
-    **parameters : dict
-        As for :class:`SemiSupervisedNet`.
+    The module is the discriminator, from a batch of inputs to logits; `make_generator`,
+    without arguments, makes a module from latent vectors to inputs.
     """
 
     def __init__(
         self,
-        module,
+        module: nn.Module,
         *,
-        make_generator,
-        n_latent,
-        generator_lr,
-        augmentation,
-        adversarial_weight,
-        guess_weight,
-        threshold,
-        **parameters,
-    ):
+        make_generator: Callable[[], nn.Module],
+        n_latent: int,
+        generator_lr: float,
+        augmentation: Any,
+        adversarial_weight: float,
+        guess_weight: float,
+        threshold: float,
+        **parameters: Any,
+    ) -> None:
         super().__init__(module, averaging=AVERAGING, **parameters)
         self.make_generator = make_generator
         self.n_latent = n_latent
@@ -68,26 +52,14 @@ class GANNet(SemiSupervisedNet):
         self.guess_weight = guess_weight
         self.threshold = threshold
 
-    def initialize_module(self):
-        """Set up both networks.
-
-        Returns
-        -------
-        self : GANNet
-            With `module_` and `generator_`.
-        """
+    def initialize_module(self) -> Self:
+        """Set up both networks, `module_` and `generator_`."""
         super().initialize_module()
         self.generator_ = self.make_generator()
         return self
 
-    def initialize_optimizer(self):
-        """Give each network an optimiser of its own.
-
-        Returns
-        -------
-        self : GANNet
-            With `optimizer_` and `generator_optimizer_`.
-        """
+    def initialize_optimizer(self) -> Self:
+        """Give each network an optimiser of its own."""
         self.optimizer_ = torch.optim.Adam(
             _trainable(self.module_), lr=self.lr, betas=BETAS
         )
@@ -96,44 +68,18 @@ class GANNet(SemiSupervisedNet):
         )
         return self
 
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Initialise the default discriminator from the first rows.
-
-        Parameters
-        ----------
-        net : GANNet
-            This one.
-
-        X : PublicRows
-            All rows.
-
-        y : None
-            Not used.
-
-        **kwargs : dict
-            For skorch.
-        """
+    def on_train_begin(
+        self, net: Any, X: Any = None, y: None = None, **kwargs: Any
+    ) -> None:
+        """Initialise the default discriminator from the first rows."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         if isinstance(self.module_, Discriminator):
             self.module_.standardize_outputs(X.inputs[:N_FIRST].to(self.device))
 
-    def on_train_end(self, net, X=None, y=None, **kwargs):
-        """Make plain weights of normalised ones, as those cannot be pickled.
-
-        Parameters
-        ----------
-        net : GANNet
-            This one.
-
-        X : PublicRows
-            All rows.
-
-        y : None
-            Not used.
-
-        **kwargs : dict
-            For skorch.
-        """
+    def on_train_end(
+        self, net: Any, X: Any = None, y: None = None, **kwargs: Any
+    ) -> None:
+        """Make plain weights of normalised ones, as those cannot be pickled."""
         super().on_train_end(net, X=X, y=y, **kwargs)
         for layer in list(self.averaged_.modules()):
             if parametrize.is_parametrized(layer):
@@ -142,22 +88,10 @@ class GANNet(SemiSupervisedNet):
                 # What weight_norm leaves behind cannot be pickled either.
                 layer._load_state_dict_pre_hooks.clear()
 
-    def train_step(self, batch, **fit_params):
-        """Follow the gradients of both networks once.
-
-        Parameters
-        ----------
-        batch : tuple of Tensors
-            What :class:`PairedBatches` yields.
-
-        **fit_params : dict
-            None are used.
-
-        Returns
-        -------
-        step : dict
-            The loss of the discriminator.
-        """
+    def train_step(
+        self, batch: tuple[Tensor, ...], **fit_params: Any
+    ) -> dict[str, Tensor]:
+        """Follow the gradients of both networks once, on one of `PairedBatches`."""
         self._set_training(True)
         labeled, targets, unlabeled = to_device(batch, self.device)
         n_labeled = len(labeled)
@@ -201,21 +135,10 @@ class GANNet(SemiSupervisedNet):
         return getattr(self.augmentation, how)(inputs)
 
 
-def adversarial_loss(of_unlabeled, of_generated):
+def adversarial_loss(of_unlabeled: Tensor, of_generated: Tensor) -> Tensor:
     """Compute -(E ln D(x) + E ln(1 - D(G(z)))) / 2, where D = Z / (Z + 1).
 
-    Parameters
-    ----------
-    of_unlabeled : Tensor of shape (n_unlabeled, n_classes)
-        Logits of real inputs.
-
-    of_generated : Tensor of shape (n_generated, n_classes)
-        Logits of generated ones.
-
-    Returns
-    -------
-    loss : Tensor
-        A number.
+    Logits have shape (n_rows, n_classes).
 
     Notes
     -----
@@ -229,21 +152,10 @@ def adversarial_loss(of_unlabeled, of_generated):
     return (real + functional.softplus(log_z_generated).mean()) / 2
 
 
-def feature_matching_loss(of_real, of_generated):
+def feature_matching_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
     """Compute the mean squared difference of mean features.
 
-    Parameters
-    ----------
-    of_real : Tensor of shape (n_real, n_dimensions)
-        Features of real inputs.
-
-    of_generated : Tensor of shape (n_generated, n_dimensions)
-        Features of generated ones.
-
-    Returns
-    -------
-    loss : Tensor
-        A number.
+    Features have shape (n_rows, n_dimensions).
 
     Notes
     -----

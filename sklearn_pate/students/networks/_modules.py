@@ -1,40 +1,44 @@
-"""Networks that students are made of unless the user brings one."""
+"""Default networks of students: classifiers, encoders, and the two of a GAN."""
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
 
 from sklearn_pate._inputs._checks import check_number
 
-__all__ = ["ConvSmall", "conv_middle", "default_module", "encoder_module"]
+__all__ = [
+    "ConvSmall",
+    "Discriminator",
+    "conv_middle",
+    "default_discriminator",
+    "default_generator",
+    "default_module",
+    "encoder_module",
+]
 
 # Widths of three convolutions and of the hidden layer.
 _SMALL = (24, 48, 48, 64)
+# Hidden layers of a discriminator of rows.
+HIDDEN_SIZES = (400, 200, 200)
+# Salimans et al. add noise of 0.3 to inputs and 0.5 to hidden layers.
+INPUT_NOISE = 0.6
 
 
-def default_module(input_shape, n_classes):
-    """Build a small network for rows or for images.
+def default_module(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
+    """Build a small network for rows or for images, from inputs to logits.
 
-    Parameters
-    ----------
-    input_shape : tuple of int
-        (n_features,), or (channels, height, width).
-
-    n_classes : int
-        Number of outputs.
-
-    Returns
-    -------
-    module : torch.nn.Module
-        From a batch of inputs to logits of shape (n_rows, n_classes).
+    `input_shape` is (n_features,), or (channels, height, width).
     """
     if len(input_shape) == 1:
         return _perceptron(*input_shape, n_classes)
     return _convolutional(input_shape, n_classes)
 
 
-def _perceptron(n_features, n_classes):
+def _perceptron(n_features: int, n_classes: int) -> nn.Module:
     return nn.Sequential(
         nn.Linear(n_features, 128),
         nn.ReLU(),
@@ -44,7 +48,7 @@ def _perceptron(n_features, n_classes):
     )
 
 
-def _convolutional(input_shape, n_classes):
+def _convolutional(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     channels, height, width = input_shape
 
     def block(n_in, n_out, size):
@@ -202,18 +206,10 @@ def _reduced(input_shape, n_classes, widths, n_hidden, *, normalized):
     )
 
 
-def encoder_module(input_shape):
-    """Build a small network without a classifier at its end.
+def encoder_module(input_shape: tuple[int, ...]) -> nn.Module:
+    """Build a small network without a classifier at its end, from inputs to features.
 
-    Parameters
-    ----------
-    input_shape : tuple of int
-        (n_features,), or (channels, height, width).
-
-    Returns
-    -------
-    module : torch.nn.Module
-        From a batch of inputs to features of shape (n_rows, 256).
+    Features have shape (n_rows, 256).
     """
 
     def normalized(layer, n_out, kind):
@@ -232,3 +228,109 @@ def encoder_module(input_shape):
         nn.Flatten(),
         *normalized(nn.Linear(1024, 256), 256, nn.BatchNorm1d),
     )
+
+
+class GaussianNoise(nn.Module):
+    """Add noise to inputs during training, of standard deviation `scale`."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Add noise, or in evaluation nothing."""
+        if not self.training or self.scale == 0:
+            return inputs
+        return inputs + self.scale * torch.randn_like(inputs)
+
+
+class Discriminator(nn.Sequential):
+    """A perceptron with weight normalisation, and noise in every layer.
+
+    `noise` is its standard deviation behind each hidden layer; 0.6 of it is added to
+    inputs.
+    """
+
+    def __init__(
+        self, input_shape: tuple[int, ...], n_classes: int, noise: float = 0.5
+    ) -> None:
+        layers = [nn.Flatten(), GaussianNoise(INPUT_NOISE * noise)]
+        n_in = math.prod(input_shape)
+        for n_out in HIDDEN_SIZES:
+            layers += [weight_norm(nn.Linear(n_in, n_out)), nn.ReLU()]
+            layers += [GaussianNoise(noise)]
+            n_in = n_out
+        super().__init__(*layers, weight_norm(nn.Linear(n_in, n_classes)))
+
+    @torch.no_grad()
+    def standardize_outputs(self, inputs: torch.Tensor) -> None:
+        """Initialise lengths of weights, and biases, from data of the input shape.
+
+        On these, the outputs of each layer will have mean 0 and deviation 1.
+
+        Notes
+        -----
+        Salimans, Kingma (2016), "Weight normalization: a simple reparameterization to
+        accelerate training of deep neural networks", section 3.
+        """
+        for layer in self:
+            outputs = layer(inputs)
+            if isinstance(layer, nn.Linear):
+                mean, scale = outputs.mean(dim=0), outputs.std(dim=0).clamp_min(1e-6)
+                normalized: Any = layer.parametrizations
+                normalized.weight.original0.div_(scale[:, None])
+                layer.bias.copy_((layer.bias - mean) / scale)
+                outputs = layer(inputs)
+            inputs = outputs
+
+
+def default_discriminator(
+    input_shape: tuple[int, ...], n_classes: int, noise: float
+) -> nn.Module:
+    """Build a perceptron for rows, or a convolutional network for images."""
+    if len(input_shape) == 1:
+        return Discriminator(input_shape, n_classes, noise)
+    return _convolutional(input_shape, n_classes)
+
+
+def default_generator(n_latent: int, input_shape: tuple[int, ...]) -> nn.Module:
+    """Build a perceptron that makes rows, or a convolutional network for images.
+
+    It takes latent vectors of shape (n_rows, n_latent). Images lie between 0 and 1, as
+    scaled inputs do.
+    """
+    if len(input_shape) == 1:
+        layers = []
+        for n_in in (n_latent, 500):
+            layers += [nn.Linear(n_in, 500, bias=False), nn.BatchNorm1d(500)]
+            layers += [nn.Softplus()]
+        return nn.Sequential(*layers, nn.Linear(500, *input_shape))
+    channels, height, width = input_shape
+    # Doubled twice; what is too much is cut off.
+    coarse = (32, math.ceil(height / 4), math.ceil(width / 4))
+    n_coarse = math.prod(coarse)
+    return nn.Sequential(
+        nn.Linear(n_latent, n_coarse, bias=False),
+        nn.BatchNorm1d(n_coarse),
+        nn.ReLU(),
+        nn.Unflatten(1, coarse),
+        nn.ConvTranspose2d(32, 16, 4, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.ConvTranspose2d(16, channels, 4, stride=2, padding=1),
+        nn.Sigmoid(),
+        Crop(height, width),
+    )
+
+
+class Crop(nn.Module):
+    """Cut images to their upper left part."""
+
+    def __init__(self, height: int, width: int) -> None:
+        super().__init__()
+        self.height = height
+        self.width = width
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return views of shape (n_images, channels, height, width)."""
+        return images[..., : self.height, : self.width]

@@ -14,7 +14,7 @@ from torch import nn
 
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_count, check_device, check_number
-from sklearn_pate._inputs._targets import read_targets
+from sklearn_pate._inputs._labels import read_targets
 from sklearn_pate.students.networks._modules import default_module
 from sklearn_pate.students.networks._network_training import (
     one_torch_thread,

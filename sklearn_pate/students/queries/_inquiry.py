@@ -8,7 +8,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import in_all_classes
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate.students._train_student import UNLABELED, train_student
+from sklearn_pate._inputs._labels import UNLABELED
+from sklearn_pate.students._train_student import train_student
 
 __all__ = ["Clusters", "Inquiry"]
 

@@ -22,7 +22,7 @@ from sklearn_pate.students.networks._gan_training import (
     adversarial_loss,
     feature_matching_loss,
 )
-from sklearn_pate.students.networks._generative_modules import (
+from sklearn_pate.students.networks._modules import (
     Discriminator,
     default_generator,
 )

@@ -1,0 +1,115 @@
+"""AuditResult: the finding of an audit."""
+
+from dataclasses import dataclass
+
+from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._statement import write_epsilon
+from sklearn_pate.accounting.plurality._exact import ROUNDING
+from sklearn_pate.inspection._terminal import write_lower_bound
+
+__all__ = ["AuditResult", "check_confidence"]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found. Sensitive if the audit ran on sensitive data.
+
+    Parameters
+    ----------
+    epsilon_lower : float
+        At the stated confidence, no smaller epsilon is true together with `delta`. 0 if
+        nothing was found.
+
+    epsilon_claimed : float
+        What is claimed for the same `delta`.
+
+    delta : float
+        The probability mass that epsilon does not cover.
+
+    confidence : float
+        Probability that an audit of a true claim does not contradict it.
+
+    evidence : str
+        What was seen, in numbers.
+
+    exact_share : float, default=None
+        The exact Renyi cost of the audited votes as a share of what is claimed for all
+        votes, at the order where it is largest. None where no law was enumerated.
+
+    Notes
+    -----
+    `epsilon_lower` has exact binomial bounds behind it (Clopper and Pearson 1934), or
+    Theorem 5.2 of Steinke, Nasr, Jagielski (2023): see
+    :func:`~sklearn_pate.inspection.audit_mechanism`,
+    :func:`~sklearn_pate.inspection.audit_neighbours` and
+    :func:`~sklearn_pate.inspection.audit_canaries`, which return it.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import audit_mechanism
+    >>> from sklearn_pate.mechanisms import GumbelMax
+    >>> result = audit_mechanism(GumbelMax(c=0.5), [5, 1], [4, 2], n_trials=2_000)
+    >>> result.contradicted
+    False
+    >>> result.epsilon_lower < result.epsilon_claimed
+    True
+    >>> print(result)
+    The audit does not contradict the claim of epsilon=0.995 at delta=1e-05: with...
+    """
+
+    epsilon_lower: float
+    epsilon_claimed: float
+    delta: float
+    confidence: float
+    evidence: str
+    exact_share: float | None = None
+
+    @property
+    def price_is_wrong(self) -> bool:
+        """Whether the exact cost of the audited votes is above the claim.
+
+        Returns
+        -------
+        wrong : bool
+            True is no matter of chance. Rounding aside.
+        """
+        return self.exact_share is not None and self.exact_share > 1 + ROUNDING
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the claim is smaller than what was shown, or than the exact cost.
+
+        Returns
+        -------
+        contradicted : bool
+            True means a defect: for certain if `price_is_wrong`, else at the stated
+            confidence, as of many audits of true claims one in
+            ``1 / (1 - confidence)`` is True by chance. False proves nothing.
+        """
+        return self.price_is_wrong or self.epsilon_lower > self.epsilon_claimed
+
+    def __str__(self):
+        found = "contradicts" if self.contradicted else "does not contradict"
+        text = (
+            f"The audit {found} the claim of epsilon="
+            f"{write_epsilon(self.epsilon_claimed)} at delta={self.delta:g}: with "
+            f"confidence {self.confidence:g}, epsilon is at least "
+            f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})"
+        )
+        if self.price_is_wrong:
+            text += (
+                f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
+                "times what is claimed for all votes"
+            )
+        return text + "."
+
+
+def check_confidence(confidence: float, delta: float) -> None:
+    """Raise ValueError unless an audit can work with both probabilities."""
+    check_delta(delta)
+    if not is_positive(confidence) or not 0.5 <= confidence < 1:
+        raise ValueError(
+            f"confidence={confidence!r} must be a probability from 0.5 to below 1, "
+            "such as 0.9999."
+        )

@@ -1,0 +1,38 @@
+"""The layout of the package: private modules, one name each, tests beside them."""
+
+from collections import Counter
+from pathlib import Path
+
+import sklearn_pate
+
+PACKAGE = Path(sklearn_pate.__file__).parent
+TESTS = Path(__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+# What may be imported from is the packages, and these.
+PUBLIC = {"__main__.py", "exceptions.py", "accounting/bounds.py"}
+
+
+def folders(root):
+    return {path.relative_to(root).parent.as_posix() for path in root.rglob("*.py")}
+
+
+def test_a_module_is_private_unless_it_is_listed_here():
+    public = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES
+        if path.name != "__init__.py" and (path.name[0] != "_" or path.name[:2] == "__")
+    }
+    assert public == PUBLIC
+
+
+def test_no_two_modules_have_the_same_name():
+    names = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_few_modules_stand_at_the_top():
+    assert len(list(PACKAGE.glob("*.py"))) <= 4
+
+
+def test_folders_of_tests_are_folders_of_the_package():
+    assert folders(TESTS) <= folders(PACKAGE)
