@@ -86,6 +86,7 @@ def open_account(
         curve,
         float(pate.delta),
         public.unit,
+        public.relation,
         description,
         fingerprint(key, "data", data),
         _name_of_fit(key, pate, data, public, clusters, (curve, description)),
@@ -124,6 +125,7 @@ def charge_release(ledger, spent, content):
             spent.curve,
             delta=spent.delta or ledger.delta,
             unit=spent.unit,
+            relation=spent.relation,
             description=spent.mechanism,
             dataset=fingerprint(ledger.key, "data", joblib.hash(content)),
             fit=secrets.token_hex(32),
@@ -145,7 +147,13 @@ def _name_of_fit(key, pate, data, public, clusters, paid):
         else:
             version = sys.modules["sklearn_pate"].__version__
             of_public = joblib.hash(
-                (public.X_public, public.classes, public.unit, clusters)
+                (
+                    public.X_public,
+                    public.classes,
+                    public.unit,
+                    public.relation,
+                    clusters,
+                )
             )
             of_price = joblib.hash((paid, version))
             return fingerprint(key, "fit", data, of_public, of_parameters, of_price)

@@ -11,9 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._base._ledger_entry import charge_release
 from sklearn_pate._base._parameter_checks import check_ledger
-from sklearn_pate._base._release_plan import CHOSEN_BLINDLY, SEEDED
 from sklearn_pate._base._split_inputs import (
-    COLUMNS,
     check_delta_is_small,
     check_target,
     receive_labels,
@@ -21,8 +19,14 @@ from sklearn_pate._base._split_inputs import (
 from sklearn_pate._base._unfitted import with_unfitted
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._inputs._labels import check_classes
+from sklearn_pate.accounting._assumptions import (
+    CHOSEN_BLINDLY,
+    COLUMNS,
+    SEEDED,
+    Assumption,
+)
 from sklearn_pate.accounting._rdp import check_delta
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 from sklearn_pate.publication._report_link import ReportLinkMixin
@@ -45,14 +49,14 @@ class Rows:
     classes : ndarray of shape (n_classes,)
         Labels.
 
-    assumptions : tuple of str
+    assumptions : tuple of Assumption
         What was taken to be public.
     """
 
     X: NDArray[Any]
     codes: NDArray[np.intp]
     classes: NDArray[Any]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 @dataclass(frozen=True)
@@ -202,7 +206,7 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         classes, codes, label_set = receive_labels(self, y)
         return Rows(X, codes, classes, (label_set, COLUMNS))
 
-    def _state(self, *, epsilon, delta, curve, unit, mechanism, assumptions):
+    def _state(self, *, epsilon, delta, curve, relation, mechanism, assumptions):
         """Make the statement, which seeded noise voids."""
         if self.noise_seed is not None:
             epsilon = np.inf
@@ -211,8 +215,9 @@ class PrivateLearner(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         return PrivacySpent(
             epsilon=float(epsilon),
             delta=float(delta),
-            unit=unit,
-            neighbours=NEIGHBOURS[unit],
+            unit="row",
+            relation=relation,
+            release="model",
             mechanism=mechanism,
             n_teachers=None,
             n_queries=None,

@@ -2,18 +2,15 @@
 
 from numbers import Integral
 
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting._assumptions import (
+    CHOSEN_BLINDLY,
+    OTHER_RANDOM_STATE,
+    PUBLIC_REPRESENTATION,
+    SEEDED,
+)
+from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
 
-__all__ = [
-    "CHOSEN_BLINDLY",
-    "SEEDED",
-    "analyse_release",
-    "analyse_votes",
-    "state_privacy",
-]
-
-CHOSEN_BLINDLY = "all parameters were chosen without a look at private data"
-SEEDED = "the noise was seeded, which voids privacy"
+__all__ = ["analyse_release", "analyse_votes", "state_privacy"]
 
 
 def state_privacy(
@@ -54,23 +51,17 @@ def state_privacy(
         CHOSEN_BLINDLY,
     )
     if representation is not None:
-        assumptions = (
-            *assumptions,
-            "the representation was fitted on public rows alone",
-        )
+        assumptions = (*assumptions, PUBLIC_REPRESENTATION)
     if pate.ledger is not None and isinstance(pate.random_state, Integral):
-        assumptions = (
-            *assumptions,
-            "rows that were prepared in another way were fitted with another "
-            "random_state",
-        )
+        assumptions = (*assumptions, OTHER_RANDOM_STATE)
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
     return PrivacySpent(
         epsilon=mechanism.charged_epsilon(n_queries, n_values, pate.delta),
         delta=float(pate.delta),
         unit=public.unit,
-        neighbours=NEIGHBOURS[public.unit],
+        relation=public.relation,
+        release="answers",
         mechanism=mechanism.in_one_line(),
         n_teachers=n_teachers,
         n_queries=n_queries,

@@ -21,12 +21,20 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, read_clas
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._assumptions import (
+    COLUMNS,
+    HELD_OUT_ROWS,
+    LABEL_SET,
+    LABEL_SET_READ,
+    ONE_PARTY,
+    OWN_DATA,
+    PUBLIC_ROWS,
+    Assumption,
+)
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
 
 __all__ = [
-    "COLUMNS",
-    "LABEL_SET",
-    "LABEL_SET_READ",
+    "RELATIONS",
     "PrivateInputs",
     "PublicInputs",
     "check_delta_is_small",
@@ -38,10 +46,12 @@ __all__ = [
     "seal_votes",
 ]
 
-LABEL_SET = "the label set is public"
-LABEL_SET_READ = "the label set (read from y) is public"
-COLUMNS = "the columns of X, their types and their categories are public"
-PUBLIC_ROWS = "X_public is public"
+#: The change of one unit that reaches one teacher alone.
+RELATIONS = {
+    "row": "replace-one",
+    "group": "add-remove-or-change",
+    "party": "replace-one",
+}
 
 
 @dataclass
@@ -51,7 +61,8 @@ class PublicInputs:
     classes: np.ndarray
     X_public: Any
     unit: str
-    assumptions: tuple[str, ...]
+    relation: str
+    assumptions: tuple[Assumption, ...]
 
     @property
     def n_public(self):
@@ -130,7 +141,7 @@ def receive(pate, X, y, X_public, groups, *, seed):
         X_public, codes = check_held_out(pate, X_public), codes[private]
         if group_of_row is not None:
             ids, group_of_row = _groups_left(ids, group_of_row[private])
-        assumptions.append("the rows held out by public_size are public")
+        assumptions.append(HELD_OUT_ROWS)
     else:
         public_indices = None
         X_public = _check_public(pate, X, X_public)
@@ -150,9 +161,10 @@ def receive(pate, X, y, X_public, groups, *, seed):
             "compare their spelling and type."
         )
     assumptions.append(COLUMNS)
+    unit = pate.privacy_unit
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices, tuple(problems)),
-        PublicInputs(classes, X_public, pate.privacy_unit, tuple(assumptions)),
+        PublicInputs(classes, X_public, unit, RELATIONS[unit], tuple(assumptions)),
     )
 
 
@@ -194,7 +206,7 @@ def receive_labels(estimator, y):
     codes : ndarray of int of shape (n_rows,)
         Class indices, -1 for a label that is not in `classes`.
 
-    assumption : str
+    assumption : Assumption
         What is stated about the label set.
 
     Raises
@@ -247,13 +259,8 @@ def receive_public(pate, X_public, *, method):
     classes = check_classes(pate.classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     X_public = check_public_features(pate, X_public)
-    assumptions = (
-        LABEL_SET,
-        PUBLIC_ROWS,
-        "what each party says was made from its own data alone",
-        "nobody's data is with more than one party",
-    )
-    return PublicInputs(classes, X_public, "party", assumptions)
+    assumptions = (LABEL_SET, PUBLIC_ROWS, OWN_DATA, ONE_PARTY)
+    return PublicInputs(classes, X_public, "party", RELATIONS["party"], assumptions)
 
 
 def seal_votes(pate, votes, public, clusters):

@@ -507,7 +507,7 @@ class PETDLClassifier(TeacherEnsemble):
             n_values=plan.layout.size,
             representation=plan.representation,
         )
-        return replace(spent, n_queries=plan.layout.n_parts)
+        return replace(spent, release="sum", n_queries=plan.layout.n_parts)
 
     def _prepare(self, epsilon, plan):
         """Return the mechanism with all its numbers."""

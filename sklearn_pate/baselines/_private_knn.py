@@ -18,6 +18,7 @@ from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._query_plan import plan_questions
 from sklearn_pate._base._split_inputs import receive
 from sklearn_pate._base._teacher_ensemble import AskingMixin, FitPlan, TaughtClassifier
+from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures
@@ -35,14 +36,6 @@ METRICS = ("euclidean", "cosine")
 _VOTES_PER_SIGMA = 6
 # Private rows whose features are in memory in full precision.
 _N_ROWS = 2**12
-ROW_ALONE = (
-    "the representation makes each row's features from that row alone, the same each "
-    "time"
-)
-N_ROWS_PUBLIC = (
-    "the number of rows is public, as public_size holds out a share of them (a row "
-    "that is removed leaves its place empty)"
-)
 
 
 class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
@@ -343,9 +336,7 @@ class PrivateKNNClassifier(AskingMixin, TaughtClassifier):
         seeds = self._draw_seeds()
         private, public = receive(self, X, y, X_public, groups, seed=seeds.shards)
         public = replace(
-            public,
-            unit=f"{public.unit}-add-remove",
-            assumptions=self._assumptions(public),
+            public, relation="add-remove", assumptions=self._assumptions(public)
         )
         questions = plan_questions(self, public, seeds.questions)
         RowFeatures(questions.representation).check(

@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_pate._base._noisy_training import Plan, PrivateLearner
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting import Assumption, PrivacySpent
 from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
 
+TOLD = Assumption("told", "it does as it is told")
+BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
 #: What the fits of `Says` were given, in order: a test empties it.
 FITS = []
 
@@ -52,7 +54,7 @@ class NoisyMeans(PrivateLearner):
             epsilon=self.epsilon,
             delta=0,
             curve=pure_dp_curve(self.epsilon),
-            unit="row",
+            relation="replace-one",
             mechanism=f"NoisyMeans(radius={self.radius})",
             assumptions=rows.assumptions,
         )
@@ -87,6 +89,7 @@ class Says(ClassifierMixin, BaseEstimator):
         epsilon=1.0,
         sigma=None,
         unit="row",
+        relation="replace-one",
         fails=False,
         costs_more=False,
         loud=False,
@@ -100,6 +103,7 @@ class Says(ClassifierMixin, BaseEstimator):
         self.epsilon = epsilon
         self.sigma = sigma
         self.unit = unit
+        self.relation = relation
         self.fails = fails
         self.costs_more = costs_more
         self.loud = loud
@@ -153,10 +157,11 @@ class Says(ClassifierMixin, BaseEstimator):
             epsilon=epsilon,
             delta=delta,
             unit=self.unit,
-            neighbours=NEIGHBOURS[self.unit],
+            relation=self.relation,
+            release="model",
             mechanism=f"Says({self.answer!r})",
             n_teachers=None,
             n_queries=None,
-            assumptions=("it does as it is told",),
+            assumptions=(TOLD,),
             curve=curve,
         )

@@ -13,20 +13,15 @@ from sklearn_pate._base._noisy_training import Plan, PrivateLearner
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT
 
 __all__ = ["DPSGDClassifier"]
 
-N_ROWS = "the number of rows, which makes the sampling rate, is public"
 # Squares of shorter gradients are rounded to zero.
 _SMALLEST_BOUND = 1e-30
-ROW_BY_ROW = (
-    "the network and its loss treat each row of a batch on its own, and nobody knows "
-    "what they draw at random, as for dropout"
-)
 
 
 @dataclass(frozen=True)
@@ -320,7 +315,7 @@ class DPSGDClassifier(PrivateLearner):
             epsilon=epsilon,
             delta=self.delta,
             curve=curve,
-            unit="row-add-remove",
+            relation="add-remove",
             mechanism=str(plan),
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import Plan, PrivateLearner
 from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.linear._perturbation import (
@@ -23,12 +24,9 @@ from sklearn_pate.baselines.linear._perturbation import (
 )
 from sklearn_pate.baselines.linear._solver import MarginLoss, minimise
 from sklearn_pate.exceptions import PrivacyLeakWarning
-from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT, on_lattice
+from sklearn_pate.mechanisms.noise._continuous import on_lattice
 
 __all__ = ["PrivateLinearClassifier"]
-
-BOUNDS = "the bounds of the features and of the rows' norm are public"
-NORM_READ = "the bound of the rows' norm was read from X, which voids privacy"
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ class PrivateLinearClassifier(PrivateLearner):
             epsilon=epsilon,
             delta=perturbation.delta,
             curve=curve,
-            unit=perturbation.unit,
+            relation=perturbation.relation,
             mechanism=mechanism,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
         )

@@ -104,8 +104,8 @@ class Perturbation:
     epsilon, delta : float
         The same as a guarantee.
 
-    unit : {"row", "row-add-remove"}
-        Whom it protects, and against which change.
+    relation : {"replace-one", "add-remove"}
+        Against which change of a row.
     """
 
     method: str
@@ -115,7 +115,7 @@ class Perturbation:
     curve: RdpCurve
     epsilon: float
     delta: float
-    unit: str
+    relation: str
 
     def draw_linear_term(
         self, noise: NoiseSource, n_weights: int
@@ -273,7 +273,7 @@ def _plan_output(regularisation, task):
         curve=pure_dp_curve(task.epsilon),
         epsilon=task.epsilon,
         delta=0.0,
-        unit="row",
+        relation="replace-one",
     )
 
 
@@ -315,7 +315,7 @@ def _plan_gaussian(regularisation, task):
         curve=curve,
         epsilon=curve.quiet_epsilon(task.delta),
         delta=task.delta,
-        unit="row-add-remove",
+        relation="add-remove",
     )
 
 

@@ -19,6 +19,7 @@ from sklearn_pate.inspection.displays._plotting import (
     check_comparable,
     log_ticks,
     make_axes,
+    protection_note,
     require_matplotlib,
     stamp,
     statement_of,
@@ -54,8 +55,8 @@ class PrivacyUtilityDisplay:
     delta : float, default=None
         The probability mass that no epsilon covers, for the axis.
 
-    unit : str, default=None
-        Whom all epsilons protect, for the axis, as in
+    unit, relation : str, default=None
+        Whom all epsilons protect, and against which change, for the axis, as in
         :class:`~sklearn_pate.PrivacySpent`.
 
     score_name : str, default="score"
@@ -120,6 +121,7 @@ class PrivacyUtilityDisplay:
         baseline: float | None = None,
         delta: float | None = None,
         unit: str | None = None,
+        relation: str | None = None,
         score_name: str = "score",
     ) -> None:
         self.epsilons = epsilons
@@ -128,6 +130,7 @@ class PrivacyUtilityDisplay:
         self.baseline = baseline
         self.delta = delta
         self.unit = unit
+        self.relation = relation
         self.score_name = score_name
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
@@ -137,7 +140,7 @@ class PrivacyUtilityDisplay:
         ----------
         ax : matplotlib Axes, default=None
             None makes a new figure. Axes that hold another display of the same unit
-            get a further line.
+            and relation get a further line.
 
         **kwargs : Any
             For ``ax.errorbar``; `label` is for the legend.
@@ -197,7 +200,8 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         estimators : sequence of estimators
-            Fitted, with ``privacy_spent_`` of one unit, or Pipelines that end in such.
+            Fitted, with ``privacy_spent_`` of one unit and relation, or Pipelines that
+            end in such.
 
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows to score on.
@@ -228,8 +232,8 @@ class PrivacyUtilityDisplay:
         ------
         ValueError
             If `sensitive` is neither True nor False, `baseline` is no number,
-            `estimators` is no list, one states no finite epsilon, or units differ;
-            nothing was scored.
+            `estimators` is no list, one states no finite epsilon, or units or relations
+            differ; nothing was scored.
 
         NotFittedError
             If an estimator is not fitted; nothing was scored.
@@ -276,6 +280,7 @@ class PrivacyUtilityDisplay:
             baseline=baseline,
             delta=max(spent.delta for spent in statements),
             unit=statements[0].unit,
+            relation=statements[0].relation,
             score_name=_name_of(scoring),
         )
         return display.plot(ax, **kwargs)
@@ -304,8 +309,8 @@ class PrivacyUtilityDisplay:
             One a fit: labels, or whatever `score_func` takes.
 
         epsilons : array-like of shape (n_fits,)
-            Publishable epsilon of each fit. All have to be about one unit, and hold at
-            one delta: that is not seen here.
+            Publishable epsilon of each fit. All have to be about one unit and relation,
+            and hold at one delta: that is not seen here.
 
         sensitive : bool
             Whether these rows are private, or `baseline` was trained on private rows.
@@ -413,9 +418,9 @@ class PrivacyUtilityDisplay:
         Notes
         -----
         The axis has the targets, which each fit's own statement keeps. No statement
-        covers the search around them: its scores are computed without noise. Unit and
-        delta are read from the winner; a ``cv_results_`` alone, or a search with
-        ``refit=False``, is taken at its word.
+        covers the search around them: its scores are computed without noise. Unit,
+        relation and delta are read from the winner; a ``cv_results_`` alone, or a
+        search with ``refit=False``, is taken at its word.
 
         Examples
         --------
@@ -457,17 +462,16 @@ class PrivacyUtilityDisplay:
             baseline=baseline,
             delta=None if spent is None else spent.delta,
             unit=None if spent is None else spent.unit,
+            relation=None if spent is None else spent.relation,
             score_name=_name_of(scoring),
         )
         return display.plot(ax, **kwargs)
 
     def _epsilon_name(self):
-        about = []
-        if self.delta is not None:
-            about.append(f"delta={self.delta:g}")
-        if self.unit is not None:
-            about.append(f"unit: {self.unit}")
-        return "epsilon of each fit" + (f" ({', '.join(about)})" if about else "")
+        delta = "" if self.delta is None else f"delta={self.delta:g}"
+        notes = (delta, protection_note(self.unit, self.relation))
+        about = ", ".join(filter(None, notes))
+        return f"epsilon of each fit{about and f' ({about})'}"
 
 
 def _check_options(sensitive, baseline):
