@@ -4,6 +4,7 @@ import numpy as np
 from record import load
 from reporting import area, markdown, number, percent, source
 
+#: The units of result files, in words.
 UNITS = {
     "row": "one row replaced",
     "party": "one teacher's votes",

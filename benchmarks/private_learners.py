@@ -39,8 +39,14 @@ QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
 PEER = "diffprivlib, logistic"
 PACKAGES = ("torch", "skorch", "opacus")
-#: Neighbours that replace one: the epsilon stated is the one to compare at.
-REPLACE_ONE = ("row", "party")
+#: What result files call the unit, by unit and relation of a statement.
+UNITS = {
+    ("row", "replace-one"): "row",
+    ("party", "replace-one"): "party",
+    ("group", "add-remove-or-change"): "group",
+    ("row", "add-remove"): "row-add-remove",
+    ("group", "add-remove"): "group-add-remove",
+}
 
 
 def run(name, setting, seed, key):
@@ -81,12 +87,12 @@ RUNS = {name: partial(run_rows, name) for name in ("adult", "kddcup99", "diabete
 def stated(spent):
     """Return the facts of a statement that a table shows."""
     epsilon = spent.epsilon
-    if spent.unit not in REPLACE_ONE:
+    if spent.relation != "replace-one":
         epsilon = two_steps(spent.curve).quiet_epsilon(DELTA)
     return {
         "epsilon": spent.epsilon,
         "delta": spent.delta,
-        "unit": spent.unit,
+        "unit": UNITS[spent.unit, spent.relation],
         "replace_one_epsilon": epsilon,
     }
 

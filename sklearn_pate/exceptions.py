@@ -148,7 +148,13 @@ class BudgetExceededError(RuntimeError):
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=1, delta=1e-6)
     >>> curve = GNMax(sigma=40).account_curve(n_queries=500, n_classes=2)
     >>> try:
-    ...     ledger.charge(curve, delta=1e-6, unit="row", description="500 questions")
+    ...     ledger.charge(
+    ...         curve,
+    ...         delta=1e-6,
+    ...         unit="row",
+    ...         relation="replace-one",
+    ...         description="500 questions",
+    ...     )
     ... except BudgetExceededError:
     ...     share, left = ledger.shares(curve)
     ...     print(f"{left / share:.0%} of these questions would fit")

@@ -265,7 +265,8 @@ def charge(**changes):
     """Charge a ledger that is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = PrivacyLedger(f"{folder}/patients.sqlite", epsilon=3, delta=1e-6)
-        what = {"delta": 1e-6, "unit": "row", "description": "a test"} | changes
+        what = {"delta": 1e-6, "unit": "row", "relation": "replace-one"}
+        what |= {"description": "a test"} | changes
         try:
             ledger.charge(gaussian_worst_case(100), **what)
         finally:
@@ -297,7 +298,8 @@ WRONG_CALLS = {
     "a ballot for no class": (lambda: Votes([np.array([2])], n_public=1, n_classes=2), r"between -1 and n_classes - 1 = 1"),
     "votes for one class": (lambda: Votes.from_labels(VOTES, ["a"]), r"classes=\['a'\] must list at least two"),
     "publishing before a fit": (lambda: PATEClassifier().publish(), r"not fitted yet"),
-    "a charge for an unknown unit": (lambda: charge(unit="person"), r"unit='person' is unknown; use one of \['row', 'group', 'party', 'row-add"),
+    "a charge for an unknown unit": (lambda: charge(unit="person"), r"unit='person' with relation='replace-one' is unknown; \(unit, relation\) must be one of \[\('row', 'replace-one'\), "),
+    "a charge for a unit alone": (lambda: charge(relation=None), r"unit='row' without a relation does not say which change the price is for; pass the relation, too"),
     "a charge at no delta": (lambda: charge(delta=0), r"delta=0 must be a number strictly between 0 and 1"),
     "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
     "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),

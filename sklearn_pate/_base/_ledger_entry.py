@@ -78,9 +78,10 @@ def open_entry(
         spent.curve,
         spent.delta,
         spent.unit,
+        spent.relation,
         description,
         fingerprint(ledger.key, "data", data),
-        _name_of_fit(estimator, ledger.key, data, (public, spent.unit), spent),
+        _name_of_fit(estimator, ledger.key, data, public, spent),
     )
     entry = FitEntry(
         ledger,
@@ -110,6 +111,7 @@ def record_release(
             spent.curve,
             delta=spent.delta or ledger.delta,
             unit=spent.unit,
+            relation=spent.relation,
             description=spent.mechanism,
             dataset=fingerprint(ledger.key, "data", joblib.hash(private)),
             fit=secrets.token_hex(32),
@@ -132,8 +134,7 @@ def _name_of_fit(
             pass
         else:
             version = sys.modules["sklearn_pate"].__version__
-            cost = spent.curve, spent.n_queries, spent.n_teachers, spent.mechanism
-            of_cost = joblib.hash((cost, version))
+            of_cost = joblib.hash((spent.curve, spent.to_dict(), version))
             of_public = joblib.hash(public)
             return fingerprint(key, "fit", data, of_public, of_parameters, of_cost)
     return secrets.token_hex(32)

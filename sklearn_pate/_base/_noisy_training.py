@@ -11,17 +11,21 @@ from sklearn.utils.validation import check_consistent_length
 from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._base._private_classifier import PrivateClassifier
-from sklearn_pate._base._release_plan import CHOSEN_BLINDLY, SEEDED
 from sklearn_pate._base._split_inputs import (
-    COLUMNS,
     check_delta_is_small,
     check_target,
     read_labels,
 )
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._inputs._labels import check_classes
+from sklearn_pate.accounting._assumptions import (
+    CHOSEN_BLINDLY,
+    COLUMNS,
+    SEEDED,
+    Assumption,
+)
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import PricedRelease
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
@@ -45,14 +49,14 @@ class Rows:
     classes : ndarray of shape (n_classes,)
         Labels.
 
-    assumptions : tuple of str
+    assumptions : tuple of Assumption
         What was taken to be public.
     """
 
     X: NDArray[Any]
     codes: NDArray[np.intp]
     classes: NDArray[Any]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 @dataclass(frozen=True)
@@ -169,13 +173,12 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
     def _state(
         self,
+        mechanism: PricedRelease,
+        curve: RdpCurve,
         *,
         epsilon: float,
         delta: float,
-        curve: RdpCurve,
-        unit: str,
-        mechanism: str,
-        assumptions: tuple[str, ...],
+        assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
         """Make the statement, which seeded noise voids."""
         if self.noise_seed is not None:
@@ -185,9 +188,10 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         return PrivacySpent(
             epsilon=float(epsilon),
             delta=float(delta),
-            unit=unit,
-            neighbours=NEIGHBOURS[unit],
-            mechanism=mechanism,
+            unit="row",
+            relation=mechanism.relation("row"),
+            release="model",
+            mechanism=mechanism.in_one_line(),
             n_teachers=None,
             n_queries=None,
             assumptions=(*assumptions, CHOSEN_BLINDLY),

@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_pate._base._split_inputs import (
-    LABEL_SET,
-    PUBLIC_ROWS,
-    PublicInputs,
-    check_delta_is_small,
-)
+from sklearn_pate._base._split_inputs import PublicInputs, check_delta_is_small
 from sklearn_pate._inputs._features import check_public_features
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._assumptions import (
+    LABEL_SET,
+    ONE_PARTY,
+    OWN_DATA,
+    PUBLIC_ROWS,
+)
 from sklearn_pate.students import Clusters
 
 __all__ = ["check_parties", "check_votes", "read_public_inputs"]
@@ -45,8 +46,8 @@ def read_public_inputs(estimator: Any, X_public: Any, *, method: str) -> PublicI
     assumptions = (
         LABEL_SET,
         PUBLIC_ROWS,
-        "what each party says was made from its own data alone",
-        "nobody's data is with more than one party",
+        OWN_DATA,
+        ONE_PARTY,
     )
     return PublicInputs(classes, X_public, "party", assumptions)
 

@@ -8,21 +8,17 @@ from numpy.typing import NDArray
 
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
 from sklearn_pate.mechanisms import Transcript
 from sklearn_pate.mechanisms._mechanism import PricedMechanism
 
 __all__ = [
-    "CHOSEN_BLINDLY",
-    "SEEDED",
     "ReleasePlan",
     "analyse_release",
     "analyse_votes",
     "plan_release",
 ]
-
-CHOSEN_BLINDLY = "all parameters were chosen without a look at private data"
-SEEDED = "the noise was seeded, which voids privacy"
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ def plan_release(
     *,
     delta: float,
     unit: str,
-    assumptions: tuple[str, ...],
+    assumptions: tuple[Assumption, ...],
     n_teachers: int,
     n_queries: int,
     n_values: int,
@@ -76,7 +72,8 @@ def plan_release(
         epsilon=mechanism.charged_epsilon(n_queries, n_values, delta),
         delta=float(delta),
         unit=unit,
-        neighbours=NEIGHBOURS[unit],
+        relation=mechanism.relation(unit),
+        release=mechanism.released,
         mechanism=mechanism.in_one_line(),
         n_teachers=n_teachers,
         n_queries=n_queries,

@@ -20,12 +20,17 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, read_clas
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
+from sklearn_pate.accounting._assumptions import (
+    COLUMNS,
+    HELD_OUT_ROWS,
+    LABEL_SET,
+    LABEL_SET_READ,
+    PUBLIC_ROWS,
+    Assumption,
+)
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
 
 __all__ = [
-    "COLUMNS",
-    "LABEL_SET",
-    "LABEL_SET_READ",
     "PrivateInputs",
     "PublicInputs",
     "check_delta_is_small",
@@ -33,11 +38,6 @@ __all__ = [
     "read_labels",
     "split_inputs",
 ]
-
-LABEL_SET = "the label set is public"
-LABEL_SET_READ = "the label set (read from y) is public"
-COLUMNS = "the columns of X, their types and their categories are public"
-PUBLIC_ROWS = "X_public is public"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PublicInputs:
     classes: NDArray[Any]
     X_public: Table
     unit: str
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
     @property
     def n_public(self) -> int:
@@ -137,7 +137,7 @@ def split_inputs(
         X_public, codes = check_held_out(estimator, X_public), codes[private]
         if ids is not None and group_of_row is not None:
             ids, group_of_row = _groups_left(ids, group_of_row[private])
-        assumptions.append("the rows held out by public_size are public")
+        assumptions.append(HELD_OUT_ROWS)
     else:
         public_indices = None
         if estimator.public_size is not None:
@@ -180,7 +180,7 @@ def check_target(estimator: Any, y: Any) -> None:
 
 def read_labels(
     given: ArrayLike | None, y: Any
-) -> tuple[NDArray[Any], NDArray[np.intp], str]:
+) -> tuple[NDArray[Any], NDArray[np.intp], Assumption]:
     """Turn private labels into class indices.
 
     Parameters
@@ -199,7 +199,7 @@ def read_labels(
     codes : ndarray of int of shape (n_rows,)
         Class indices, -1 for a label that is not in `classes`.
 
-    assumption : str
+    assumption : Assumption
         What is stated about the label set.
 
     Raises

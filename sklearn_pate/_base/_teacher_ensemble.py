@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn_pate._base._parameters import as_teacher, memory_location
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
-from sklearn_pate._base._release_plan import CHOSEN_BLINDLY, ReleasePlan
+from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
@@ -21,6 +21,12 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
 from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
+from sklearn_pate.accounting._assumptions import (
+    CHOSEN_BLINDLY,
+    OTHER_RANDOM_STATE,
+    PUBLIC_REPRESENTATION,
+    Assumption,
+)
 from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning, warn_user
@@ -123,16 +129,13 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         """Whether one unit more moves the places of other private rows."""
         return self.privacy_unit == "group"
 
-    def _assumptions(self, public: PublicInputs) -> tuple[str, ...]:
+    def _assumptions(self, public: PublicInputs) -> tuple[Assumption, ...]:
         """List what the fit takes for granted."""
         assumptions = [*public.assumptions, CHOSEN_BLINDLY]
         if self.representation is not None:
-            assumptions.append("the representation was fitted on public rows alone")
+            assumptions.append(PUBLIC_REPRESENTATION)
         if self.ledger is not None and isinstance(self.random_state, Integral):
-            assumptions.append(
-                "rows that were prepared in another way were fitted with another "
-                "random_state"
-            )
+            assumptions.append(OTHER_RANDOM_STATE)
         return tuple(assumptions)
 
     def _published_model(self) -> BaseEstimator:

@@ -1,6 +1,7 @@
 """The price: Renyi curves, bounds, calibration and the privacy statement."""
 
 from sklearn_pate.accounting import bounds
+from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
@@ -15,6 +16,7 @@ from sklearn_pate.accounting.plurality._tight_laplace import tight_laplace_worst
 
 __all__ = [
     "DEFAULT_ORDERS",
+    "Assumption",
     "Charge",
     "PrivacyAnalysis",
     "PrivacyLedger",

@@ -7,22 +7,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._smooth_sensitivity import SanitizedCost
 
-__all__ = ["NEIGHBOURS", "PrivacyAnalysis", "PrivacySpent", "write_epsilon"]
+__all__ = [
+    "NEIGHBOURS",
+    "PrivacyAnalysis",
+    "PrivacySpent",
+    "check_neighbours",
+    "write_epsilon",
+]
 
-#: The neighbour relation that each privacy unit stands for.
+#: How neighbouring data sets differ, by unit and relation.
 NEIGHBOURS = {
-    "row": "replace one row by any other; the number of rows is public",
-    "group": (
+    ("row", "replace-one"): (
+        "replace one row by any other; the number of rows is public"
+    ),
+    ("group", "add-remove-or-change"): (
         "add or remove one group, or change any of its rows while its id stays "
         "(a change of id is two such steps)"
     ),
-    "party": "change all votes of one party; the number of parties is public",
-    "row-add-remove": "add or remove one row",
-    "group-add-remove": "add or remove one group with all its rows",
+    ("party", "replace-one"): (
+        "change all votes of one party; the number of parties is public"
+    ),
+    ("row", "add-remove"): "add or remove one row",
+    ("group", "add-remove"): "add or remove one group with all its rows",
 }
+RELEASES = ("answers", "sum", "model", "search")
+
+
+def check_neighbours(unit: str, relation: str) -> None:
+    """Raise unless a neighbour relation is known for a unit.
+
+    Parameters
+    ----------
+    unit : str
+        Whom a statement protects.
+
+    relation : str
+        Against which change.
+
+    Raises
+    ------
+    ValueError
+        If they are no key of `NEIGHBOURS`.
+    """
+    if (unit, relation) not in NEIGHBOURS:
+        raise ValueError(
+            f"unit={unit!r} with relation={relation!r} is unknown; (unit, relation) "
+            f"must be one of {[*NEIGHBOURS]}."
+        )
 
 
 @dataclass(frozen=True)
@@ -41,12 +76,17 @@ class PrivacySpent:
     delta : float
         The probability mass that epsilon does not cover; 0 where there is none.
 
-    unit : {"row", "group", "party", "row-add-remove", "group-add-remove"}
-        Whose presence is protected, and against which change: prices of two units
-        neither add up nor compare.
+    unit : {"row", "group", "party"}
+        Whom the statement protects.
 
-    neighbours : str
-        The exact change of the private data that is hidden.
+    relation : {"replace-one", "add-remove", "add-remove-or-change"}
+        Against which change of one unit. "replace-one" is for rows and parties, whose
+        number is public; "add-remove" for rows and groups; "add-remove-or-change" for
+        groups. Prices of two units or two relations neither add up nor compare.
+
+    release : {"answers", "sum", "model", "search"}
+        What was released: answers to questions, or noisy counts; one noisy sum of
+        vectors; a model that was trained with noise; the winner of a private search.
 
     mechanism : str
         The mechanism with its parameters.
@@ -57,13 +97,19 @@ class PrivacySpent:
     n_queries : int or None
         Number of questions paid for; None for a learner that asks none.
 
-    assumptions : tuple of str
+    assumptions : tuple of Assumption
         What was taken to be public, for the data holder to confirm. The guarantee
         fails with any of them.
 
     curve : RdpCurve
         The Renyi curve behind epsilon. Curves of several fits on the same data add up;
         their sum's ``to_epsilon(delta)`` is the price of all of them together.
+
+    Raises
+    ------
+    ValueError
+        If `relation` is unknown for `unit`, `release` is unknown or lacks its numbers,
+        or `assumptions` is empty or holds anything else.
 
     Notes
     -----
@@ -96,7 +142,7 @@ class PrivacySpent:
     (0.8, 1e-05)
     >>> spent.neighbours
     'replace one row by any other; the number of rows is public'
-    >>> spent.assumptions[1]
+    >>> str(spent.assumptions[1])
     'X_public is public'
     >>> two_fits = spent.curve + spent.curve
     >>> round(two_fits.to_epsilon(1e-5), 2)
@@ -106,12 +152,45 @@ class PrivacySpent:
     epsilon: float
     delta: float
     unit: str
-    neighbours: str
+    relation: str
+    release: str
     mechanism: str
     n_teachers: int | None
     n_queries: int | None
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     curve: RdpCurve
+
+    def __post_init__(self) -> None:
+        check_neighbours(self.unit, self.relation)
+        if self.release not in RELEASES:
+            raise ValueError(
+                f"release={self.release!r} is unknown; use one of {[*RELEASES]}."
+            )
+        asked = (self.n_teachers, self.n_queries)
+        if self.release in ("answers", "sum") and None in asked:
+            raise ValueError(
+                f"release={self.release!r} with n_teachers={self.n_teachers!r} and "
+                f"n_queries={self.n_queries!r} does not say who was asked, and how "
+                "often; give both numbers, or release='model' where nobody was asked."
+            )
+        if not self.assumptions or not all(
+            isinstance(one, Assumption) for one in self.assumptions
+        ):
+            raise ValueError(
+                f"assumptions={self.assumptions!r} must hold at least one, each an "
+                "Assumption(code, sentence, question)."
+            )
+
+    @property
+    def neighbours(self) -> str:
+        """The exact change of the private data that is hidden.
+
+        Returns
+        -------
+        neighbours : str
+            By `unit` and `relation`, to follow "neighbouring data sets".
+        """
+        return NEIGHBOURS[self.unit, self.relation]
 
     def __iter__(self) -> Iterator[float]:
         yield self.epsilon
@@ -134,7 +213,7 @@ class PrivacySpent:
             release = f"one model was released by {self.mechanism}"
         else:
             # Only nearest neighbours vote about rows that may be added or removed.
-            from_samples = self.unit.endswith("-add-remove")
+            from_samples = self.relation == "add-remove"
             voters = f"the {self.n_teachers} nearest rows of secret samples"
             release = (
                 f"{self.n_queries} questions to "
@@ -154,13 +233,19 @@ class PrivacySpent:
         -------
         statement : dict
             Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks. It
-            has every field but `curve`, and may be published.
+            has every field but `curve`, `neighbours`, and code and sentence of each
+            assumption. May be published.
         """
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
             if field.name not in ("curve", "assumptions")
-        } | {"assumptions": list(self.assumptions)}
+        } | {
+            "neighbours": self.neighbours,
+            "assumptions": [
+                {"code": one.code, "sentence": one.sentence} for one in self.assumptions
+            ],
+        }
 
 
 def write_epsilon(epsilon: float) -> str:

@@ -6,20 +6,17 @@ import numpy as np
 import torch
 
 from sklearn_pate._estimators._hidden_layer import hidden_of_batch
+from sklearn_pate.accounting._assumptions import NO_PRIVACY
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.students.networks._modules import ConvSmall
 from sklearn_pate.students.networks._network_classifier import SemiSupervisedNetwork
 from sklearn_pate.students.networks._network_training import SemiSupervisedNet
 from sklearn_pate.students.networks._relational_hint import alike, disagreement
 
 __all__ = ["NoisyLossNetwork", "follow_noisy_loss"]
-
-NO_PRIVACY = (
-    "mode='paper' adds noise to the loss, whose gradient the noise does not change, so "
-    "that the student is a function of the teachers' outputs alone"
-)
 
 
 def follow_noisy_loss(petdl, said, public, seed):
@@ -75,7 +72,8 @@ def follow_noisy_loss(petdl, said, public, seed):
         epsilon=np.inf,
         delta=float(petdl.delta),
         unit=public.unit,
-        neighbours=NEIGHBOURS[public.unit],
+        relation=NoisySum().relation(public.unit),
+        release="model",
         mechanism=f"noise of scale {petdl.noise_scale} on the loss",
         n_teachers=len(said.by_teacher),
         n_queries=public.n_public,

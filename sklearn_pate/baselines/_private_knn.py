@@ -19,6 +19,7 @@ from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitPlan, QueryingClassifier, Seeds
+from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures
@@ -36,14 +37,6 @@ METRICS = ("euclidean", "cosine")
 _VOTES_PER_SIGMA = 6
 # Private rows whose features are in memory in full precision.
 _N_ROWS = 2**12
-ROW_ALONE = (
-    "the representation makes each row's features from that row alone, the same each "
-    "time"
-)
-N_ROWS_PUBLIC = (
-    "the number of rows is public, as public_size holds out a share of them (a row "
-    "that is removed leaves its place empty)"
-)
 
 
 class PrivateKNNClassifier(QueryingClassifier):
@@ -346,11 +339,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
-        public = replace(
-            public,
-            unit=f"{public.unit}-add-remove",
-            assumptions=self._assumptions_of_samples(public),
-        )
+        public = replace(public, assumptions=self._assumptions_of_samples(public))
         sampled = SampledMechanism(
             as_mechanism(self.mechanism, self.release), self.sampling_rate
         )
@@ -402,7 +391,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         mechanism = as_mechanism(self.mechanism, self.release)
         SampledMechanism(mechanism, self.sampling_rate).check()
 
-    def _assumptions_of_samples(self, public: PublicInputs) -> tuple[str, ...]:
+    def _assumptions_of_samples(self, public: PublicInputs) -> tuple[Assumption, ...]:
         """Add what secret samples of single rows take for granted."""
         assumptions = public.assumptions
         if self.public_size is not None and self.privacy_unit == "row":

@@ -13,10 +13,10 @@ from sklearn_pate._base._parameters import (
     calibrated_mechanism,
     resolve_n_teachers,
 )
-from sklearn_pate._base._release_plan import SEEDED
 from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._inputs._checks import check_count
+from sklearn_pate.accounting._assumptions import SEEDED
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.inspection._label_accuracy import LabelAccuracy, VotesWithLead
@@ -73,8 +73,8 @@ class Forecast:
     unit : {"row", "group"}
         Whom the statement protects.
 
-    neighbours : str
-        The exact change of the private data that is hidden.
+    relation : {"replace-one", "add-remove-or-change"}
+        Against which change of one unit.
 
     epsilon_of_one : float
         Epsilon of one of the questions, were it asked alone. Prices add up as Renyi
@@ -106,12 +106,23 @@ class Forecast:
     epsilon: float
     delta: float
     unit: str
-    neighbours: str
+    relation: str
     epsilon_of_one: float
     at_margins: tuple[LabelAccuracy, ...]
     margin_for_90: float | None
     margin_for_99: float | None
     warnings: tuple[str, ...]
+
+    @property
+    def neighbours(self) -> str:
+        """The exact change of the private data that is hidden.
+
+        Returns
+        -------
+        neighbours : str
+            By `unit` and `relation`, as ``privacy_spent_.neighbours`` will have it.
+        """
+        return NEIGHBOURS[self.unit, self.relation]
 
     @property
     def rows_per_teacher(self) -> float | None:
@@ -132,7 +143,10 @@ class Forecast:
         forecast : dict
             Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks.
         """
-        plain = asdict(self) | {"rows_per_teacher": self.rows_per_teacher}
+        plain = asdict(self) | {
+            "neighbours": self.neighbours,
+            "rows_per_teacher": self.rows_per_teacher,
+        }
         plain["at_margins"] = [asdict(one) for one in self.at_margins]
         return plain | {"warnings": list(self.warnings)}
 
@@ -312,7 +326,7 @@ def forecast(
         epsilon=ready.charged_epsilon(n_queries, n_classes, delta),
         delta=float(delta),
         unit=privacy_unit,
-        neighbours=NEIGHBOURS[privacy_unit],
+        relation=ready.relation(privacy_unit),
         epsilon_of_one=ready.charged_curve(1, n_classes).quiet_epsilon(delta),
         at_margins=tuple(votes.at(margin) for margin in margins),
         margin_for_90=votes.margin_for(0.9),

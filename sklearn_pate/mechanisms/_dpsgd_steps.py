@@ -38,6 +38,8 @@ class DPSGDSteps(PricedRelease):
         With a seed there is no privacy.
     """
 
+    released = "model"
+
     def __init__(
         self,
         noise_multiplier: float,

@@ -46,6 +46,9 @@ class PricedRelease(BaseEstimator, ABC):
 
     noise_seed: int | None
 
+    #: What statements say was released.
+    released: ClassVar[str]
+
     @abstractmethod
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
         """Price of a whole fit, whatever the data. May be published.
@@ -165,6 +168,8 @@ class PricedMechanism(PricedRelease):
     A search reaches its parameters as ``mechanism__sigma``. A subclass names its noise
     parameters in `noise_parameters`, and provides `respond`, `prepared` and `_price`.
     """
+
+    released = "answers"
 
     #: Names of the parameters that set the amount of noise.
     noise_parameters: tuple[str, ...] = ()

@@ -69,6 +69,8 @@ class NoisyObjective(PricedRelease):
         With a seed there is no privacy.
     """
 
+    released = "model"
+
     def __init__(
         self,
         learner: str,

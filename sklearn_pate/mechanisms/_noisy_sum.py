@@ -69,6 +69,8 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
     6.57
     """
 
+    released = "sum"
+
     noise_parameters = ("noise_scale",)
     releases_histograms: ClassVar[bool] = True
     largest_scale: ClassVar[float] = LARGEST_SCALE / STEPS

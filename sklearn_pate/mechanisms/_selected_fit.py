@@ -84,6 +84,8 @@ class SelectedFit(PricedRelease):
     part's.
     """
 
+    released = "search"
+
     def __init__(
         self,
         learner: str,

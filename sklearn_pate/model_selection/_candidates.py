@@ -14,12 +14,11 @@ from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._seeding import seeded_clone
+from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, Assumption
 from sklearn_pate.inspection._leak_rules import RESAMPLES, ROUNDS
 from sklearn_pate.inspection._leaks import leaks_of_steps
 
 __all__ = ["Candidate", "list_candidates", "plan_fit"]
-
-FROZEN_IS_PUBLIC = "what is in a FrozenEstimator was fitted on public rows"
 
 # What a candidate must not have, and why.
 _REFUSED = {
@@ -49,13 +48,13 @@ class Candidate(NamedTuple):
     estimator : classifier
         With these parameters, silenced, unfitted.
 
-    assumptions : tuple of str
+    assumptions : tuple of Assumption
         What was taken to be public about it.
     """
 
     params: dict[str, Any]
     estimator: Any
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
     def seeded(self, seed):
         """Return a clone for one trial.

@@ -5,10 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_pate._base._release_plan import SEEDED
-from sklearn_pate._base._split_inputs import LABEL_SET, LABEL_SET_READ
+from sklearn_pate.accounting._assumptions import (
+    ALIKE,
+    LABEL_SET,
+    LABEL_SET_READ,
+    N_FITTED,
+    SECRET,
+    SEEDED,
+    Assumption,
+)
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import (
     dearest,
 )
@@ -24,18 +31,6 @@ __all__ = [
     "state_search",
 ]
 
-SECRET = (
-    "nobody else learns how many fits there were, their scores, or how long the search "
-    "took"
-)
-ALIKE = (
-    "each fit fails, if it does, as privately as it succeeds, and predicts each row by "
-    "itself"
-)
-N_FITTED = (
-    "the number of rows that were fitted on, which the price depends on, is public"
-)
-
 # What noise on scores may add to what is charged.
 _SHARE_OF_SCORES = 0.01
 
@@ -48,23 +43,12 @@ class FitPrices(NamedTuple):
     of_candidates : list of PrivacySpent
         On the rows that each would be fitted on.
 
-    assumptions : tuple of str
+    assumptions : tuple of Assumption
         What was taken to be public beyond what these say.
     """
 
     of_candidates: list[PrivacySpent]
-    assumptions: tuple[str, ...]
-
-    @property
-    def unit(self):
-        """Whom all of them protect.
-
-        Returns
-        -------
-        unit : str
-            As statements name it.
-        """
-        return self.of_candidates[0].unit
+    assumptions: tuple[Assumption, ...]
 
     @property
     def curve(self):
@@ -91,7 +75,7 @@ class FitPrices(NamedTuple):
         return None
 
 
-def price_fits(candidates, rows, cut, unit):
+def price_fits(candidates, rows, cut, unit, relation):
     """State what each candidate costs on the rows that it would be fitted on.
 
     Parameters
@@ -105,8 +89,8 @@ def price_fits(candidates, rows, cut, unit):
     cut : Cut
         Their parts.
 
-    unit : str
-        Whom the cut protects.
+    unit, relation : str
+        Whom the cut protects, and against which change.
 
     Returns
     -------
@@ -116,22 +100,23 @@ def price_fits(candidates, rows, cut, unit):
     Raises
     ------
     ValueError
-        If candidates protect different units, or one of them cannot work.
+        If units or relations of candidates differ, or one of them cannot work.
     """
     parts = [rows.at(of_part) for of_part in cut.training]
     prices, assumptions = [], []
     for place, candidate in enumerate(candidates):
         part = parts[place % len(parts)]
         spent = plan_fit(candidate.estimator, part)
-        if spent.unit != unit:
+        if (spent.unit, spent.relation) != (unit, relation):
             raise ValueError(
-                f"The candidates protect different units, {unit!r} and "
-                f"{spent.unit!r}, whose prices do not compare; search among those of "
-                "one."
+                f"The candidates protect unit={unit!r} with relation={relation!r} and "
+                f"unit={spent.unit!r} with relation={spent.relation!r}, whose prices "
+                "do not compare; search among those of one unit and relation."
             )
         prices.append(spent)
         assumptions += candidate.assumptions
-        if unit == "row-add-remove" and _depends_on_size(candidate, rows, spent):
+        by_coins = (unit, relation) == ("row", "add-remove")
+        if by_coins and _depends_on_size(candidate, rows, spent):
             assumptions.append(N_FITTED)
     return FitPrices(prices, tuple(assumptions))
 
@@ -202,7 +187,7 @@ def choose_judge(search, law, prices, sensitivity):
 
 
 def state_search(
-    selection: SelectedFit, prices: FitPrices, delta: float, label_set: str
+    selection: SelectedFit, prices: FitPrices, delta: float, label_set: Assumption
 ) -> PrivacySpent:
     """Make the statement of a whole search.
 
@@ -234,8 +219,9 @@ def state_search(
     return PrivacySpent(
         epsilon=float(epsilon),
         delta=0.0 if is_pure else float(delta),
-        unit=prices.unit,
-        neighbours=NEIGHBOURS[prices.unit],
+        unit=prices.of_candidates[0].unit,
+        relation=prices.of_candidates[0].relation,
+        release=selection.released,
         mechanism=selection.in_one_line(),
         n_teachers=None,
         n_queries=None,

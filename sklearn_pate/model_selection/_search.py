@@ -104,8 +104,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
     param_grid : dict or list of dict
         As for GridSearchCV. The number of candidates costs nothing, but the more there
-        are, the less often each is tried. All of them must protect the same unit. The
-        dearest one sets the price. A `random_state` in it is refused.
+        are, the less often each is tried. All of them must protect the same unit, with
+        the same relation. The dearest one sets the price. A `random_state` in it is
+        refused.
 
     trials : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
@@ -414,16 +415,17 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # planning on the parts repeats them
-            unit = plan_fit(candidates[0].estimator, rows).unit
+            first = plan_fit(candidates[0].estimator, rows)
         cut = cut_rows(
             rows,
-            unit,
+            first.unit,
+            first.relation,
             n_parts=len(candidates) if self.trials == "disjoint" else 1,
             test_size=self.test_size,
             seed=seed,
             noise=noise,
         )
-        prices = price_fits(candidates, rows, cut, unit)
+        prices = price_fits(candidates, rows, cut, first.unit, first.relation)
         judge = choose_judge(self, law, prices, cut.sensitivity)
         selection = SelectedFit(
             type(last_step(self.estimator)).__name__,
@@ -433,7 +435,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             judge.pure,
             [spent.curve for spent in prices.of_candidates],
             prices.pure,
-            add_remove=prices.unit.endswith("-add-remove"),
+            add_remove=first.relation == "add-remove",
             noise_seed=self.noise_seed,
         )
         label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
@@ -479,6 +481,7 @@ def _restate(fitted: Any, spent: PrivacySpent, selection: SelectedFit) -> None:
         learner.privacy_spent_,
         epsilon=spent.epsilon,
         delta=spent.delta,
+        release=spent.release,
         mechanism=f"{learner.privacy_spent_.mechanism}, by {spent.mechanism}",
         assumptions=spent.assumptions,
         curve=spent.curve,

@@ -145,7 +145,7 @@ class Cut(NamedTuple):
         return int(np.sum(STEPS * n_right // np.maximum(sizes, 1)))
 
 
-def cut_rows(rows, unit, *, n_parts, test_size, seed, noise):
+def cut_rows(rows, unit, relation, *, n_parts, test_size, seed, noise):
     """Cut rows into parts to train on, and one to score on.
 
     Parameters
@@ -153,8 +153,8 @@ def cut_rows(rows, unit, *, n_parts, test_size, seed, noise):
     rows : PrivateRows
         Their number, and whose they are, is all that is looked at.
 
-    unit : str
-        Of privacy, as statements name it.
+    unit, relation : str
+        Of privacy, as statements name them.
 
     n_parts : int
         Number of parts to train on.
@@ -187,7 +187,7 @@ def cut_rows(rows, unit, *, n_parts, test_size, seed, noise):
     data sets differ in one part, and over coins, Renyi divergences are quasi-convex.
     """
     n_rows = rows.n_rows
-    if unit.startswith("group"):
+    if unit == "group":
         ids, group_of_row = group_ids(rows.groups())
         _check_enough(len(ids), n_parts, "groups")
         held_out = hold_out_groups(ids, test_size, seed)
@@ -199,7 +199,7 @@ def cut_rows(rows, unit, *, n_parts, test_size, seed, noise):
         validation = np.flatnonzero(place < 0)
         return Cut(_by_place(place, n_parts), validation, group_of_row[validation])
     _check_enough(n_rows, n_parts, "rows")
-    if unit == "row-add-remove":
+    if relation == "add-remove":
         threshold = np.uint64(test_size * 2**64)
         place = noise.index(n_parts, n_rows)
         place[noise.words(n_rows) < threshold] = -1

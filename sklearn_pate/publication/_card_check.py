@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
@@ -64,7 +65,8 @@ def checked_statement(
 
     Notes
     -----
-    Unit and neighbour relation must be those of the mechanism, its text that of its
+    Unit, relation and release must be those of the mechanism, the sentences those of
+    unit, relation and codes of assumptions, the text of the mechanism that of its
     parameters, and epsilon and the curve at least what this package computes from
     mechanism, noise, numbers of queries, answers and classes, and delta: the exact
     epsilon of a :class:`~sklearn_pate.mechanisms.NoisySum`, that of the curve for all
@@ -79,6 +81,7 @@ def checked_statement(
     seeded = card["noise_is_seeded"]
     mechanism = rebuilt(card["mechanism_fields"], seeded=seeded, trusted=trusted)
     _check_relation(card, mechanism)
+    _check_mechanism(card, mechanism)
     curve = RdpCurve(orders, divergences)
     if seeded:
         _check_void(card, curve)
@@ -94,16 +97,21 @@ def checked_statement(
 
 
 def _check_relation(card, mechanism):
-    unit = card["unit"]
-    if NEIGHBOURS.get(unit) != card["neighbours"]:
+    unit, relation, release = card["unit"], card["relation"], card["release"]
+    protected = f"unit={unit!r} with relation={relation!r}"
+    name = type(mechanism).__name__
+    if NEIGHBOURS.get((unit, relation)) != card["neighbours"]:
         raise ValueError(
-            f"it protects the unit {unit!r}, whose neighbour relation is not "
-            f"{card['neighbours']!r}"
+            f"its neighbours are {card['neighbours']!r}, which is not what {protected} "
+            "stands for"
         )
-    if unit.endswith("-add-remove") != isinstance(mechanism, SampledMechanism):
-        raise ValueError(
-            f"it protects the unit {unit!r}, which {type(mechanism).__name__} does not"
-        )
+    if (relation == "add-remove") != isinstance(mechanism, SampledMechanism):
+        raise ValueError(f"it protects {protected}, which {name} does not")
+    if release != ("sum" if isinstance(mechanism, NoisySum) else "answers"):
+        raise ValueError(f"it states release={release!r}, which {name} does not make")
+
+
+def _check_mechanism(card, mechanism):
     if card["mechanism"] != mechanism.in_one_line():
         raise ValueError(
             f"its mechanism is {card['mechanism']} in words, and "
@@ -166,10 +174,22 @@ def _spent(card, curve):
         epsilon=math.inf if card["epsilon"] is None else card["epsilon"],
         delta=card["delta"],
         unit=card["unit"],
-        neighbours=card["neighbours"],
+        relation=card["relation"],
+        release=card["release"],
         mechanism=card["mechanism"],
         n_teachers=card["n_teachers"],
         n_queries=card["n_queries"],
-        assumptions=tuple(card["assumptions"]),
+        assumptions=tuple(_assumption(**one) for one in card["assumptions"]),
         curve=curve,
     )
+
+
+def _assumption(code, sentence):
+    """Return an assumption with its question, if this package knows its code."""
+    assumption = ASSUMPTIONS.get(code, Assumption(code, sentence))
+    if assumption.sentence != sentence:
+        raise ValueError(
+            f"its assumption {code!r} says {sentence!r}, and stands for "
+            f"{assumption.sentence!r}"
+        )
+    return assumption

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -36,6 +36,8 @@ _FIELDS = {
     "epsilon": (float, int, _NOTHING),
     "delta": (float,),
     "unit": (str,),
+    "relation": (str,),
+    "release": (str,),
     "neighbours": (str,),
     "mechanism": (str,),
     "mechanism_fields": (dict,),
@@ -52,7 +54,7 @@ _FIELDS = {
 }
 # What a list holds, and the values of a dict.
 _ITEMS = {
-    "assumptions": (str,),
+    "assumptions": (dict,),
     "classes": (bool, int, float, str),
     "feature_names": (str,),
     "versions": (str,),
@@ -93,13 +95,15 @@ def make_card(published, mechanism):
         "epsilon": float(spent.epsilon) if private else None,
         "delta": float(spent.delta),
         "unit": spent.unit,
+        "relation": spent.relation,
+        "release": spent.release,
         "neighbours": spent.neighbours,
         "mechanism": spent.mechanism,
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
         "n_teachers": int(spent.n_teachers),
         "n_queries": int(spent.n_queries),
-        "assumptions": list(spent.assumptions),
+        "assumptions": spent.to_dict()["assumptions"],
         "student": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
@@ -224,6 +228,11 @@ def check_card(card, path):
                 f"{path} is damaged: its statement cannot be read, as its {name} is of "
                 "another type."
             )
+        if name == "assumptions" and not (value and all(map(_is_assumption, value))):
+            raise ValueError(
+                f"{path} is damaged: its assumptions must be at least one, each a code "
+                "and a sentence."
+            )
         if name in _COUNTS and not 0 < value <= _LARGEST_COUNT:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
         for text in _texts(value):
@@ -255,6 +264,12 @@ def versions_of(model):
         name: str(found[name]) for name in sorted(found) if isinstance(found[name], str)
     }
     return {"python": platform.python_version()} | named
+
+
+def _is_assumption(item):
+    return item.keys() == {"code", "sentence"} and all(
+        isinstance(text, str) and text for text in item.values()
+    )
 
 
 def _check_text(text, name, path):

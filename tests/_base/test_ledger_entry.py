@@ -24,6 +24,7 @@ from sklearn_pate import (
     PublicData,
     Votes,
 )
+from sklearn_pate.accounting._assumptions import OTHER_RANDOM_STATE
 from sklearn_pate.accounting.ledger._entries import Price
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import (
@@ -114,12 +115,10 @@ def test_a_fit_is_charged_its_publishable_price(ledger):
 
 
 def test_the_statement_says_what_equal_answers_would_tell(ledger):
-    said = (
-        "rows that were prepared in another way were fitted with another random_state"
-    )
-    assert said in fit(ledger).privacy_spent_.assumptions
-    assert said not in fit(ledger, random_state=None).privacy_spent_.assumptions
-    assert said not in fit(None).privacy_spent_.assumptions
+    assert OTHER_RANDOM_STATE in fit(ledger).privacy_spent_.assumptions
+    without_seed = fit(ledger, random_state=None).privacy_spent_.assumptions
+    assert OTHER_RANDOM_STATE not in without_seed
+    assert OTHER_RANDOM_STATE not in fit(None).privacy_spent_.assumptions
 
 
 def test_the_charge_is_on_disk_before_any_noise_is_drawn(ledger, monkeypatch):
@@ -200,7 +199,7 @@ def test_groups_belong_to_the_question(ledger):
     assert len(ledger.charges()) == 1
     fit(ledger, groups=one_changed(groups, (0,), 1), **grouped)
     assert len(ledger.charges()) == 2
-    with pytest.raises(ValueError, match="protects the unit 'group', and this charge"):
+    with pytest.raises(ValueError, match="protects unit='group' with relation='add-"):
         fit(ledger)
 
 
@@ -358,7 +357,9 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
 
 def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
     # Two accounts of one fit, in lockstep: each draws while the other is drawing.
-    price = Price(GumbelMax(0.1).account_curve(20, 2), 1e-6, "row", "", "", "fit")
+    price = Price(
+        GumbelMax(0.1).account_curve(20, 2), 1e-6, "row", "replace-one", "", "", "fit"
+    )
     one, other = (FitEntry(ledger, price, 20, str) for _ in range(2))
     for start in range(0, 20, 2):
         rows = np.arange(start, start + 2)
@@ -372,7 +373,8 @@ def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
 
 
 def test_a_price_that_has_changed_is_paid_anew(ledger):
-    what = {"delta": 1e-6, "unit": "row", "description": "", "dataset": ""}
+    what = {"delta": 1e-6, "unit": "row", "relation": "replace-one"}
+    what |= {"description": "", "dataset": ""}
     for c in (0.1, 0.2):
         price = Price(GumbelMax(c).account_curve(20, 2), **what, fit="the same")
         account = FitEntry(ledger, price, 20, str)

@@ -1,10 +1,98 @@
-"""How a statement writes its figures."""
+"""What a statement may say, and how it writes its figures."""
+
+import json
+import pickle
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sklearn_pate.accounting._statement import write_epsilon
+from sklearn_pate.accounting import Assumption, PrivacySpent
+from sklearn_pate.accounting._assumptions import LABEL_SET
+from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting.bounds import pure_dp_curve
+
+SPENT = PrivacySpent(
+    epsilon=1.0,
+    delta=0.0,
+    unit="row",
+    relation="replace-one",
+    release="model",
+    mechanism="NoisyTree(depth=3)",
+    n_teachers=None,
+    n_queries=None,
+    assumptions=(LABEL_SET, Assumption("consent", "everybody consented", "Where?")),
+    curve=pure_dp_curve(1.0),
+)
+
+
+@pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
+def test_the_neighbours_follow_from_unit_and_relation(unit, relation):
+    spent = replace(SPENT, unit=unit, relation=relation)
+    assert spent.neighbours == NEIGHBOURS[unit, relation]
+    assert f"neighbouring data sets {spent.neighbours}: " in str(spent)
+    assert pickle.loads(pickle.dumps(spent)) == spent
+
+
+def test_the_neighbours_cannot_be_set():
+    with pytest.raises(AttributeError):
+        SPENT.neighbours = "change one bit"
+
+
+@pytest.mark.parametrize(
+    ("unit", "relation"),
+    [
+        ("group", "replace-one"),
+        ("row", "add-remove-or-change"),
+        ("party", "add-remove"),
+        ("household", "replace-one"),
+    ],
+)
+def test_an_unknown_combination_is_refused(unit, relation):
+    said = f"unit='{unit}' with relation='{relation}' is unknown; "
+    with pytest.raises(ValueError, match=said):
+        replace(SPENT, unit=unit, relation=relation)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"release": "nothing"}, "release='nothing' is unknown; use one of"),
+        ({"release": "answers"}, "n_teachers=None and n_queries=None does not say who"),
+        ({"release": "sum", "n_teachers": 9}, "n_queries=None does not say who was"),
+        ({"assumptions": ()}, r"assumptions=\(\) must hold at least one, each an"),
+        ({"assumptions": ("it rains",)}, r"assumptions=\('it rains',\) must hold"),
+    ],
+)
+def test_a_release_or_assumptions_that_say_nothing_are_refused(changes, said):
+    with pytest.raises(ValueError, match=said):
+        replace(SPENT, **changes)
+
+
+def test_assumptions_are_stated_by_their_sentences():
+    said = "assumes that the label set is public and that everybody consented."
+    assert str(SPENT).endswith(said)
+
+
+def test_a_statement_as_plain_values_has_the_words_beside_the_fields():
+    plain = json.loads(json.dumps(SPENT.to_dict()))
+    assert plain == {
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "unit": "row",
+        "relation": "replace-one",
+        "release": "model",
+        "neighbours": SPENT.neighbours,
+        "mechanism": "NoisyTree(depth=3)",
+        "n_teachers": None,
+        "n_queries": None,
+        "assumptions": [
+            {"code": "label-set-public", "sentence": "the label set is public"},
+            {"code": "consent", "sentence": "everybody consented"},
+        ],
+    }
 
 
 @given(st.floats(1e-300, 1e6))

@@ -114,7 +114,8 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
     groups = np.empty(900, dtype=int)
     groups[order] = np.arange(900) // 2
     knn.fit(X, y, X_public=PublicData(split.public), groups=groups)
-    assert knn.privacy_spent_.unit == "group-add-remove"
+    spent = knn.privacy_spent_
+    assert (spent.unit, spent.relation) == ("group", "add-remove")
     assert "add or remove one group with all its rows" in str(knn.privacy_spent_)
     assert knn.score(*split.test) > 0.5
 

@@ -190,7 +190,7 @@ def test_rows_that_are_replaced_and_rows_that_are_added_have_ledgers_of_their_ow
     X, y, X_public, _ = blobs
     fit(blobs, ledger=ledger)
     pate = PATEClassifier(GaussianNB(), n_queries=5, epsilon=0.5, ledger=ledger)
-    with pytest.raises(ValueError, match="protects the unit 'row-add-remove'"):
+    with pytest.raises(ValueError, match="unit='row' with relation='add-remove', and"):
         pate.fit(X, y, X_public=PublicData(X_public))
     assert len(ledger.charges()) == 1
 
@@ -283,7 +283,7 @@ def test_the_student_is_published_with_its_statement(fitted, tmp_path):
     card = published.card
     json.dumps(card, allow_nan=False)
     assert (card["n_teachers"], card["n_queries"]) == (120, 60)
-    assert card["unit"] == f"{knn.privacy_unit}-add-remove"
+    assert (card["unit"], card["relation"]) == (knn.privacy_unit, "add-remove")
     published.save(tmp_path / "student.skops")
     loaded = PublishedClassifier.load(tmp_path / "student.skops")
     np.testing.assert_array_equal(loaded.predict(X), knn.predict(X))

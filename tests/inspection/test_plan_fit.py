@@ -19,7 +19,8 @@ from sklearn_pate.mechanisms import (
 )
 from tests.accounting.oracles import exact_law
 
-STATED = ("epsilon", "delta", "mechanism", "unit", "n_teachers", "n_queries")
+STATED = ("epsilon", "delta", "mechanism", "unit", "relation", "neighbours")
+STATED += ("n_teachers", "n_queries")
 PRICED = [
     ("gnmax", 2.0),
     ("gumbel", 2.0),

@@ -10,14 +10,40 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_pate._base._noisy_training import NoisyTraining, TrainingPlan
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting import Assumption, PrivacySpent
 from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
+from sklearn_pate.mechanisms._mechanism import PricedRelease
 
+TOLD = Assumption("told", "it does as it is told")
+BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
 #: What the fits of `Says` were given, in order: a test empties it.
 FITS = []
+
+
+class NoisyMeansNoise(PricedRelease):
+    """Noise of NoisyMeans, with its cost."""
+
+    released = "model"
+
+    def __init__(self, epsilon, radius, noise_seed=None):
+        self.epsilon = epsilon
+        self.radius = radius
+        self.noise_seed = noise_seed
+
+    def account_curve(self, n_queries, n_classes):
+        return pure_dp_curve(self.epsilon)
+
+    def relation(self, unit):
+        return "replace-one"
+
+    def in_one_line(self):
+        return f"NoisyMeans(radius={self.radius})"
+
+    def _check_ready(self):
+        pass
 
 
 class NoisyMeans(NoisyTraining[None]):
@@ -48,15 +74,15 @@ class NoisyMeans(NoisyTraining[None]):
         return validate_data(self, X, reset=reset, dtype=np.float64)
 
     def _plan_training(self, rows):
+        noise = NoisyMeansNoise(self.epsilon, self.radius, self.noise_seed)
         spent = self._state(
+            noise,
+            noise.account_curve(0, len(rows.classes)),
             epsilon=self.epsilon,
             delta=0,
-            curve=pure_dp_curve(self.epsilon),
-            unit="row",
-            mechanism=f"NoisyMeans(radius={self.radius})",
             assumptions=rows.assumptions,
         )
-        return TrainingPlan(rows, spent, None, None)
+        return TrainingPlan(rows, spent, noise, None)
 
     def _train(self, rows, settings, noise):
         n_classes, n_features = len(rows.classes), rows.X.shape[1]
@@ -69,6 +95,9 @@ class NoisyMeans(NoisyTraining[None]):
         sensitivity = 2 * (n_features * int(self.radius) + 1)
         noisy = sums + noise.discrete_laplace(self.epsilon / sensitivity, sums.shape)
         self.means_ = noisy[:, :-1] / np.maximum(noisy[:, -1:], 1)
+
+    def _published_model(self):
+        return self
 
     def predict(self, X):
         check_is_fitted(self)
@@ -87,6 +116,7 @@ class Says(ClassifierMixin, BaseEstimator):
         epsilon=1.0,
         sigma=None,
         unit="row",
+        relation="replace-one",
         fails=False,
         costs_more=False,
         loud=False,
@@ -100,6 +130,7 @@ class Says(ClassifierMixin, BaseEstimator):
         self.epsilon = epsilon
         self.sigma = sigma
         self.unit = unit
+        self.relation = relation
         self.fails = fails
         self.costs_more = costs_more
         self.loud = loud
@@ -153,10 +184,11 @@ class Says(ClassifierMixin, BaseEstimator):
             epsilon=epsilon,
             delta=delta,
             unit=self.unit,
-            neighbours=NEIGHBOURS[self.unit],
+            relation=self.relation,
+            release="model",
             mechanism=f"Says({self.answer!r})",
             n_teachers=None,
             n_queries=None,
-            assumptions=("it does as it is told",),
+            assumptions=(TOLD,),
             curve=curve,
         )

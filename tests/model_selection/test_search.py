@@ -25,6 +25,7 @@ from sklearn_pate import (
     PublicData,
 )
 from sklearn_pate.accounting import calibrate_noise
+from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ, SEEDED
 from sklearn_pate.accounting.composition._private_selection import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
@@ -36,7 +37,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
 )
 from sklearn_pate.inspection import audit_neighbours, privacy_leaks
 from sklearn_pate.model_selection import PrivateSearchCV
-from tests.model_selection.learners import FITS, NoisyMeans, Says
+from tests.model_selection.learners import BY_GROUP, FITS, TOLD, NoisyMeans, Says
 
 X = np.arange(60.0)[:, np.newaxis]
 Y = np.array([0, 1, 1] * 20)
@@ -132,7 +133,7 @@ def test_the_labels_of_all_rows_are_known_in_every_part(trials):
 def test_labels_may_be_given():
     searched = search({"answer": [1]}, classes=[0, 1, 2]).fit(X, Y)
     assert searched.best_estimator_.classes == [0, 1, 2]
-    assert "the label set is public" in searched.privacy_spent_.assumptions
+    assert LABEL_SET in searched.privacy_spent_.assumptions
     told = search({"answer": [1]}, Says(classes=[0, 1, 3])).fit(X, Y)
     assert told.best_estimator_.classes == [0, 1, 3]
 
@@ -200,8 +201,8 @@ def test_disjoint_candidates_cost_what_the_dearest_costs():
 
 def test_the_statement_names_what_must_stay_secret():
     spent = search(estimator=PURE).plan_privacy(X, Y)
-    assert "it does as it is told" in spent.assumptions
-    assert "the label set (read from y) is public" in spent.assumptions
+    assert TOLD in spent.assumptions
+    assert LABEL_SET_READ in spent.assumptions
     said = str(spent)
     assert "nobody else learns how many fits there were, their scores, or" in said
     assert "over 2 candidates of Says" in said
@@ -233,7 +234,7 @@ def test_seeded_noise_of_the_search_voids_it():
         spent = search(noise_seed=0).fit(X, Y).privacy_spent_
     assert np.isinf(spent.epsilon)
     assert np.all(np.isinf(spent.curve.values))
-    assert "the noise was seeded, which voids privacy" in spent.assumptions
+    assert SEEDED in spent.assumptions
 
 
 def test_seeded_noise_of_a_candidate_voids_the_search(easy):
@@ -263,13 +264,14 @@ def test_a_large_delta_is_warned_of():
 
 
 def test_rows_that_may_be_added_are_cut_by_secret_coins():
-    adding = search(estimator=Says(unit="row-add-remove"), random_state=0)
+    adding = search(estimator=Says(relation="add-remove"), random_state=0)
     sizes = {
         adding.fit(X, Y) and tuple(FITS[-1]["X"].ravel().tolist()) for _ in range(20)
     }
     assert len(sizes) > 10
-    assert adding.privacy_spent_.unit == "row-add-remove"
-    assert adding.privacy_spent_.neighbours == "add or remove one row"
+    spent = adding.privacy_spent_
+    assert (spent.unit, spent.relation) == ("row", "add-remove")
+    assert spent.neighbours == "add or remove one row"
 
 
 def noise_for(n_rows):
@@ -278,12 +280,13 @@ def noise_for(n_rows):
 
 def test_that_a_price_shows_the_number_of_rows_is_stated():
     shows = "the number of rows that were fitted on, which the price depends on, is"
-    for unit, sigma, said in [
-        ("row-add-remove", noise_for, True),
-        ("row-add-remove", 10.0, False),
-        ("row", noise_for, False),
+    for relation, sigma, said in [
+        ("add-remove", noise_for, True),
+        ("add-remove", 10.0, False),
+        ("replace-one", noise_for, False),
     ]:
-        spent = search(estimator=Says(sigma=sigma, unit=unit)).plan_privacy(X, Y)
+        says = Says(sigma=sigma, relation=relation)
+        spent = search(estimator=says).plan_privacy(X, Y)
         assert (shows in str(spent)) is said
 
 
@@ -292,7 +295,7 @@ def test_that_a_price_shows_the_number_of_rows_is_stated():
 
 def test_groups_reach_the_fits_and_stay_together():
     groups = np.repeat(np.arange(20), 3)
-    searched = search(estimator=Says(unit="group"), random_state=1)
+    searched = search(estimator=Says(**BY_GROUP), random_state=1)
     planned = searched.plan_privacy(X, Y, groups=groups)
     searched.fit(X, Y, groups=groups)
     fit = FITS[-1]
@@ -326,7 +329,7 @@ def test_a_pipeline_of_steps_that_look_at_no_value():
             ("public", scaler),
             ("each_row", Normalizer()),
             ("random", RBFSampler(gamma=1.0, n_components=5)),
-            ("says", Says(unit="group")),
+            ("says", Says(**BY_GROUP)),
         ]
     )
     groups = np.repeat(np.arange(20), 3)
@@ -345,7 +348,7 @@ def test_a_pipeline_of_steps_that_look_at_no_value():
 def test_groups_are_routed(in_pipeline):
     groups = np.repeat(np.arange(20), 3)
     with config_context(enable_metadata_routing=True):
-        says = Says(unit="group").set_fit_request(groups=True, X_public=True)
+        says = Says(**BY_GROUP).set_fit_request(groups=True, X_public=True)
         estimator = make_pipeline(Normalizer(), says) if in_pipeline else says
         prefix = "says__" if in_pipeline else ""
         searched = search({f"{prefix}answer": [0]}, estimator)

@@ -60,7 +60,7 @@ def test_rows_that_may_be_added_and_a_kernel(numbers):
     search.fit(X, y)
     # Its noise knows nothing of the number of rows, which is secret here.
     assert str(search.privacy_spent_) == str(planned)
-    assert planned.unit == "row-add-remove"
+    assert planned.relation == "add-remove"
     assert "number of rows" not in str(planned)
     assert 1 < planned.epsilon < 2.2
     assert search.predict(X_test).shape == (len(X_test),)

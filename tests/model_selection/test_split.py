@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate import PublicData
+from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.model_selection._split import STEPS, Cut, PrivateRows, cut_rows
+
+OF_GROUPS = pytest.mark.parametrize("relation", ["add-remove-or-change", "add-remove"])
 
 
 def rows(n_rows, **params):
@@ -20,10 +23,11 @@ def rows(n_rows, **params):
     )
 
 
-def cut(some, unit, *, n_parts=1, test_size=0.25, seed=0, noise=None):
+def cut(some, unit, relation, *, n_parts=1, test_size=0.25, seed=0, noise=None):
     return cut_rows(
         some,
         unit,
+        relation,
         n_parts=n_parts,
         test_size=test_size,
         seed=seed,
@@ -31,11 +35,13 @@ def cut(some, unit, *, n_parts=1, test_size=0.25, seed=0, noise=None):
     )
 
 
-@pytest.mark.parametrize("unit", ["row", "row-add-remove", "group", "group-add-remove"])
+@pytest.mark.parametrize(
+    ("unit", "relation"), [one for one in NEIGHBOURS if one[0] != "party"]
+)
 @pytest.mark.parametrize("n_parts", [1, 3])
-def test_every_row_is_in_one_part(unit, n_parts):
-    groups = {"groups": np.arange(600) // 2} if "group" in unit else {}
-    parts = cut(rows(600, **groups), unit, n_parts=n_parts)
+def test_every_row_is_in_one_part(unit, relation, n_parts):
+    groups = {"groups": np.arange(600) // 2} if unit == "group" else {}
+    parts = cut(rows(600, **groups), unit, relation, n_parts=n_parts)
     everywhere = np.concatenate([*parts.training, parts.validation])
     assert sorted(everywhere) == list(range(600))
     assert len(parts.training) == n_parts
@@ -44,12 +50,13 @@ def test_every_row_is_in_one_part(unit, n_parts):
     assert min(len(part) for part in parts.training) > 450 / n_parts * 0.5
 
 
-@pytest.mark.parametrize("unit", ["group", "group-add-remove"])
-def test_another_group_moves_nobody(unit):
+@OF_GROUPS
+def test_another_group_moves_nobody(relation):
     groups = np.repeat(np.arange(100), 3)
-    few = cut(rows(300, groups=groups), unit, n_parts=2)
+    few = cut(rows(300, groups=groups), "group", relation, n_parts=2)
     # The new group's rows come first, and its id sorts among the others.
-    more = cut(rows(303, groups=[50.5 * 2] * 3 + [*groups]), unit, n_parts=2)
+    new = rows(303, groups=[50.5 * 2] * 3 + [*groups])
+    more = cut(new, "group", relation, n_parts=2)
     for some, with_new in zip(
         [*few.training, few.validation],
         [*more.training, more.validation],
@@ -60,14 +67,14 @@ def test_another_group_moves_nobody(unit):
 
 def test_groups_stay_together():
     groups = np.tile(np.arange(50), 4)
-    parts = cut(rows(200, groups=groups), "group", n_parts=3)
+    parts = cut(rows(200, groups=groups), "group", "add-remove-or-change", n_parts=3)
     ids = [set(groups[part]) for part in [*parts.training, parts.validation]]
     assert sum(len(one) for one in ids) == 50
 
 
 def test_rows_that_are_replaced_are_cut_by_place_and_seed():
-    first, again = (cut(rows(100), "row") for _ in range(2))
-    other = cut(rows(100), "row", seed=1)
+    first, again = (cut(rows(100), "row", "replace-one") for _ in range(2))
+    other = cut(rows(100), "row", "replace-one", seed=1)
     assert first.validation.tolist() == again.validation.tolist()
     assert first.validation.tolist() != other.validation.tolist()
     assert len(first.validation) == 25
@@ -75,29 +82,34 @@ def test_rows_that_are_replaced_are_cut_by_place_and_seed():
 
 def test_places_of_rows_that_may_be_added_are_secret():
     # Whoever knows the seed does not know the coins.
-    first, again = (cut(rows(200), "row-add-remove") for _ in range(2))
+    first, again = (cut(rows(200), "row", "add-remove") for _ in range(2))
     assert first.validation.tolist() != again.validation.tolist()
 
 
 def test_coins_fall_as_often_as_they_should():
-    parts = cut(rows(100_000), "row-add-remove", n_parts=3, test_size=0.3)
+    parts = cut(rows(100_000), "row", "add-remove", n_parts=3, test_size=0.3)
     sizes = [len(part) for part in [*parts.training, parts.validation]]
     expected = np.array([0.7 / 3, 0.7 / 3, 0.7 / 3, 0.3]) * 100_000
     assert np.all(np.abs(sizes - expected) < 6 * np.sqrt(expected))
 
 
 @pytest.mark.parametrize(
-    ("unit", "n_rows", "n_parts"), [("row", 1, 1), ("row", 3, 3), ("group", 1, 1)]
+    ("unit", "relation", "n_rows", "n_parts"),
+    [
+        ("row", "replace-one", 1, 1),
+        ("row", "replace-one", 3, 3),
+        ("group", "add-remove-or-change", 1, 1),
+    ],
 )
-def test_too_few_rows_are_refused(unit, n_rows, n_parts):
+def test_too_few_rows_are_refused(unit, relation, n_rows, n_parts):
     groups = {"groups": np.arange(n_rows)} if unit == "group" else {}
     with pytest.raises(ValueError, match=f"n_samples={n_rows}"):
-        cut(rows(n_rows, **groups), unit, n_parts=n_parts)
+        cut(rows(n_rows, **groups), unit, relation, n_parts=n_parts)
 
 
 def test_a_part_without_rows_is_refused():
     with pytest.raises(ValueError, match="Nobody is left to train on"):
-        cut(rows(3), "row", test_size=0.99)
+        cut(rows(3), "row", "replace-one", test_size=0.99)
 
 
 @given(st.data())
@@ -153,10 +165,10 @@ def test_arguments_are_cut_with_the_rows_and_public_rows_are_not():
         assert taken.params[name] is some.params[name]
 
 
-@pytest.mark.parametrize("unit", ["group", "group-add-remove"])
-def test_a_row_without_a_group_is_in_no_part(unit):
+@OF_GROUPS
+def test_a_row_without_a_group_is_in_no_part(relation):
     groups = np.repeat(np.arange(100.0), 3)
     groups[::10] = np.nan
-    parts = cut(rows(300, groups=groups), unit, n_parts=2)
+    parts = cut(rows(300, groups=groups), "group", relation, n_parts=2)
     everywhere = np.concatenate([*parts.training, parts.validation])
     assert sorted(everywhere) == np.flatnonzero(~np.isnan(groups)).tolist()

@@ -11,6 +11,7 @@ import tracemalloc
 import warnings
 import zipfile
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PrivacyLedger, PublicData
 from sklearn_pate._cli._report_command import read_released
-from sklearn_pate.accounting import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS, Assumption
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import (
@@ -318,21 +319,76 @@ def test_a_curve_at_other_orders_is_refused(saved, kind):
 
 
 @pytest.mark.parametrize("kind", FITS)
-def test_another_unit_is_refused(saved, kind):
-    path = saved(kind)
-    others = NEIGHBOURS.keys() - {card_of(path)["unit"]}
-    for unit in others:
-        forge(path := saved(kind), setting(unit=unit))
-        assert f"it protects the unit {unit!r}, whose neighbour" in refused(path)
-        forge(path := saved(kind), setting(unit=unit, neighbours=NEIGHBOURS[unit]))
-        assert refused(path)
+def test_another_unit_or_relation_is_refused(saved, kind):
+    card = card_of(saved(kind))
+    for unit, relation in NEIGHBOURS.keys() - {(card["unit"], card["relation"])}:
+        stated = {"unit": unit, "relation": relation}
+        forge(path := saved(kind), setting(**stated))
+        said = f"not what unit={unit!r} with relation={relation!r} stands for"
+        assert said in refused(path)
+        stated["neighbours"] = NEIGHBOURS[unit, relation]
+        forge(path := saved(kind), setting(**stated))
+        fits = (relation == "add-remove") == (kind == "Private-kNN")
+        said = "its statement in words is not that" if fits else "it protects unit="
+        assert said in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("unit", "relation"),
+    [("party", "add-remove"), ("group", "replace-one"), ("row", "add"), ("rows", "")],
+)
+def test_a_relation_that_no_unit_has_is_refused(saved, unit, relation):
+    path = saved("GNMax")
+    forge(path, setting(unit=unit, relation=relation))
+    said = f"not what unit={unit!r} with relation={relation!r} stands for"
+    assert said in refused(path)
 
 
 @pytest.mark.parametrize("kind", FITS)
-def test_another_neighbour_relation_is_refused(saved, kind):
+def test_other_neighbours_in_words_are_refused(saved, kind):
     path = saved(kind)
     forge(path, setting(neighbours="change all rows at once"))
-    assert "whose neighbour relation is not 'change all rows at once'" in refused(path)
+    assert "its neighbours are 'change all rows at once', which is" in refused(path)
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_another_release_is_refused(saved, kind):
+    true = card_of(saved(kind))["release"]
+    for release in {"answers", "sum", "model", "search", "a promise"} - {true}:
+        forge(path := saved(kind), setting(release=release))
+        assert f"it states release={release!r}, which" in refused(path)
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_another_sentence_of_an_assumption_is_refused(saved, kind):
+    path = saved(kind)
+    forged = [*card_of(path)["assumptions"]]
+    forged[0] = {"code": forged[0]["code"], "sentence": "nothing is assumed"}
+    forge(path, setting(assumptions=forged))
+    code = forged[0]["code"]
+    said = f"its assumption {code!r} says 'nothing is assumed', and stands for 'the"
+    assert said in refused(path)
+
+
+def test_an_assumption_under_the_code_of_another_is_refused(saved):
+    path = saved("GNMax")
+    first, second, *rest = card_of(path)["assumptions"]
+    forge(path, setting(assumptions=[first | {"code": second["code"]}, second, *rest]))
+    assert f"its assumption {second['code']!r} says" in refused(path)
+
+
+def test_an_assumption_of_somebody_else_keeps_its_sentence(tmp_path):
+    pate = vote(GNMax(sigma=8.0))
+    consent = Assumption("clinic-consent", "everybody consented", "Is there a form?")
+    spent = pate.privacy_spent_
+    pate.privacy_spent_ = replace(spent, assumptions=(*spent.assumptions, consent))
+    publish(pate).save(tmp_path / "model.skops")
+    loaded = PublishedClassifier.load(tmp_path / "model.skops")
+    assert loaded.privacy_spent_.assumptions == (
+        *spent.assumptions,
+        Assumption("clinic-consent", "everybody consented"),
+    )
+    assert str(loaded.privacy_spent_) == str(pate.privacy_spent_)
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -442,7 +498,7 @@ def test_other_classes_are_refused(saved, kind):
 
 def test_fewer_assumptions_are_refused(saved):
     path = saved("GNMax")
-    forge(path, setting(assumptions=["X_public is public"]))
+    forge(path, setting(assumptions=card_of(path)["assumptions"][1:]))
     assert "its statement in words" in refused(path)
 
 
@@ -565,7 +621,12 @@ CONTROLS = ["\x1b[2J", "\x07", "\x9b31m", "\n", "\u2028", "\u202e", "\u2066", "\
 @pytest.mark.parametrize(
     ("field", "change"),
     [
-        ("assumptions", lambda card, text: card["assumptions"].append(text)),
+        (
+            "assumptions",
+            lambda card, text: card["assumptions"].append(
+                {"code": "mine", "sentence": text}
+            ),
+        ),
         ("classes", lambda card, text: card["classes"].append(text)),
         ("feature_names", lambda card, text: card.update(feature_names=[text])),
         ("mechanism", lambda card, text: card.update(mechanism=text)),
@@ -788,6 +849,19 @@ def test_numbers_and_nesting_are_bounded(saved, text, message):
         (setting(n_teachers=2**60), "its n_teachers is 1152921504606846976"),
         (setting(classes=[0, None]), "its classes is of another type"),
         (setting(versions={"a": 1}), "its versions is of another type"),
+        (setting(assumptions=["it rains"]), "its assumptions is of another type"),
+        (setting(assumptions=[]), "its assumptions must be at least one, each a"),
+        (setting(assumptions=[{"code": "rain"}]), "its assumptions must be at least"),
+        (
+            setting(assumptions=[{"code": "rain", "sentence": ["it rains"]}]),
+            "its assumptions must be at least one",
+        ),
+        (
+            setting(assumptions=[{"code": "rain", "sentence": "it rains", "x": "y"}]),
+            "its assumptions must be at least one",
+        ),
+        (lambda card: card.pop("relation") and None, "no field 'relation'"),
+        (setting(release=None), "its release is of another type"),
     ],
 )
 def test_a_field_of_another_kind_is_refused(saved, change, message):

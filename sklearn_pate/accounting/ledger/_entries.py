@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
-from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.exceptions import BudgetExceededError
 
 __all__ = ["Price", "blobs", "check_price", "costs", "enter", "now"]
@@ -26,8 +26,11 @@ class Price:
     delta : float
         At which its epsilon is shown.
 
-    unit : {"row", "group", "party", "row-add-remove", "group-add-remove"}
-        Whom it protects, and against which change.
+    unit : {"row", "group", "party"}
+        Whom it protects.
+
+    relation : {"replace-one", "add-remove", "add-remove-or-change"}
+        Against which change of one unit.
 
     description : str
         What is released.
@@ -47,6 +50,7 @@ class Price:
     curve: RdpCurve
     delta: float
     unit: str
+    relation: str
     description: str
     dataset: str
     fit: str
@@ -58,13 +62,10 @@ class Price:
                 "what is released."
             )
         check_delta(self.delta)
-        for name in ("unit", "description", "dataset", "fit"):
+        for name in ("unit", "relation", "description", "dataset", "fit"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be a str.")
-        if self.unit not in NEIGHBOURS:
-            raise ValueError(
-                f"unit={self.unit!r} is unknown; use one of {[*NEIGHBOURS]}."
-            )
+        check_neighbours(self.unit, self.relation)
 
 
 def check_price(ledger, file, price):
@@ -87,14 +88,15 @@ def check_price(ledger, file, price):
         If it does not fit.
 
     ValueError
-        If the ledger has another unit.
+        If the ledger has another unit or relation.
     """
-    (of_ledger,) = file.execute("SELECT unit FROM budget").fetchone()
-    if of_ledger not in (None, price.unit):
+    unit, relation = file.execute("SELECT unit, relation FROM budget").fetchone()
+    if unit is not None and (unit, relation) != (price.unit, price.relation):
         raise ValueError(
-            f"The ledger {ledger.path} protects the unit {of_ledger!r}, and this "
-            f"charge is for {price.unit!r}: prices of two units do not add up. "
-            f"{_other_unit(of_ledger, price.unit)}"
+            f"The ledger {ledger.path} protects unit={unit!r} with "
+            f"relation={relation!r}, and this charge is for unit={price.unit!r} with "
+            f"relation={price.relation!r}, whose prices do not add up. "
+            f"{_other_unit(unit, relation, price)}"
         )
     spent, cost = costs(file), ledger.filter.cost(price.curve)
     if ledger.filter.admits(cost, spent):
@@ -143,12 +145,11 @@ def enter(ledger, file, price):
         If it does not fit.
 
     ValueError
-        If the ledger has another unit.
+        If the ledger has another unit or relation.
     """
     check_price(ledger, file, price)
     file.execute(
-        "UPDATE budget SET unit = ?, neighbours = ?",
-        (price.unit, NEIGHBOURS[price.unit]),
+        "UPDATE budget SET unit = ?, relation = ?", (price.unit, price.relation)
     )
     number = file.execute(
         "INSERT INTO charges (time, who, dataset, fit, description, epsilon, delta, "
@@ -177,25 +178,28 @@ def enter(ledger, file, price):
     return number
 
 
-def _other_unit(of_ledger, unit):
-    """Say what can be done about a charge for another unit, as far as it is proved."""
-    if unit == f"{of_ledger}-add-remove":
+def _other_unit(unit, relation, price):
+    """Say what can be done about a charge for others, as far as it is proved."""
+    if price.unit != unit:
         return (
-            "To change one is to remove one and add another, so that "
-            "sklearn_pate.accounting.composition.two_steps(spent.curve) is a proved "
-            f"price for {of_ledger!r}: plan the fit without this ledger (spent = "
-            "clf.plan_privacy(X, y, ...)), charge that curve by ledger.charge(..., "
-            f"unit={of_ledger!r}), then fit; or use a ledger of its own for each unit."
+            "Use the same privacy_unit (that of fit_votes is always 'party'), or a "
+            "ledger of its own for each unit."
         )
-    if of_ledger == f"{unit}-add-remove":
+    if price.relation == "replace-one":
         return (
-            f"A price for {unit!r} bounds none for {of_ledger!r}, as such a fit may "
-            "publish how many there are: no conversion is proved. Use a ledger of its "
-            "own for each unit."
+            f"A price for {price.relation!r} bounds none for {relation!r}, as such a "
+            "fit may publish how many there are: no conversion is proved. Use a ledger "
+            "of its own for each relation."
         )
+    holds, curve = f"{price.relation!r} includes {relation!r}", "spent.curve"
+    if price.relation == "add-remove":
+        holds = "To change one is to remove one and add another"
+        curve = "sklearn_pate.accounting.composition.two_steps(spent.curve)"
     return (
-        "Use the same privacy_unit (that of fit_votes is always 'party'), or a ledger "
-        "of its own for each unit."
+        f"{holds}, so that {curve} is a proved price for {relation!r}: plan the fit "
+        "without this ledger (spent = clf.plan_privacy(X, y, ...)), charge that curve "
+        f"by ledger.charge(..., unit={unit!r}, relation={relation!r}), then fit; or "
+        "use a ledger of its own for each relation."
     )
 
 

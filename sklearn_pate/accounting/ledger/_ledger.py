@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
 from sklearn_pate.accounting.ledger._entries import Price, costs, enter, now
 from sklearn_pate.accounting.ledger._spending_report import (
@@ -338,6 +339,7 @@ class PrivacyLedger:
         *,
         delta: float,
         unit: str,
+        relation: str | None = None,
         description: str,
         dataset: str = "",
         fit: str = "",
@@ -355,8 +357,14 @@ class PrivacyLedger:
         delta : float
             At which the charge's own epsilon is shown. The budget has its own.
 
-        unit : {"row", "group", "party", "row-add-remove", "group-add-remove"}
-            Whom the price protects, and against which change.
+        unit : {"row", "group", "party"}
+            Whom the price protects.
+
+        relation : {"replace-one", "add-remove", "add-remove-or-change"}, default=None
+            Against which change of one unit the price holds, as in
+            :class:`~sklearn_pate.PrivacySpent`. None is for "party", which has one
+            relation. For "row" and "group" it is refused: name the relation that the
+            price was proved for.
 
         description : str
             What is released, for auditors: no private value belongs in it.
@@ -378,12 +386,15 @@ class PrivacyLedger:
             If it does not fit; nothing was charged.
 
         ValueError
-            If the ledger has another unit, or a parameter is of another kind.
+            If the ledger has another unit or relation, `relation` has to be given, or a
+            parameter is of another kind.
 
         LedgerError
             If the file cannot be written; nothing was charged.
         """
-        price = Price(curve, delta, unit, description, dataset, fit)
+        if relation is None:
+            relation = _only_relation(unit)
+        price = Price(curve, delta, unit, relation, description, dataset, fit)
         with self.writing() as file:
             return enter(self, file, price)
 
@@ -439,6 +450,17 @@ class PrivacyLedger:
 
     def __deepcopy__(self, memo):
         return self
+
+
+def _only_relation(unit):
+    """Return the relation of a unit that has no other."""
+    relations = [relation for one, relation in NEIGHBOURS if one == unit]
+    if len(relations) != 1:
+        raise ValueError(
+            f"unit={unit!r} without a relation does not say which change the price is "
+            f"for; pass the relation, too: (unit, relation) is one of {[*NEIGHBOURS]}."
+        )
+    return relations[0]
 
 
 def _absolute(name, path):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import write_epsilon
+from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.accounting.ledger._entries import costs
 
 __all__ = ["Charge", "read_charges", "write_report"]
@@ -64,7 +64,13 @@ class Charge:
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
     >>> curve = GNMax(sigma=40).account_curve(n_queries=50, n_classes=2)
     >>> for what in ("50 answers on lungs", "50 answers on hearts"):
-    ...     number = ledger.charge(curve, delta=1e-6, unit="row", description=what)
+    ...     number = ledger.charge(
+    ...         curve,
+    ...         delta=1e-6,
+    ...         unit="row",
+    ...         relation="replace-one",
+    ...         description=what,
+    ...     )
     >>> for one in ledger.charges():
     ...     print(one.number, f"{one.share:.1%}", f"{one.epsilon:.2f}", one.description)
     1 10.8% 0.90 50 answers on lungs
@@ -129,11 +135,11 @@ def write_report(ledger, file):
     report : str
         Several lines.
     """
-    neighbours, created = file.execute(
-        "SELECT neighbours, created FROM budget"
+    unit, relation, created = file.execute(
+        "SELECT unit, relation, created FROM budget"
     ).fetchone()
     title = f"{ledger!r}, created {created}"
-    if neighbours is None:
+    if unit is None:
         return (
             f"{title}: nothing was charged yet. The first charge sets whom it protects."
         )
@@ -153,7 +159,7 @@ def write_report(ledger, file):
             "",
             "Everything charged here, now and later, is together "
             f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r})-differentially "
-            f"private, where neighbouring data sets {neighbours}.",
+            f"private, where neighbouring data sets {NEIGHBOURS[unit, relation]}.",
             f"{ledger.spent:.2%} of this budget is spent, in {times}. At a glance, "
             f"and no guarantee: epsilon={_estimate(ledger, file):.3f} so far, if no "
             "fit was chosen in view of another.",

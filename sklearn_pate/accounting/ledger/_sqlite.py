@@ -14,7 +14,7 @@ __all__ = ["create_once", "is_there", "make_key", "reading", "writing"]
 
 # "PATE", and the version of what is in the tables below.
 APPLICATION_ID = int.from_bytes(b"PATE")
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # Others hold the file for milliseconds each.
 SECONDS_TO_WAIT = 60.0
 KEY_BYTES = 32
@@ -25,7 +25,7 @@ CREATE TABLE budget (
     epsilon REAL NOT NULL,
     delta REAL NOT NULL,
     unit TEXT,
-    neighbours TEXT,
+    relation TEXT,
     created TEXT NOT NULL,
     identity TEXT NOT NULL
 );
@@ -300,7 +300,8 @@ def _explained(path):
         yield
     except LedgerError:
         raise
-    except sqlite3.Error as error:
+    # Of a damaged file, the message of an error may not be UTF-8.
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise LedgerError(
             f"The ledger {path} cannot be used ({error}): {_remedy(error, path)}"
         ) from error

@@ -11,23 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
+from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines.dpsgd._trained_network import TrainedNetwork, read_rows
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
-from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["DPSGDClassifier"]
 
-N_ROWS = "the number of rows, which makes the sampling rate, is public"
 # Squares of shorter gradients are rounded to zero.
 _SMALLEST_BOUND = 1e-30
-ROW_BY_ROW = (
-    "the network and its loss treat each row of a batch on its own, and nobody knows "
-    "what they draw at random, as for dropout"
-)
 
 
 class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
@@ -291,11 +286,10 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         )
         rehearse(self.estimator, rows.X.shape[1:], len(rows.classes), plan)
         spent = self._state(
+            plan,
+            curve,
             epsilon=epsilon,
             delta=self.delta,
-            curve=curve,
-            unit="row-add-remove",
-            mechanism=plan.in_one_line(),
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )
         return TrainingPlan(rows, spent, plan, plan)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.linear._perturbation import Task, plan_perturbation
@@ -22,13 +23,10 @@ from sklearn_pate.mechanisms._noisy_objective import (
     TOLERANCE,
     NoisyObjective,
 )
-from sklearn_pate.mechanisms.noise._continuous import FLOATING_POINT, on_lattice
+from sklearn_pate.mechanisms.noise._continuous import on_lattice
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["PrivateLinearClassifier"]
-
-BOUNDS = "the bounds of the features and of the rows' norm are public"
-NORM_READ = "the bound of the rows' norm was read from X, which voids privacy"
 
 
 # Fitted attributes that predictions are made of.
@@ -165,15 +163,14 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         if self._reads_norm():
             epsilon, bounded = np.inf, NORM_READ
             curve = curve.unbounded()
+        mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
         spent = self._state(
+            mechanism,
+            curve,
             epsilon=epsilon,
             delta=perturbation.delta,
-            curve=curve,
-            unit="row-add-remove" if self.method == "gaussian" else "row",
-            mechanism=perturbation.noise.in_one_line(),
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
         )
-        mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
         return TrainingPlan(rows, spent, mechanism, LinearPlan(mechanism, bounds))
 
     def _spends_delta(self):

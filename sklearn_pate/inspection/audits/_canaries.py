@@ -165,9 +165,9 @@ def audit_canaries(
         "y": np.concatenate([y, np.asarray(labels)[coins]]),
         **_public(estimator, X_canaries, X_public),
     }
-    unit = price_of_fit(estimator, **data).unit
+    relation = price_of_fit(estimator, **data).relation
     check_confidence(confidence, estimator.delta)
-    if unit == "row-add-remove":
+    if relation == "add-remove":
         there = np.flatnonzero(coins)
         data["X"] = _stack([X, _safe_indexing(X_canaries, there)])
         data["y"] = np.concatenate([y, np.asarray(labels)[coins[there]]])

@@ -10,7 +10,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import PublicData
-from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection.audits._audit_fits import (
     dense,
     fit_uncharged,
@@ -132,7 +131,7 @@ def audit_neighbours(
     spent = price_of_fit(estimator, **worlds[0])
     check_confidence(confidence, estimator.delta)
     check_count("n_runs", n_runs, 2)
-    _check_neighbours(spent.unit, [data, neighbouring_data])
+    _check_neighbours(spent, [data, neighbouring_data])
     runs = Parallel(n_jobs=n_jobs)(
         delayed(_run)(estimator, world, statistic)
         for world in worlds
@@ -183,29 +182,31 @@ def _run(estimator, world, statistic):
     return answers, fitted.privacy_spent_.epsilon
 
 
-def _check_neighbours(unit, worlds):
-    """Raise unless exactly one unit differs."""
-    kind = unit.partition("-")[0]
-    n_given = 3 if kind == "group" else 2
+def _check_neighbours(spent, worlds):
+    """Raise unless exactly one unit differs, by a change that the statement hides."""
+    unit, relation = spent.unit, spent.relation
+    n_given = 3 if unit == "group" else 2
     if any(len(world) != n_given for world in worlds):
         raise ValueError(
             f"data and neighbouring_data must be {n_given} arrays each, (X, y"
-            f"{', groups' if n_given == 3 else ''}), for privacy_unit={kind!r}."
+            f"{', groups' if n_given == 3 else ''}), for privacy_unit={unit!r}."
         )
-    units = _by_row if unit == "row-add-remove" else _by_unit
+    by_row = (unit, relation) == ("row", "add-remove")
+    units = _by_row if by_row else _by_unit
     one, other = (units(*world) for world in worlds)
     changed = [name for name in one.keys() | other.keys() if one[name] != other[name]]
     stays = any(one[name] and other[name] for name in changed)
     is_allowed = {
-        "row": stays,
-        "group": True,
-        "row-add-remove": abs(len(worlds[0][1]) - len(worlds[1][1])) == 1,
-        "group-add-remove": not stays,
+        "replace-one": stays,
+        "add-remove-or-change": True,
+        "add-remove": (
+            abs(len(worlds[0][1]) - len(worlds[1][1])) == 1 if by_row else not stays
+        ),
     }
-    if len(changed) != 1 or not is_allowed[unit]:
+    if len(changed) != 1 or not is_allowed[relation]:
         raise ValueError(
-            f"data and neighbouring_data differ in {len(changed)} {kind}s; neighbours "
-            f"{NEIGHBOURS[unit]}."
+            f"data and neighbouring_data differ in {len(changed)} {unit}s; neighbours "
+            f"{spent.neighbours}."
         )
 
 

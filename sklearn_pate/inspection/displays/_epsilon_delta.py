@@ -12,6 +12,7 @@ from sklearn_pate.inspection.displays._plotting import (
     check_comparable,
     line_style,
     make_axes,
+    protection_note,
     require_matplotlib,
     statement_of,
 )
@@ -46,8 +47,8 @@ class EpsilonDeltaDisplay:
         What each statement says. A delta of 0 has no place on a logarithmic axis, and
         is drawn as an arrow at its left end.
 
-    unit : str, default=None
-        Whom all statements protect, for the axis, as in
+    unit, relation : str, default=None
+        Whom all statements protect, and against which change, for the axis, as in
         :class:`~sklearn_pate.PrivacySpent`.
 
     Attributes
@@ -100,11 +101,13 @@ class EpsilonDeltaDisplay:
         epsilons: Mapping[str, ArrayLike],
         stated: Mapping[str, tuple[float, float]],
         unit: str | None = None,
+        relation: str | None = None,
     ) -> None:
         self.deltas = deltas
         self.epsilons = epsilons
         self.stated = stated
         self.unit = unit
+        self.relation = relation
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
@@ -145,11 +148,11 @@ class EpsilonDeltaDisplay:
                 label=None if label in labels else label,
             )
             labels.add(label)
-        unit = "" if self.unit is None else f" (unit: {self.unit})"
+        about = protection_note(self.unit, self.relation)
         ax.set(
             xscale="log",
             xlabel="delta",
-            ylabel=f"publishable epsilon{unit}",
+            ylabel=f"publishable epsilon{about and f' ({about})'}",
             ylim=(0, None),
         )
         ax.legend(frameon=False)
@@ -210,7 +213,7 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         statements : dict of str to PrivacySpent
-            By name, all about one unit.
+            By name, all about one unit and relation.
 
         ax, **kwargs : Any
             As for :meth:`plot`.
@@ -223,7 +226,7 @@ class EpsilonDeltaDisplay:
         Raises
         ------
         ValueError
-            If units differ, or one gives no guarantee.
+            If units or relations differ, or one gives no guarantee.
 
         ImportError
             If matplotlib is not installed.
@@ -242,14 +245,15 @@ class EpsilonDeltaDisplay:
         ...     for epsilon in [0.5, 1.0]
         ... }
         >>> display = EpsilonDeltaDisplay.from_statements(statements)
-        >>> len(display.lines_), display.unit
-        (2, 'row')
+        >>> len(display.lines_), display.unit, display.relation
+        (2, 'row', 'replace-one')
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
         _check_statements(statements)
         check_comparable(statements.values())
         deltas = _deltas([spent.delta for spent in statements.values()])
+        first = next(iter(statements.values()))
         display = cls(
             deltas=deltas,
             epsilons={
@@ -258,7 +262,8 @@ class EpsilonDeltaDisplay:
             stated={
                 name: (spent.epsilon, spent.delta) for name, spent in statements.items()
             },
-            unit=next(iter(statements.values())).unit,
+            unit=first.unit,
+            relation=first.relation,
         )
         return display.plot(ax, **kwargs)
 

@@ -36,6 +36,7 @@ class EpsilonScores:
     score_name: str
     delta: float | None = None
     unit: str | None = None
+    relation: str | None = None
 
 
 def scores_of_estimators(
@@ -55,6 +56,7 @@ def scores_of_estimators(
         score_name=_name_of(scoring),
         delta=max(spent.delta for spent in statements),
         unit=statements[0].unit,
+        relation=statements[0].relation,
     )
 
 
@@ -95,6 +97,7 @@ def scores_of_search(search: Any, metric: str | None) -> EpsilonScores:
         score_name=_name_of(scoring),
         delta=None if spent is None else spent.delta,
         unit=None if spent is None else spent.unit,
+        relation=None if spent is None else spent.relation,
     )
 
 

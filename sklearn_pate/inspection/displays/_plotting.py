@@ -19,6 +19,7 @@ __all__ = [
     "log_ticks",
     "make_axes",
     "point_style",
+    "protection_note",
     "require_matplotlib",
     "stamp",
     "statement_of",
@@ -130,8 +131,26 @@ def statement_of(estimator: Any) -> PrivacySpent:
     return spent
 
 
+def protection_note(unit: str | None, relation: str | None) -> str:
+    """Write whom a picture is about, for an axis.
+
+    Parameters
+    ----------
+    unit, relation : str or None
+        As in a statement.
+
+    Returns
+    -------
+    note : str
+        Empty without a unit.
+    """
+    if unit is None:
+        return ""
+    return f"unit: {unit}" if relation is None else f"unit: {unit}, {relation}"
+
+
 def check_comparable(statements: Iterable[PrivacySpent]) -> None:
-    """Raise unless statements promise something, and about one unit.
+    """Raise unless statements promise something, about one unit and relation.
 
     Parameters
     ----------
@@ -141,16 +160,17 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
     Raises
     ------
     ValueError
-        If their units differ, one epsilon is infinite, or there is none.
+        If units or relations differ, one epsilon is infinite, or there is none.
     """
     statements = list(statements)
-    units = sorted({spent.unit for spent in statements})
-    if not units:
+    protected = sorted({(spent.unit, spent.relation) for spent in statements})
+    if not protected:
         raise ValueError("There is nothing to draw; pass at least one fit.")
-    if len(units) > 1:
+    if len(protected) > 1:
+        named = (f"unit={one!r} with relation={other!r}" for one, other in protected)
         raise ValueError(
-            f"The statements protect different units, {' and '.join(units)}, whose "
-            "epsilons do not compare; draw those of one unit in a picture."
+            f"The statements protect {' and '.join(named)}, whose epsilons do not "
+            "compare; draw those of one unit and relation in a picture."
         )
     if any(np.isinf(spent.epsilon) for spent in statements):
         raise ValueError(

@@ -17,6 +17,7 @@ from sklearn_pate.inspection.displays._plotting import (
     log_ticks,
     make_axes,
     point_style,
+    protection_note,
     require_matplotlib,
     stamp,
 )
@@ -51,8 +52,8 @@ class PrivacyUtilityDisplay:
     delta : float, default=None
         The probability mass that no epsilon covers, for the axis.
 
-    unit : str, default=None
-        Whom all epsilons protect, for the axis, as in
+    unit, relation : str, default=None
+        Whom all epsilons protect, and against which change, for the axis, as in
         :class:`~sklearn_pate.PrivacySpent`.
 
     score_name : str, default="score"
@@ -109,6 +110,7 @@ class PrivacyUtilityDisplay:
         baseline: float | None = None,
         delta: float | None = None,
         unit: str | None = None,
+        relation: str | None = None,
         score_name: str = "score",
     ) -> None:
         self.epsilons = epsilons
@@ -117,6 +119,7 @@ class PrivacyUtilityDisplay:
         self.baseline = baseline
         self.delta = delta
         self.unit = unit
+        self.relation = relation
         self.score_name = score_name
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
@@ -126,7 +129,7 @@ class PrivacyUtilityDisplay:
         ----------
         ax : matplotlib Axes, default=None
             None makes a new figure. Axes that hold another display of the same unit
-            get a further line.
+            and relation get a further line.
 
         **kwargs : Any
             For ``ax.errorbar``; `label` is for the legend.
@@ -182,7 +185,8 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         estimators : sequence of estimators
-            Fitted, with ``privacy_spent_`` of one unit, or Pipelines that end in such.
+            Fitted, with ``privacy_spent_`` of one unit and relation, or Pipelines that
+            end in such.
 
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows to score on.
@@ -213,8 +217,8 @@ class PrivacyUtilityDisplay:
         ------
         ValueError
             If `sensitive` is neither True nor False, `baseline` is no number,
-            `estimators` is no list, one states no finite epsilon, or units differ;
-            nothing was scored.
+            `estimators` is no list, one states no finite epsilon, or units or relations
+            differ; nothing was scored.
 
         NotFittedError
             If an estimator is not fitted; nothing was scored.
@@ -272,8 +276,8 @@ class PrivacyUtilityDisplay:
             One a fit: labels, or whatever `score_func` takes.
 
         epsilons : array-like of shape (n_fits,)
-            Publishable epsilon of each fit. All have to be about one unit, and hold at
-            one delta: that is not seen here.
+            Publishable epsilon of each fit. All have to be about one unit and relation,
+            and hold at one delta: that is not seen here.
 
         sensitive : bool
             Whether these rows are private, or `baseline` was trained on private rows.
@@ -368,9 +372,9 @@ class PrivacyUtilityDisplay:
         Notes
         -----
         The axis has the targets, which each fit's own statement keeps. No statement
-        covers the search around them: its scores are computed without noise. Unit and
-        delta are read from the winner; a ``cv_results_`` alone, or a search with
-        ``refit=False``, is taken at its word.
+        covers the search around them: its scores are computed without noise. Unit,
+        relation and delta are read from the winner; a ``cv_results_`` alone, or a
+        search with ``refit=False``, is taken at its word.
 
         Examples
         --------
@@ -396,9 +400,7 @@ class PrivacyUtilityDisplay:
         return display.plot(ax, **kwargs)
 
     def _epsilon_name(self):
-        about = []
-        if self.delta is not None:
-            about.append(f"delta={self.delta:g}")
-        if self.unit is not None:
-            about.append(f"unit: {self.unit}")
-        return "epsilon of each fit" + (f" ({', '.join(about)})" if about else "")
+        delta = "" if self.delta is None else f"delta={self.delta:g}"
+        notes = (delta, protection_note(self.unit, self.relation))
+        about = ", ".join(filter(None, notes))
+        return f"epsilon of each fit{about and f' ({about})'}"

@@ -218,8 +218,8 @@ def draw_data_flow(stations: Sequence[Station], *, across: bool = True) -> str:
 
     Examples
     --------
-    >>> from sklearn_pate.inspection.privacy_report import data_flow
-    >>> svg = data_flow.draw_data_flow(data_flow.stations_of("teachers"))
+    >>> from sklearn_pate.inspection.privacy_report import _data_flow
+    >>> svg = _data_flow.draw_data_flow(_data_flow.stations_of("teachers"))
     >>> svg.startswith("<svg") and "Private rows" in svg
     True
     """

@@ -1,7 +1,7 @@
 """What a privacy report says, as plain values that its formats render."""
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from numbers import Real
@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._class_codes import ContiguousClasses
+from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, QUALITY_ROWS_PUBLIC
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import read_charges
 from sklearn_pate.inspection._leaks import leaks_of_steps
-from sklearn_pate.inspection.privacy_report._assumptions import QUALITY_ROWS_PUBLIC
 from sklearn_pate.inspection.privacy_report._attack_bounds import (
     THOUSAND,
     detections_at_most,
@@ -37,7 +37,7 @@ from sklearn_pate.publication._privacy_card import versions_of
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -114,6 +114,8 @@ def collect_facts(
         "epsilon": float(spent.epsilon) if has_guarantee else None,
         "delta": float(spent.delta),
         "unit": spent.unit,
+        "relation": spent.relation,
+        "release": spent.release,
         "neighbours": spent.neighbours,
         "kind": kind,
         "mechanism": spent.mechanism,
@@ -122,7 +124,7 @@ def collect_facts(
         "promise": _promise(spent.epsilon, spent.delta) if private else None,
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
-        "assumptions": _assumptions(spent, steps, figures),
+        "assumptions": [asdict(one) for one in _assumptions(spent, steps, figures)],
         # Nobody fitted a PublishedClassifier, and its card does not say what was.
         "classifier": None if has_card(learner) else type(learner).__name__,
         "model": _name_of(model),
@@ -159,11 +161,6 @@ def _statement_of(learner, clf):
             f"clf is a {type(clf).__name__} without a privacy statement "
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
-        )
-    if spent.unit not in NEIGHBOURS:
-        raise ValueError(
-            f"privacy_spent_.unit={spent.unit!r} is unknown, so that nobody can "
-            f"say what it protects; a report can be made for {[*NEIGHBOURS]}."
         )
     # Who knows the seed of the noise can take the noise away.
     return replace(
@@ -229,20 +226,23 @@ def _account(ledger, spent):
             "page."
         )
     with ledger.reading() as file:
-        unit, neighbours, created = file.execute(
-            "SELECT unit, neighbours, created FROM budget"
+        unit, relation, created = file.execute(
+            "SELECT unit, relation, created FROM budget"
         ).fetchone()
         charges = read_charges(file, ledger.filter)
         share = ledger.spent
-    if unit not in (None, spent.unit):
+    if unit is not None and (unit, relation) != (spent.unit, spent.relation):
         raise ValueError(
-            f"ledger protects the unit {unit!r}, and this fit {spent.unit!r}: the fit "
-            "cannot be among its charges; pass the ledger that it was charged to."
+            f"ledger protects unit={unit!r} with relation={relation!r}, and this fit "
+            f"unit={spent.unit!r} with relation={spent.relation!r}: the fit cannot be "
+            "among its charges; pass the ledger that it was charged to."
         )
     return {
         "epsilon": float(ledger.epsilon),
         "delta": float(ledger.delta),
-        "neighbours": neighbours,
+        "unit": unit,
+        "relation": relation,
+        "neighbours": NEIGHBOURS.get((unit, relation)),
         "created": created,
         "spent": round_up(share, 4),
         "guesses": _guesses(ledger.epsilon, ledger.delta),
@@ -346,9 +346,6 @@ def _assumptions(spent, steps, figures):
         for part in (step, *step.get_params().values())
     )
     if frozen:
-        # It imports this package in its turn.
-        from sklearn_pate.model_selection._candidates import FROZEN_IS_PUBLIC
-
         assumptions.append(FROZEN_IS_PUBLIC)
     if figures is not None and figures["public"]:
         assumptions.append(QUALITY_ROWS_PUBLIC)
@@ -359,14 +356,10 @@ def _kind_of(learner, spent):
     """Tell what was fitted, from its statement: a published one has nothing else."""
     if getattr(learner, "mechanism_", "") is None:
         return None  # nothing stands between the teachers and the student
-    if "PrivateSearchCV(" in spent.mechanism:
-        return "search"
-    if spent.n_teachers is None:
-        return "learner"
-    if spent.unit.endswith("-add-remove"):
+    if spent.release != "answers":
+        return {"sum": "sums", "model": "learner", "search": "search"}[spent.release]
+    if spent.relation == "add-remove":
         return "neighbours"
-    if spent.mechanism.startswith("NoisySum("):
-        return "sums"
     return "parties" if spent.unit == "party" else "teachers"
 
 

@@ -41,14 +41,14 @@ _TWO_STEPS = (
     "changes apart: the line for 2 bounds how often they are right."
 )
 UNITS = {
-    "row": _Unit(
+    ("row", "replace-one"): _Unit(
         "one row",
         "rows",
         "which of two contents one row has, if both are equally likely",
         _ROW,
         "k rows of one person, or of k people",
     ),
-    "group": _Unit(
+    ("group", "add-remove-or-change"): _Unit(
         "one group",
         "groups",
         "whether one group is in the data, or which of two contents it has, if both "
@@ -56,7 +56,7 @@ UNITS = {
         _GROUP,
         "k groups, such as k patients",
     ),
-    "party": _Unit(
+    ("party", "replace-one"): _Unit(
         "one party",
         "parties",
         "which of two sets of votes one party has cast, if both are equally likely",
@@ -65,14 +65,14 @@ UNITS = {
         "with several parties is protected as several parties.",
         "k parties",
     ),
-    "row-add-remove": _Unit(
+    ("row", "add-remove"): _Unit(
         "one row",
         "rows",
         "whether one row is in the data, if both answers are equally likely",
         _ROW + _TWO_STEPS.format(one="a row"),
         "k rows of one person, or of k people",
     ),
-    "group-add-remove": _Unit(
+    ("group", "add-remove"): _Unit(
         "one group",
         "groups",
         "whether one group is in the data, if both answers are equally likely",
@@ -126,7 +126,7 @@ def verdict_of(facts: dict[str, Any]) -> str:
             "Nothing is promised for this pipeline. In front of the classifier, "
             f"{names} may have learned from private rows."
         )
-    unit, guesses = UNITS[facts["unit"]], facts["promise"]["guesses"]
+    unit, guesses = _unit_of(facts), facts["promise"]["guesses"]
     weak = "This promise is weak. " if facts["promise"]["weak"] else ""
     return (
         f"{weak}Whoever sees all that is published, and knows everybody else's data, "
@@ -185,8 +185,12 @@ def number_text(value: float) -> str:
     return short if float(short) == value else repr(value)
 
 
+def _unit_of(facts):
+    return UNITS[facts["unit"], facts["relation"]]
+
+
 def _title(facts):
-    return f"What an attacker can learn about {UNITS[facts['unit']].one}"
+    return f"What an attacker can learn about {_unit_of(facts).one}"
 
 
 def _what_is_missing(facts):
@@ -244,7 +248,7 @@ def _guarantee(facts):
     delta = facts["delta"]
     text = (
         f"The fit is {_exactly(facts)}. That limits guesses: a fair coin chooses one "
-        f"of two data sets that differ in {UNITS[facts['unit']].one}, and an attacker "
+        f"of two data sets that differ in {_unit_of(facts).one}, and an attacker "
         "who knows both sees what is published from it. They name the right one in "
         f"{guesses} cases; the coin alone gives {THOUSAND // 2}."
     )
@@ -269,7 +273,7 @@ def _weakness(promise):
 
 
 def _whom(facts):
-    unit = UNITS[facts["unit"]]
+    unit = _unit_of(facts)
     blocks = [
         Text(unit.what),
         Text(f"Exactly: what is hidden is this change of data: {facts['neighbours']}."),

@@ -129,8 +129,8 @@ class PrivacyReport:
         ------
         ValueError
             If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
-            `quality_is_public`, `ledger` protects another unit, or `model_file` is
-            damaged or comes with another card than `clf`.
+            `quality_is_public`, `ledger` protects another unit or relation, or
+            `model_file` is damaged or comes with another card than `clf`.
 
         FileNotFoundError
             If `model_file` or its card is missing.

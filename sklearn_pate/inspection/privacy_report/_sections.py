@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from sklearn_pate.inspection.privacy_report._assumptions import QUESTIONS
 from sklearn_pate.inspection.privacy_report._blocks import (
     Bullets,
     Checks,
@@ -128,14 +127,13 @@ def may_be_published(facts: dict[str, Any]) -> str:
 def _assumptions(facts):
     if not facts["private"]:
         text = "Nothing is promised, and nothing is to be signed. The fit took it that:"
-        items = tuple((one, "") for one in facts["assumptions"])
+        items = tuple((one["sentence"], "") for one in facts["assumptions"])
         return Section("Assumptions", [Text(text), Bullets(items)])
     text = (
         "The promise rests on what the software cannot know. Somebody who knows the "
         "data has to confirm, one by one, that:"
     )
-    # A card of another version may hold others.
-    items = tuple((one, QUESTIONS.get(one, "")) for one in facts["assumptions"])
+    items = tuple((one["sentence"], one["question"]) for one in facts["assumptions"])
     blocks = [Text(text), Checks(items)]
     if facts["model_file"] is not None:
         blocks.append(Text(_which_model(facts)))
@@ -153,7 +151,7 @@ def _which_model(facts):
 
 
 def _how_it_works(facts):
-    kind, unit = facts["kind"], facts["unit"].removesuffix("-add-remove")
+    kind, unit = facts["kind"], facts["unit"]
     stations = stations_of(
         kind,
         unit=unit,
@@ -218,6 +216,7 @@ def _parameters(facts):
         _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
         "Questions": facts["n_queries"],
         "Unit": facts["unit"],
+        "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,
         "delta": number_text(facts["delta"]),
         "Classes": facts["n_classes"],

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sklearn_pate.accounting._assumptions import ROW_BY_ROW
+
 __all__ = ["sources_of"]
 
 _TRADE_OFF = (
@@ -120,5 +122,6 @@ def sources_of(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """
     kind = facts["kind"]
     if kind == "learner":
-        kind = "steps" if facts["mechanism"].startswith("DP-SGD(") else "objective"
+        codes = {one["code"] for one in facts["assumptions"]}
+        kind = "steps" if ROW_BY_ROW.code in codes else "objective"
     return (*_TRADE_OFF, *_RENYI, *_OF_KIND.get(kind, ()))

@@ -8,16 +8,9 @@ from scipy.special import ndtri
 
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["FLOATING_POINT", "gamma_vector", "on_lattice", "standard_normal"]
+__all__ = ["gamma_vector", "on_lattice", "standard_normal"]
 
 _BITS_OF_NOISE = 20
-
-
-#: What every release with continuous noise assumes.
-FLOATING_POINT = (
-    "floating-point arithmetic is near enough to that of real numbers: nobody reads "
-    "the last bits of the noise"
-)
 
 
 def standard_normal(noise: NoiseSource, shape: int | tuple[int, ...]) -> NDArray:

@@ -32,6 +32,14 @@ from sklearn_pate.mechanisms import PermuteAndFlip
 HERE = Path(__file__).parent
 
 
+WHAT = {
+    "delta": 1e-6,
+    "unit": "row",
+    "relation": "replace-one",
+    "description": "",
+}
+
+
 def curve(share_of_order_one):
     return RdpCurve(DEFAULT_ORDERS, share_of_order_one * DEFAULT_ORDERS)
 
@@ -47,8 +55,7 @@ def ledger(path):
 
 
 def charge(ledger, rho=0.01, **changes):
-    what = {"delta": 1e-6, "unit": "row", "description": "a test"}
-    return ledger.charge(curve(rho), **(what | changes))
+    return ledger.charge(curve(rho), **(WHAT | {"description": "a test"} | changes))
 
 
 def run_alone(script, *arguments, **kwargs):
@@ -92,16 +99,29 @@ def test_charges_stop_before_the_budget_is_exceeded(ledger):
 def test_a_price_without_an_end_is_refused(ledger):
     endless = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, np.inf))
     with pytest.raises(BudgetExceededError, match="no finite price, as with seeded"):
-        ledger.charge(endless, delta=1e-6, unit="row", description="seeded")
+        ledger.charge(endless, **WHAT)
     assert ledger.charges() == []
 
 
-def test_the_first_charge_sets_the_unit_for_good(ledger):
-    charge(ledger, unit="group")
-    with pytest.raises(ValueError, match="protects the unit 'group', and this charge"):
-        charge(ledger, unit="row")
+def test_the_first_charge_sets_unit_and_relation_for_good(ledger):
+    charge(ledger, unit="group", relation="add-remove-or-change")
+    with pytest.raises(ValueError, match="protects unit='group' with relation='add-"):
+        charge(ledger)
     assert len(ledger.charges()) == 1
     assert "add or remove one group" in ledger.report()
+
+
+@pytest.mark.parametrize("unit", ["row", "group", "person"])
+def test_a_unit_that_leaves_the_relation_open_is_refused(ledger, unit):
+    with pytest.raises(ValueError, match=f"unit='{unit}' without a relation does not"):
+        charge(ledger, unit=unit, relation=None)
+    assert ledger.charges() == []
+
+
+def test_a_unit_with_one_relation_needs_no_other_word(ledger):
+    charge(ledger, unit="party", relation=None)
+    charge(ledger, unit="party", relation="replace-one")
+    assert "change all votes of one party" in ledger.report()
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps, "clone"])
@@ -218,9 +238,9 @@ def test_another_database_is_no_ledger(path):
 
 def test_a_format_of_tomorrow_is_not_guessed_at(path, ledger):
     with sqlite3.connect(path) as file:
-        file.execute("PRAGMA user_version = 2")
+        file.execute("PRAGMA user_version = 3")
     file.close()
-    with pytest.raises(LedgerError, match="has format 2, and this version"):
+    with pytest.raises(LedgerError, match="has format 3, and this version"):
         charge(ledger)
 
 
@@ -246,7 +266,7 @@ ledger = PrivacyLedger(sys.argv[1])
 print(ledger.report())
 curve = RdpCurve(DEFAULT_ORDERS, 0.01 * DEFAULT_ORDERS)
 try:
-    ledger.charge(curve, delta=1e-6, unit="row", description="")
+    ledger.charge(curve, delta=1e-6, unit="row", relation="replace-one", description="")
 except LedgerError as error:
     print(error)
 """
@@ -276,7 +296,9 @@ curve = RdpCurve(DEFAULT_ORDERS, 0.0001 * DEFAULT_ORDERS)
 charged = 0
 try:
     while True:
-        ledger.charge(curve, delta=1e-6, unit="row", description="")
+        ledger.charge(
+            curve, delta=1e-6, unit="row", relation="replace-one", description=""
+        )
         charged += 1
 except LedgerError as error:
     print(charged, error)
@@ -302,7 +324,8 @@ def test_a_ledger_in_use_is_waited_for(path, ledger):
             "import sys; from sklearn_pate import PrivacyLedger; "
             "from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve; "
             "PrivacyLedger(sys.argv[1]).charge(RdpCurve(DEFAULT_ORDERS, "
-            "0.01 * DEFAULT_ORDERS), delta=1e-6, unit='row', description='')",
+            "0.01 * DEFAULT_ORDERS), delta=1e-6, unit='row', relation='replace-one', "
+            "description='')",
             str(path),
         ]
     )
@@ -365,13 +388,13 @@ def test_what_is_no_curve_is_refused(ledger):
 
     for wrong in (Refund(), SimpleNamespace(orders=[9], values=[-1]), 0.1):
         with pytest.raises(ValueError, match="is no RdpCurve; pass the worst-case"):
-            ledger.charge(wrong, delta=1e-6, unit="row", description="a refund")
+            ledger.charge(wrong, **WHAT)
     assert ledger.charges() == []
 
 
 def test_a_curve_that_ends_too_early_is_told_apart_from_an_endless_one(ledger):
     with pytest.raises(BudgetExceededError, match=r"The curve ends at order 4, and .*"):
-        ledger.charge(RdpCurve([2, 4], [0, 0]), delta=1e-6, unit="row", description="")
+        ledger.charge(RdpCurve([2, 4], [0, 0]), **WHAT)
 
 
 @pytest.mark.parametrize(
@@ -395,9 +418,8 @@ def test_with_several_orders_what_is_said_to_be_left_is_left(path):
     ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[8, 64])
     steep = RdpCurve(DEFAULT_ORDERS, 2e-6 * DEFAULT_ORDERS**3)
     flat = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, 0.3))
-    what = {"delta": 1e-6, "unit": "row", "description": ""}
-    ledger.charge(steep, **what)
-    ledger.charge(flat, **what)
+    ledger.charge(steep, **WHAT)
+    ledger.charge(flat, **WHAT)
     for one in (steep, flat, curve(0.01)):
         share, left = ledger.shares(one)
         assert ledger.fits(one * (0.999 * left / share))
@@ -415,13 +437,12 @@ PURE_HALF = {
 
 @pytest.mark.parametrize("case", PURE_HALF)
 def test_pure_charges_take_no_more_than_their_epsilons_add_up_to(ledger, case):
-    what = {"delta": 1e-6, "unit": "row", "description": ""}
     for n_charged in range(6):
         assert ledger.spent == pytest.approx(n_charged / 6)
         assert ledger.shares(PURE_HALF[case])[0] == pytest.approx(1 / 6)
-        ledger.charge(PURE_HALF[case], **what)
+        ledger.charge(PURE_HALF[case], **WHAT)
     with pytest.raises(BudgetExceededError, match=r"take 16\.67% .* 0\.00% is left"):
-        ledger.charge(PURE_HALF[case], **what)
+        ledger.charge(PURE_HALF[case], **WHAT)
     assert [charge.share for charge in ledger.charges()] == pytest.approx([1 / 6] * 6)
     assert "epsilon=3.000 so far" in ledger.report()
 
@@ -440,10 +461,9 @@ def test_many_small_pure_charges_take_what_the_renyi_filter_takes(ledger):
 
 
 def test_shares_add_up_when_a_gaussian_charge_joins_pure_ones(ledger):
-    what = {"delta": 1e-6, "unit": "row", "description": ""}
-    ledger.charge(pure_dp_curve(0.5), **what)
-    ledger.charge(pure_dp_curve(0.1), **what)
-    ledger.charge(curve(0.01), **what)
+    ledger.charge(pure_dp_curve(0.5), **WHAT)
+    ledger.charge(pure_dp_curve(0.1), **WHAT)
+    ledger.charge(curve(0.01), **WHAT)
     shares = [charge.share for charge in ledger.charges()]
     assert sum(shares) == pytest.approx(ledger.spent)
     assert shares[0] > 0.5 / 3, "the sum of pure epsilons bounds nothing any more"
@@ -454,27 +474,38 @@ def test_shares_add_up_when_a_gaussian_charge_joins_pure_ones(ledger):
 
 
 def test_a_charge_with_delta_is_not_admitted_beside_a_sum_of_pure_ones(ledger):
-    what = {"delta": 1e-6, "unit": "row", "description": ""}
     for _ in range(5):
-        ledger.charge(pure_dp_curve(0.5), **what)
+        ledger.charge(pure_dp_curve(0.5), **WHAT)
     with pytest.raises(BudgetExceededError, match=r"and 0\.00% is left"):
-        ledger.charge(curve(0.001), **what)
-    ledger.charge(pure_dp_curve(0.5), **what)
+        ledger.charge(curve(0.001), **WHAT)
+    ledger.charge(pure_dp_curve(0.5), **WHAT)
 
 
-@pytest.mark.parametrize("unit", ["row", "group"])
-def test_a_charge_for_added_rows_is_refused_with_its_proved_price(ledger, unit):
-    charge(ledger, unit=unit)
+@pytest.mark.parametrize(
+    ("unit", "relation"), [("row", "replace-one"), ("group", "add-remove-or-change")]
+)
+def test_a_charge_for_added_rows_is_refused_with_its_proved_price(
+    ledger, unit, relation
+):
+    what = {"unit": unit, "relation": relation}
+    charge(ledger, **what)
     with pytest.raises(ValueError, match=r"two_steps\(spent\.curve\) is a proved"):
-        charge(ledger, unit=f"{unit}-add-remove")
-    charge(ledger, unit=unit, rho=0.01)
+        charge(ledger, unit=unit, relation="add-remove")
+    charge(ledger, **what, rho=0.01)
     assert len(ledger.charges()) == 2
 
 
 def test_a_price_for_changed_rows_is_no_price_for_added_ones(ledger):
-    charge(ledger, unit="row-add-remove")
+    charge(ledger, relation="add-remove")
     with pytest.raises(ValueError, match="no conversion is proved"):
-        charge(ledger, unit="row")
+        charge(ledger, relation="replace-one")
+
+
+def test_a_price_for_changed_groups_holds_for_added_ones(ledger):
+    charge(ledger, unit="group", relation="add-remove")
+    said = r"'add-remove-or-change' includes 'add-remove', so that spent\.curve is a"
+    with pytest.raises(ValueError, match=said):
+        charge(ledger, unit="group", relation="add-remove-or-change")
 
 
 def test_the_report_says_what_is_promised_and_who_spent_what(path, ledger):

@@ -259,7 +259,7 @@ def test_pure_methods_spend_all_of_epsilon_and_no_delta(
         learnt = learner(method=method, epsilon=epsilon, data_norm=20).fit(X, y)
         spent = learnt.privacy_spent_
         assert tuple(spent) == (epsilon, 0)
-        assert spent.unit == "row"
+        assert (spent.unit, spent.relation) == ("row", "replace-one")
         assert spent.curve.values.max() <= epsilon, "a pure guarantee bounds the curve"
         assert f"{type(learnt).__name__} with {method} perturbation" in str(spent)
         assert ("for each of 3 problems" in str(spent)) is (n_classes == 3)
@@ -276,7 +276,7 @@ def test_gaussian_noise_reaches_epsilon_from_below(
     spent = learnt.fit(X, y).privacy_spent_
     assert 0.998 * epsilon < spent.epsilon <= epsilon
     assert spent.delta == 1e-6
-    assert spent.unit == "row-add-remove"
+    assert (spent.unit, spent.relation) == ("row", "add-remove")
     assert spent.curve.to_epsilon(1e-6) == spent.epsilon
 
 

@@ -124,7 +124,7 @@ def test_several_statements_share_the_deltas_of_all(pure):
 
 
 def test_statements_of_different_units_are_refused(pure, gaussian):
-    with pytest.raises(ValueError, match="different units, row and row-add-remove"):
+    with pytest.raises(ValueError, match="'row' with relation='replace-one', whose"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": gaussian})
     assert not plt.get_fignums()
 
@@ -167,7 +167,7 @@ def test_nothing_of_it_is_stamped_and_the_unit_is_named(pate):
     display = EpsilonDeltaDisplay.from_estimator(pate)
     texts = display.figure_.findobj(matplotlib.text.Text)
     assert SENSITIVE not in [text.get_text() for text in texts]
-    assert display.ax_.get_ylabel() == "publishable epsilon (unit: row)"
+    assert display.ax_.get_ylabel() == ("publishable epsilon (unit: row, replace-one)")
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, pate):

@@ -59,7 +59,9 @@ def test_points_are_the_scores_of_the_fits_at_their_epsilons(fits):
     expected = [np.mean([scores[0], scores[2]]), scores[3], scores[1]]
     assert display.line_.get_xdata().tolist() == [0.5, 2.0, 8.0]
     assert display.line_.get_ydata() == pytest.approx(expected)
-    assert display.ax_.get_xlabel() == "epsilon of each fit (delta=0, unit: row)"
+    assert display.ax_.get_xlabel() == (
+        "epsilon of each fit (delta=0, unit: row, replace-one)"
+    )
 
 
 def test_bars_are_a_standard_deviation_where_fits_share_an_epsilon():
@@ -98,7 +100,8 @@ def test_deltas_that_differ_are_all_covered_by_the_largest():
         fitted(2.0, method="gaussian", delta=1e-4),
     ]
     display = PrivacyUtilityDisplay.from_estimators(fits, *TEST, sensitive=False)
-    assert (display.delta, display.unit) == (1e-4, "row-add-remove")
+    assert (display.delta, display.unit) == (1e-4, "row")
+    assert display.relation == "add-remove"
 
 
 def test_predictions_are_scored(fits):
@@ -129,7 +132,7 @@ def test_a_search_is_drawn_with_the_spread_over_its_splits():
     assert (display.delta, display.unit) == (0.0, "row")
     alone = PrivacyUtilityDisplay.from_cv_results(results, sensitive=True)
     assert np.array_equal(alone.scores, display.scores)
-    assert alone.unit is None
+    assert alone.unit is alone.relation is None
 
 
 def test_a_metric_is_chosen_where_a_search_has_several():
@@ -195,7 +198,7 @@ def unscored(*_):
 
 def test_units_are_not_mixed_and_nothing_is_scored_before(fits):
     mixed = [fits[0], fitted(1.0, method="gaussian")]
-    with pytest.raises(ValueError, match="units, row and row-add-remove, whose epsi"):
+    with pytest.raises(ValueError, match="'row' with relation='replace-one', whose"):
         PrivacyUtilityDisplay.from_estimators(
             mixed, *TEST, sensitive=True, scoring=unscored
         )

@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
-from sklearn_pate.accounting import RdpCurve
+from sklearn_pate.accounting import Assumption, RdpCurve
+from sklearn_pate.accounting._assumptions import LABEL_SET
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
-from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
@@ -64,18 +64,15 @@ class Stated(ClassifierMixin, BaseEstimator):
             epsilon=curve.to_epsilon(1e-5),
             delta=1e-5,
             unit="row",
-            neighbours=NEIGHBOURS["row"],
+            relation="replace-one",
+            release="model",
             mechanism="noise",
             n_teachers=None,
             n_queries=None,
-            assumptions=("the label set is public", "the sky is <blue>"),
+            assumptions=(LABEL_SET, Assumption("sky", "the sky is <blue>")),
             curve=curve,
         )
         self.privacy_spent_ = replace(spent, **stated)
-
-
-def of_unit(unit, **stated):
-    return Stated(unit=unit, neighbours=NEIGHBOURS[unit], **stated)
 
 
 def every_format(report):

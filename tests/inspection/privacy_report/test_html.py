@@ -23,7 +23,6 @@ from tests.inspection.privacy_report.reported import (
     every_format,
     linear,
     markdown_tables,
-    of_unit,
     pate,
     report_on,
     srcdoc,
@@ -38,7 +37,13 @@ def reports(tmp_path_factory):
     path = tmp_path_factory.mktemp("account") / "rows.sqlite"
     ledger = PrivacyLedger(path, epsilon=8, delta=1e-5)
     spent = pate().privacy_spent_
-    ledger.charge(spent.curve, delta=1e-5, unit="row", description=NASTY)
+    ledger.charge(
+        spent.curve,
+        delta=1e-5,
+        unit="row",
+        relation="replace-one",
+        description=NASTY,
+    )
     figures = {"quality": {NASTY: 0.8125}, "evaluated_on": NASTY}
     return {
         "teachers": report_on(pate(), title=NASTY),
@@ -49,7 +54,12 @@ def reports(tmp_path_factory):
         "internal": report_on(
             pate(), title=NASTY, **figures, quality_is_public=False, ledger=ledger
         ),
-    } | {unit: report_on(of_unit(unit, **SIZED)) for unit in NEIGHBOURS}
+    } | {
+        (unit, relation): report_on(
+            Stated(unit=unit, relation=relation, release="answers", **SIZED)
+        )
+        for unit, relation in NEIGHBOURS
+    }
 
 
 NAMES = (
@@ -149,8 +159,8 @@ def test_every_line_of_an_assumption_is_there_with_a_box():
     boxes = [one for one in page.find("span") if one.get("class") == "box"]
     assert len(boxes) == len(clf.privacy_spent_.assumptions)
     for assumption in clf.privacy_spent_.assumptions:
-        assert escape(assumption) in report.to_html()
-        assert f"- [ ] **{assumption}.**" in report.to_markdown()
+        assert escape(assumption.sentence) in report.to_html()
+        assert f"- [ ] **{assumption.sentence}.**" in report.to_markdown()
     [lines] = [table for table in page.tables if table[0][-1] == "Signature"]
     assert lines[0] == ["Role", "Name", "Date", "Signature"]
     assert all(row[1:] == ["", "", ""] for row in lines[1:])

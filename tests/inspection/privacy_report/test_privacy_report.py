@@ -7,7 +7,7 @@ import pickle
 import re
 import stat
 import struct
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from sklearn_pate import (
     privacy_leaks,
 )
 from sklearn_pate.accounting import RdpCurve
+from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, QUALITY_ROWS_PUBLIC
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import DPLogisticRegression, PrivateKNNClassifier
 from sklearn_pate.inspection import PrivacyReport
@@ -38,7 +39,6 @@ from tests.inspection.privacy_report.reported import (
     Stated,
     every_format,
     linear,
-    of_unit,
     pate,
     report_on,
     rows,
@@ -68,6 +68,7 @@ def charged(ledger, spent):
         spent.curve,
         delta=1e-5,
         unit=spent.unit,
+        relation=spent.relation,
         description="40 questions",
         dataset="d" * 64,
         fit="f" * 64,
@@ -85,9 +86,12 @@ def test_it_says_what_the_statement_says():
     assert facts["internal"] is False
     assert facts["epsilon"] == spent.epsilon
     assert facts["statement"] == str(spent)
-    for name in ("delta", "unit", "neighbours", "mechanism", "n_teachers", "n_queries"):
+    for name in (
+        *("delta", "unit", "relation", "release", "neighbours", "mechanism"),
+        *("n_teachers", "n_queries"),
+    ):
         assert facts[name] == getattr(spent, name)
-    assert facts["assumptions"] == list(spent.assumptions)
+    assert facts["assumptions"] == [asdict(one) for one in spent.assumptions]
 
 
 def test_guesses_follow_from_epsilon_and_delta():
@@ -112,13 +116,31 @@ def test_epsilon_is_never_shown_below_its_value():
     assert repr(shown) == "PrivacyReport('Privacy report', epsilon=1.235, delta=0.0)"
 
 
-@pytest.mark.parametrize("unit", NEIGHBOURS)
-def test_every_unit_is_explained_with_its_neighbours_verbatim(unit):
-    text = report_on(of_unit(unit)).to_markdown()
-    assert NEIGHBOURS[unit] in text
-    assert f"one {unit.removesuffix('-add-remove')}" in text
+@pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
+def test_every_unit_is_explained_with_its_neighbours_verbatim(unit, relation):
+    text = report_on(Stated(unit=unit, relation=relation)).to_markdown()
+    assert NEIGHBOURS[unit, relation] in text
+    assert f"one {unit}" in text
     asks_twice = "compares data sets that are two changes apart" in text
-    assert asks_twice == unit.endswith("add-remove")
+    assert asks_twice == (relation == "add-remove")
+
+
+@pytest.mark.parametrize(
+    ("release", "unit", "relation", "kind"),
+    [
+        ("answers", "row", "replace-one", "teachers"),
+        ("answers", "group", "add-remove-or-change", "teachers"),
+        ("answers", "party", "replace-one", "parties"),
+        ("answers", "group", "add-remove", "neighbours"),
+        ("sum", "party", "replace-one", "sums"),
+        ("model", "row", "add-remove", "learner"),
+        ("search", "group", "add-remove-or-change", "search"),
+    ],
+)
+def test_the_kind_of_a_fit_is_read_from_fields(release, unit, relation, kind):
+    stated = {"release": release, "unit": unit, "relation": relation}
+    clf = Stated(**stated, n_teachers=20, n_queries=40, mechanism="NoisySum(")
+    assert report_on(clf).to_dict()["kind"] == kind
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0, 30.0])
@@ -279,8 +301,8 @@ def test_figures_of_public_rows_are_one_more_thing_to_sign():
     assert not report.internal
     assert "INTERNAL" not in report.to_html() + report.to_markdown()
     *stated, last = facts["assumptions"]
-    assert stated == list(pate().privacy_spent_.assumptions)
-    assert last == "the rows behind the figures of quality are public"
+    assert stated == [asdict(one) for one in pate().privacy_spent_.assumptions]
+    assert last == asdict(QUALITY_ROWS_PUBLIC)
     assert facts["quality"]["figures"] == QUALITY["quality"]
 
 
@@ -306,8 +328,15 @@ def test_an_empty_ledger_has_a_history_too(ledger):
 
 
 def test_a_ledger_of_another_unit_is_refused(ledger):
-    charged(ledger, replace(pate().privacy_spent_, unit="group"))
-    with pytest.raises(ValueError, match="ledger protects the unit 'group'"):
+    stated = {"unit": "group", "relation": "add-remove-or-change"}
+    charged(ledger, replace(pate().privacy_spent_, **stated))
+    with pytest.raises(ValueError, match="ledger protects unit='group' with relation="):
+        report_on(pate(), ledger=ledger)
+
+
+def test_a_ledger_of_another_relation_is_refused(ledger):
+    charged(ledger, replace(pate().privacy_spent_, relation="add-remove"))
+    with pytest.raises(ValueError, match="unit='row' with relation='add-remove', and"):
         report_on(pate(), ledger=ledger)
 
 
@@ -390,7 +419,7 @@ def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
     clf = PrivateKNNClassifier(n_queries=10, n_neighbors=30, epsilon=3.0)
     facts = report_on(clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))).to_dict()
     assert facts["kind"] == "neighbours"
-    assert facts["unit"] == "row-add-remove"
+    assert (facts["unit"], facts["relation"]) == ("row", "add-remove")
 
 
 def test_what_a_pipeline_learns_in_front_voids_the_promise():
@@ -415,7 +444,7 @@ def test_steps_that_learn_nothing_leave_the_promise_and_frozen_ones_are_to_be_si
     facts = report_on(make_pipeline(frozen, inner).fit(X, y)).to_dict()
     assert facts["private"] is True
     assert facts["not_covered"] == []
-    said = "what is in a FrozenEstimator was fitted on public rows"
+    said = asdict(FROZEN_IS_PUBLIC)
     assert said in facts["assumptions"]
     assert said not in report_on(inner.fit(X, y)).to_dict()["assumptions"]
 
@@ -441,7 +470,6 @@ def test_a_curve_that_is_infinite_at_some_orders_has_a_price():
         (make_pipeline(StandardScaler(), PATEClassifier()), NotFittedError, "fitted"),
         (LogisticRegression(), ValueError, "without a privacy statement"),
         (GridSearchCV(PATEClassifier(), {}), ValueError, "a GridSearchCV without"),
-        (Stated(unit="household"), ValueError, "unit='household' is unknown"),
     ],
 )
 def test_others_are_refused(clf, error, match):

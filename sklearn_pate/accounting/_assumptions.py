@@ -1,0 +1,251 @@
+"""Assumptions of a private fit: what the data holder has to confirm."""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "ALIKE",
+    "ASSUMPTIONS",
+    "BOUNDS",
+    "CHOSEN_BLINDLY",
+    "COLUMNS",
+    "FLOATING_POINT",
+    "FROZEN_IS_PUBLIC",
+    "HELD_OUT_ROWS",
+    "LABEL_SET",
+    "LABEL_SET_READ",
+    "NORM_READ",
+    "NO_PRIVACY",
+    "N_FITTED",
+    "N_ROWS",
+    "N_ROWS_PUBLIC",
+    "ONE_PARTY",
+    "OTHER_RANDOM_STATE",
+    "OWN_DATA",
+    "PUBLIC_REPRESENTATION",
+    "PUBLIC_ROWS",
+    "QUALITY_ROWS_PUBLIC",
+    "ROW_ALONE",
+    "ROW_BY_ROW",
+    "SECRET",
+    "SEEDED",
+    "Assumption",
+]
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """An assumption of a private fit, for the data holder to confirm.
+
+    The guarantee fails with any of them. ``str(assumption)`` is its sentence.
+
+    Parameters
+    ----------
+    code : str
+        A short name that does not change. Privacy cards and reports hold it. An
+        assumption of your own needs a code that no assumption of this package has.
+
+    sentence : str
+        What is assumed, to follow "that": without a capital or a full stop.
+
+    question : str, default=""
+        What a privacy report asks whoever signs the assumption. Empty for one that
+        voids privacy, which nobody signs. A privacy card does not hold it, so that a
+        released file is asked about by the questions of this package alone.
+
+    Examples
+    --------
+    A private estimator of your own states its assumptions among those of the package:
+
+    >>> from sklearn_pate.accounting import Assumption, PrivacySpent
+    >>> from sklearn_pate.accounting.bounds import pure_dp_curve
+    >>> consent = Assumption(
+    ...     code="clinic-consent",
+    ...     sentence="everybody in the data has consented",
+    ...     question="Is there a signed form of each patient?",
+    ... )
+    >>> spent = PrivacySpent(
+    ...     epsilon=1.0,
+    ...     delta=0.0,
+    ...     unit="row",
+    ...     relation="replace-one",
+    ...     release="model",
+    ...     mechanism="NoisyTree(depth=3)",
+    ...     n_teachers=None,
+    ...     n_queries=None,
+    ...     assumptions=(consent,),
+    ...     curve=pure_dp_curve(1.0),
+    ... )
+    >>> print(spent)
+    This fit is (epsilon=1.000, delta=0.0)-differentially private, where neighbouring \
+data sets replace one row by any other; the number of rows is public: one model was \
+released by NoisyTree(depth=3); the statement covers this fit alone, no search or \
+other fit around it, and assumes that everybody in the data has consented.
+    """
+
+    code: str
+    sentence: str
+    question: str = ""
+
+    def __str__(self):
+        return self.sentence
+
+
+# Cards hold codes and sentences: an assumption that changes gets another code.
+
+# Labels and columns.
+LABEL_SET = Assumption(
+    "label-set-public",
+    "the label set is public",
+    "Would a stranger know every label that may occur?",
+)
+LABEL_SET_READ = Assumption(
+    "label-set-read",
+    "the label set (read from y) is public",
+    "That a rare label occurs, such as a diagnosis, tells that somebody has it. "
+    "Were all labels known beforehand?",
+)
+COLUMNS = Assumption(
+    "columns-public",
+    "the columns of X, their types and their categories are public",
+    "Would a stranger know which columns there are, and what they may hold?",
+)
+
+# Rows.
+PUBLIC_ROWS = Assumption(
+    "public-rows",
+    "X_public is public",
+    "X_public are the rows without labels. Nobody in them is protected. May "
+    "everybody see them, and were they chosen without a look at the private rows?",
+)
+HELD_OUT_ROWS = Assumption(
+    "held-out-rows-public",
+    "the rows held out by public_size are public",
+    "These are rows of the private table, drawn at random and used without their "
+    "labels. Nobody in them is protected, and the model may give away what they "
+    "hold. May everybody see them?",
+)
+QUALITY_ROWS_PUBLIC = Assumption(
+    "quality-rows-public",
+    "the rows behind the figures of quality are public",
+    "May everybody see them, labels included?",
+)
+N_ROWS_PUBLIC = Assumption(
+    "n-rows-public",
+    "the number of rows is public, as public_size holds out a share of them (a row "
+    "that is removed leaves its place empty)",
+    "May everybody know exactly how many rows the table has?",
+)
+N_ROWS = Assumption(
+    "sampling-rate-public",
+    "the number of rows, which makes the sampling rate, is public",
+    "May everybody know exactly how many rows the model was trained on?",
+)
+N_FITTED = Assumption(
+    "n-fitted-public",
+    "the number of rows that were fitted on, which the price depends on, is public",
+    "May everybody know exactly how many rows the model was trained on?",
+)
+
+# Parties.
+OWN_DATA = Assumption(
+    "party-own-data",
+    "what each party says was made from its own data alone",
+    "Did every party label the public rows by itself, with a model that has seen "
+    "nobody else's private rows?",
+)
+ONE_PARTY = Assumption(
+    "one-party-each",
+    "nobody's data is with more than one party",
+    "Can a person be known to two parties, such as a patient of two hospitals? "
+    "Then what is promised to this person is weaker: see the table.",
+)
+
+# Choices.
+CHOSEN_BLINDLY = Assumption(
+    "parameters-chosen-blindly",
+    "all parameters were chosen without a look at private data",
+    "Were models, thresholds, numbers of teachers and questions settled before any "
+    "look at these data, on public ones, or on others?",
+)
+OTHER_RANDOM_STATE = Assumption(
+    "other-random-state",
+    "rows that were prepared in another way were fitted with another random_state",
+    "For the engineer: were these data also fitted after another preparation, such "
+    "as clipping or cleaning? If so, did each preparation have a random_state of "
+    "its own? Otherwise, two equal models tell that it changed nothing.",
+)
+PUBLIC_REPRESENTATION = Assumption(
+    "representation-public",
+    "the representation was fitted on public rows alone",
+    "For the engineer: did the representation, and whatever it was started from "
+    "(pretrained weights, a FrozenEstimator), see public rows alone, and may "
+    "everybody see these?",
+)
+ROW_ALONE = Assumption(
+    "representation-row-alone",
+    "the representation makes each row's features from that row alone, the same each "
+    "time",
+    "For the engineer: every private row is transformed alone. If a row is added "
+    "or removed, do the features of all others stay as they are, bit by bit? They "
+    "would not if the representation kept something from one call to the next.",
+)
+FROZEN_IS_PUBLIC = Assumption(
+    "frozen-public",
+    "what is in a FrozenEstimator was fitted on public rows",
+    "For the engineer: what is frozen here, on which rows was it fitted, and may "
+    "everybody see these?",
+)
+
+# Bounds and arithmetic.
+BOUNDS = Assumption(
+    "bounds-public",
+    "the bounds of the features and of the rows' norm are public",
+    "For the engineer: the smallest and largest values that count were set by "
+    "hand. Do they come from general knowledge, such as an age between 0 and 120, "
+    "and not from a look at the rows?",
+)
+ROW_BY_ROW = Assumption(
+    "network-row-by-row",
+    "the network and its loss treat each row of a batch on its own, and nobody knows "
+    "what they draw at random, as for dropout",
+    "For the engineer: is the network free of layers that mix the rows of a batch, "
+    "such as batch normalisation, and are its seeds secret?",
+)
+FLOATING_POINT = Assumption(
+    "floating-point",
+    "floating-point arithmetic is near enough to that of real numbers: nobody reads "
+    "the last bits of the noise",
+    "For the engineer: computers round, and the last digits of published weights "
+    "may tell more than the proof allows. Is this gap acceptable for these data?",
+)
+
+# Searches.
+SECRET = Assumption(
+    "search-secret",
+    "nobody else learns how many fits there were, their scores, or how long the search "
+    "took",
+    "Do logs, timings and results of the search stay with the data holder?",
+)
+ALIKE = Assumption(
+    "fits-alike",
+    "each fit fails, if it does, as privately as it succeeds, and predicts each row by "
+    "itself",
+    "For the engineer: does no fit stop because of what one row holds, and does a "
+    "prediction depend on no other row that is predicted along with it?",
+)
+
+# What voids privacy.
+SEEDED = Assumption("noise-seeded", "the noise was seeded, which voids privacy")
+NORM_READ = Assumption(
+    "norm-read", "the bound of the rows' norm was read from X, which voids privacy"
+)
+NO_PRIVACY = Assumption(
+    "noise-on-loss",
+    "mode='paper' adds noise to the loss, whose gradient the noise does not change, so "
+    "that the student is a function of the teachers' outputs alone",
+)
+
+#: All of the above, by code.
+ASSUMPTIONS = {
+    one.code: one for one in list(globals().values()) if isinstance(one, Assumption)
+}

@@ -1,0 +1,31 @@
+"""The table of assumptions."""
+
+from sklearn_pate.accounting import _assumptions
+from sklearn_pate.accounting._assumptions import (
+    ASSUMPTIONS,
+    NO_PRIVACY,
+    NORM_READ,
+    SEEDED,
+    Assumption,
+)
+
+NAMED = {
+    name: one for name, one in vars(_assumptions).items() if isinstance(one, Assumption)
+}
+
+
+def test_every_assumption_has_a_code_of_its_own():
+    assert len(ASSUMPTIONS) == len(NAMED)
+    assert {*ASSUMPTIONS.values()} == {*NAMED.values()}
+    assert {*NAMED} < {*_assumptions.__all__}
+
+
+def test_every_sentence_follows_that_and_is_stated_once():
+    sentences = {one.sentence for one in ASSUMPTIONS.values()}
+    assert len(sentences) == len(ASSUMPTIONS)
+    assert not any(sentence.endswith(".") for sentence in sentences)
+
+
+def test_only_what_voids_privacy_is_not_asked_about():
+    silent = {one for one in ASSUMPTIONS.values() if not one.question}
+    assert silent == {SEEDED, NORM_READ, NO_PRIVACY}
