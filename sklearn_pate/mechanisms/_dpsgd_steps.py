@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._dpsgd import price_steps
@@ -78,6 +79,8 @@ class DPSGDSteps(PricedRelease):
 
     def relation(self, unit: str) -> str:
         """Name what samples hide: a row that is added or removed."""
+        if unit != "row":
+            raise ValueError(f"unit={unit!r}, and its cost is about rows alone")
         return "add-remove"
 
     def in_one_line(self) -> str:
@@ -89,8 +92,9 @@ class DPSGDSteps(PricedRelease):
         )
 
     def _check_ready(self) -> None:
-        for name in ("noise_multiplier", "sampling_rate", "n_steps", "max_grad_norm"):
+        for name in ("noise_multiplier", "sampling_rate", "max_grad_norm"):
             check_positive(name, getattr(self, name))
+        check_count("n_steps", self.n_steps)
         if self.sampling_rate > 1:
             raise ValueError(
                 f"sampling_rate={self.sampling_rate!r} is a probability; pass 1 or "

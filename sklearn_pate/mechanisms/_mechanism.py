@@ -155,6 +155,11 @@ class PricedRelease(BaseEstimator, ABC):
         -------
         relation : {"replace-one", "add-remove", "add-remove-or-change"}
             As statements name it.
+
+        Raises
+        ------
+        ValueError
+            If the cost is not about this unit.
         """
 
     @abstractmethod

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition._objective_perturbation import (
@@ -107,6 +108,10 @@ class NoisyObjective(PricedRelease):
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
         """Price of all problems together, see `PricedRelease`."""
+        if self.n_problems != (1 if n_classes == 2 else n_classes):
+            raise ValueError(
+                f"n_problems={self.n_problems!r} is not what {n_classes} classes make"
+            )
         if self.method != "gaussian":
             return pure_dp_curve(self._pure_epsilon())
         minimiser = gaussian_objective_curve(
@@ -120,10 +125,12 @@ class NoisyObjective(PricedRelease):
         """Epsilon of all problems together, pure but for Gaussian noise."""
         if self.method == "gaussian" or self.noise_seed is not None:
             return super().charged_epsilon(n_queries, n_classes, delta)
-        return self._pure_epsilon()
+        return self.account_curve(n_queries, n_classes).pure_epsilon
 
     def relation(self, unit: str) -> str:
         """Name what the noise hides: for Gaussian noise, a row added or removed."""
+        if unit != "row":
+            raise ValueError(f"unit={unit!r}, and its cost is about rows alone")
         return "add-remove" if self.method == "gaussian" else "replace-one"
 
     def in_one_line(self) -> str:
@@ -161,7 +168,8 @@ class NoisyObjective(PricedRelease):
             raise ValueError(
                 f"method={self.method!r} is unknown; use one of {[*METHODS]}."
             )
-        for name in ("regularisation", "output_scale", "curvature", "n_problems"):
+        for name in ("regularisation", "output_scale", "curvature"):
             check_positive(name, getattr(self, name))
+        check_count("n_problems", self.n_problems)
         if self.method != "output":
             check_positive("linear_scale", self.linear_scale)

@@ -171,6 +171,21 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
             noise = NoiseSource(None if seed is None else [seed, 1])
         return PoissonSampler(self.sampling_rate, noise)
 
+    def relation(self, unit: str) -> str:
+        """Name the neighbour relation that the cost is about.
+
+        Parameters
+        ----------
+        unit : {"row", "group", "party"}
+            Whom it protects.
+
+        Returns
+        -------
+        relation : {"add-remove"}
+            A unit more or less moves one vote of each sample that it is in.
+        """
+        return "add-remove"
+
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:

@@ -12,7 +12,6 @@ from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
-from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import rebuilt
 
 __all__ = ["checked_statement"]
@@ -73,7 +72,8 @@ def checked_statement(
     others. A card may promise less. It is consistency, no authenticity: who writes all
     parts anew, alike, is not found out.
     """
-    check_delta(card["delta"])
+    if card["delta"] != 0:  # a pure guarantee has none
+        check_delta(card["delta"])
     if len(card["classes"]) != n_classes:
         raise ValueError(
             f"it has {len(card['classes'])} classes, and the model has {n_classes}"
@@ -105,9 +105,9 @@ def _check_relation(card, mechanism):
             f"its neighbours are {card['neighbours']!r}, which is not what {protected} "
             "stands for"
         )
-    if (relation == "add-remove") != isinstance(mechanism, SampledMechanism):
+    if relation != mechanism.relation(unit):
         raise ValueError(f"it protects {protected}, which {name} does not")
-    if release != ("sum" if isinstance(mechanism, NoisySum) else "answers"):
+    if release != mechanism.released:
         raise ValueError(f"it states release={release!r}, which {name} does not make")
 
 
@@ -139,20 +139,22 @@ def _check_void(card, curve):
 
 def _checked_price(card, curve, mechanism):
     """Return the curve of the file, if neither it nor epsilon is below the price."""
-    n_queries = 1 if isinstance(mechanism, NoisySum) else card["n_queries"]
+    n_queries = 1 if isinstance(mechanism, NoisySum) else card["n_queries"] or 0
     n_classes, delta = len(card["classes"]), card["delta"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # who fitted was warned of the orders
         price = mechanism.charged_curve(n_queries, n_classes)
-        epsilon = mechanism.charged_epsilon(n_queries, n_classes, delta)
+        epsilon = (
+            mechanism.charged_epsilon(n_queries, n_classes, delta)
+            if delta
+            else price.pure_epsilon
+        )
     if not np.array_equal(curve.orders, price.orders):
         raise ValueError(
             "its Renyi curve is at other orders than those that prices are computed at"
         )
-    costs = (
-        f"{card['n_queries']} queries with {n_classes} classes to {card['mechanism']} "
-        "cost"
-    )
+    asked = f"{n_queries} queries with " if n_queries else ""
+    costs = f"{asked}{n_classes} classes to {card['mechanism']} cost"
     if np.any(curve.values < price.values * (1 - _ROUNDING)):
         place = int(np.argmin(curve.values - price.values * (1 - _ROUNDING)))
         raise ValueError(

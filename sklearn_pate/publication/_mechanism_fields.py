@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate import mechanisms
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._mechanism import PricedRelease
 from sklearn_pate.mechanisms._noisy_objective import NoisyObjective
@@ -35,6 +37,9 @@ OWN = {
         SelectedFit,
     )
 }
+# Parameters of ours that are no numbers.
+_TEXTS = ("accountant", "learner", "method", "trials")
+_FLAGS = ("add_remove", "pure_scores")
 # Whole numbers beyond this have no exact float.
 _LARGEST = 2**53
 
@@ -123,8 +128,10 @@ def rebuilt(
         for one, value in parameters.items()
     }
     if name in OWN:
+        if "fits" in given:
+            given["fits"] = _read_curves(given["fits"])
         for one, value in given.items():
-            _check_number(name, one, value)
+            _check_value(name, one, value)
     if seeded and "noise_seed" in wanted:
         given["noise_seed"] = HIDDEN_SEED
     mechanism = kind(**given)
@@ -158,6 +165,8 @@ def _plain(value):
         if fields["parameters"] is None:
             raise TypeError(f"{value!r} has a parameter that is no plain value")
         return fields
+    if isinstance(value, list) and all(isinstance(one, RdpCurve) for one in value):
+        return [_plain_curve(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (bool, int, str)):
         return value
@@ -168,9 +177,41 @@ def _plain(value):
     raise TypeError(f"{value!r} is no plain value")
 
 
-def _check_number(name, parameter, value):
-    """Raise unless a parameter of ours is a number, or a mechanism in another one."""
-    if value is None or isinstance(value, PricedRelease):
+def _plain_curve(curve: RdpCurve) -> dict[str, Any]:
+    """Write a curve at the default orders, a pure one as its epsilon alone."""
+    pure = curve.pure_epsilon if np.isfinite(curve.pure_epsilon) else None
+    if not np.array_equal(curve.orders, DEFAULT_ORDERS):
+        raise TypeError(f"{curve!r} has other orders than DEFAULT_ORDERS")
+    if pure is not None and np.array_equal(curve.values, pure_dp_curve(pure).values):
+        return {"pure_epsilon": pure, "values": None}
+    return {"pure_epsilon": pure, "values": [_plain(one) for one in curve.values]}
+
+
+def _read_curves(given: Any) -> list[RdpCurve]:
+    """Read curves as `_plain_curve` wrote them, or somebody else."""
+    if not isinstance(given, list) or not all(
+        isinstance(one, dict) and one.keys() == {"pure_epsilon", "values"}
+        for one in given
+    ):
+        raise ValueError("its mechanism has fits that are no list of curves")
+    curves = []
+    for one in given:
+        pure, values = one["pure_epsilon"], one["values"]
+        if values is None:
+            curves.append(pure_dp_curve(pure))
+        else:
+            pure = np.inf if pure is None else pure
+            curves.append(RdpCurve(DEFAULT_ORDERS, values, pure))
+    return curves
+
+
+def _check_value(name: str, parameter: str, value: Any) -> None:
+    """Raise unless a parameter of ours is of the kind that it has to be."""
+    if value is None or isinstance(value, PricedRelease) or parameter == "fits":
+        return
+    if parameter in _TEXTS or parameter in _FLAGS:
+        if type(value) is not (str if parameter in _TEXTS else bool):
+            raise ValueError(f"its mechanism, {name}, has {parameter}={value!r}")
         return
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not -_LARGEST <= value <= _LARGEST:

@@ -42,8 +42,8 @@ _FIELDS = {
     "mechanism": (str,),
     "mechanism_fields": (dict,),
     "noise_is_seeded": (bool,),
-    "n_teachers": (int,),
-    "n_queries": (int,),
+    "n_teachers": (int, _NOTHING),
+    "n_queries": (int, _NOTHING),
     "assumptions": (list,),
     "student": (str,),
     "classes": (list,),
@@ -76,8 +76,8 @@ def make_card(published, mechanism):
     published : PublishedClassifier
         Complete but for the card.
 
-    mechanism : PricedMechanism
-        What answered.
+    mechanism : PricedRelease
+        What released it.
 
     Returns
     -------
@@ -101,8 +101,8 @@ def make_card(published, mechanism):
         "mechanism": spent.mechanism,
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
-        "n_teachers": int(spent.n_teachers),
-        "n_queries": int(spent.n_queries),
+        "n_teachers": None if spent.n_teachers is None else int(spent.n_teachers),
+        "n_queries": None if spent.n_queries is None else int(spent.n_queries),
         "assumptions": spent.to_dict()["assumptions"],
         "student": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
@@ -233,7 +233,8 @@ def check_card(card, path):
                 f"{path} is damaged: its assumptions must be at least one, each a code "
                 "and a sentence."
             )
-        if name in _COUNTS and not 0 < value <= _LARGEST_COUNT:
+        is_count = name in _COUNTS and value is not None
+        if is_count and not 0 < value <= _LARGEST_COUNT:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
         for text in _texts(value):
             _check_text(text, name, path)

@@ -52,7 +52,6 @@ from sklearn_pate.publication._student_state import (
     reachable,
     restored,
     taken_apart,
-    without_baggage,
 )
 
 __all__ = ["PublishedClassifier", "publish"]
@@ -374,7 +373,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"The student, a {name}, holds torch modules, which cannot be saved "
                 "without pickle. Pickle the published classifier for readers who trust "
                 "you, or teach another student: a network out of sklearn_pate.students "
-                "with its default module, or what scikit-learn provides."
+                "with its default module, or what scikit-learn provides. For DP-SGD, "
+                "pass the module's class to skorch, and its parameters as module__..."
             )
         try:
             saved = skops_io.dumps(content)
@@ -434,23 +434,26 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         return bundle
 
 
-def publish(pate: Any) -> PublishedClassifier:
-    """Take the student and its statement out of a fitted PATEClassifier.
+def publish(estimator: Any) -> PublishedClassifier:
+    """Take the model and its statement out of a fitted private classifier.
 
     What it returns may be published, under the statement that it carries. It is what
-    ``pate.publish()`` calls, and costs nothing: a student is a function of answers that
-    are paid for.
+    ``estimator.publish()`` calls, and costs nothing: a student is a function of what
+    was released, and so is a model that was trained with noise.
 
     Parameters
     ----------
-    pate : PATEClassifier or PETDLClassifier
-        Fitted. It stays as it is, and is not to be handed over itself: its parameters
-        name the ledger and its key, and hold what they were given.
+    estimator : private classifier
+        Fitted: any of :class:`~sklearn_pate.PATEClassifier`, the classifiers of
+        ``sklearn_pate.baselines`` and
+        :class:`~sklearn_pate.model_selection.PrivateSearchCV`. It stays as it is, and
+        is not to be handed over itself: its parameters name the ledger and its key, and
+        hold what they were given.
 
     Returns
     -------
     published : PublishedClassifier
-        With a copy of the student.
+        With a copy of the model.
 
     Raises
     ------
@@ -493,31 +496,32 @@ def publish(pate: Any) -> PublishedClassifier:
     >>> hasattr(published, "mechanism")
     False
     """
-    check_is_fitted(pate, "student_")
-    spent = pate.privacy_spent_
-    if pate.mechanism_ is None:
+    check_is_fitted(estimator, "privacy_spent_")
+    spent, mechanism = estimator.privacy_spent_, estimator._released_by
+    if mechanism is None:
         raise ValueError(
             "mode='paper' trains the student on what teachers said, without any "
             "privacy, and there is nothing to publish; fit with mode='sound'."
         )
     # Who knows the seed of the noise can take the noise away.
-    mechanism = spent.mechanism.replace(
-        f"noise_seed={pate.mechanism_.noise_seed!r}", "noise_seed=<not published>"
+    text = spent.mechanism.replace(
+        f"noise_seed={mechanism.noise_seed!r}", "noise_seed=<not published>"
     )
     published = PublishedClassifier()
-    published.student_ = without_baggage(pate.student_)
-    published.classes_ = pate.classes_.copy()
-    published.privacy_spent_ = replace(spent, mechanism=mechanism)
-    published.n_features_in_ = int(pate.n_features_in_)
-    if hasattr(pate, "feature_names_in_"):
-        published.feature_names_in_ = pate.feature_names_in_.copy()
-    if hasattr(pate, "_column_names"):
-        published._column_names = [*pate._column_names]
-    published._card = make_card(published, pate.mechanism_)
+    published.student_ = estimator._published_model()
+    published.classes_ = estimator.classes_.copy()
+    published.privacy_spent_ = replace(spent, mechanism=text)
+    published.n_features_in_ = int(estimator.n_features_in_)
+    if hasattr(estimator, "feature_names_in_"):
+        published.feature_names_in_ = estimator.feature_names_in_.copy()
+    if hasattr(estimator, "_column_names"):
+        published._column_names = [*estimator._column_names]
+    published._card = make_card(published, mechanism)
     if not published._card["private"]:
         warn_user(
-            "This student comes with no privacy guarantee (epsilon=inf), and its card "
-            "says so; fit without noise_seed before publishing it.",
+            "This model comes with no privacy guarantee (epsilon=inf), and its card "
+            "says so; fit without a seed of the noise, and with public bounds, before "
+            "publishing it.",
             PrivacyLeakWarning,
         )
     return published

@@ -1,0 +1,278 @@
+"""Every private classifier is published, saved, loaded and reported."""
+
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PrivacyLedger,
+    PublicData,
+    PublishedClassifier,
+)
+from sklearn_pate.baselines import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPSGDClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.model_selection import PrivateSearchCV
+
+torch = pytest.importorskip("torch")
+skorch = pytest.importorskip("skorch")
+pytest.importorskip("opacus")
+pytest.importorskip("skops")
+
+CLASSES = ["ill", "unsure", "well"]
+LINEAR = {"feature_bounds": (-15.0, 15.0), "classes": CLASSES}
+
+
+class Net(torch.nn.Module):
+    """A network of somebody's own."""
+
+    def __init__(self, n_hidden=4):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(2, n_hidden), torch.nn.ReLU(), torch.nn.Linear(n_hidden, 3)
+        )
+
+    def forward(self, X):
+        return self.layers(X)
+
+
+def network(module=Net, **parameters):
+    return skorch.NeuralNetClassifier(
+        module,
+        criterion=torch.nn.CrossEntropyLoss,
+        batch_size=100,
+        max_epochs=2,
+        lr=0.5,
+        **parameters,
+    )
+
+
+PUBLIC = {"n_queries": 20, "classes": CLASSES, "random_state": 0}
+LEARNERS = {
+    "pate": PATEClassifier(LogisticRegression(), n_teachers=40, **PUBLIC),
+    "knn": PrivateKNNClassifier(LogisticRegression(), **PUBLIC),
+    "petdl": PETDLClassifier(
+        LogisticRegression(),
+        LogisticRegression(),
+        n_teachers=40,
+        batch_size=20,
+        classes=CLASSES,
+        random_state=0,
+    ),
+    "objective": DPLogisticRegression(**LINEAR),
+    "output": DPLogisticRegression(method="output", **LINEAR),
+    "gaussian": DPLinearSVC(method="gaussian", **LINEAR),
+    "dpsgd": DPSGDClassifier(network(module__n_hidden=5), classes=CLASSES),
+    "pure search": PrivateSearchCV(
+        make_pipeline(Normalizer(), DPLogisticRegression(data_norm=1.0)),
+        {"dplogisticregression__C": [0.1, 1.0]},
+        trials="geometric",
+        expected_trials=2,
+        classes=CLASSES,
+    ),
+    "search": PrivateSearchCV(
+        PATEClassifier(LogisticRegression(), n_teachers=40, n_queries=20),
+        {"epsilon": [0.5, 1.0]},
+        expected_trials=2,
+        classes=CLASSES,
+    ),
+    "disjoint search": PrivateSearchCV(
+        PrivateKNNClassifier(LogisticRegression(), n_queries=20),
+        {"epsilon": [0.5, 1.0]},
+        trials="disjoint",
+        classes=CLASSES,
+    ),
+    "search of networks": PrivateSearchCV(
+        DPSGDClassifier(network()),
+        {"max_grad_norm": [0.5, 1.0]},
+        expected_trials=2,
+        classes=CLASSES,
+    ),
+}
+TRUSTED = [Net]
+WITHOUT_PUBLIC = ("objective", "output", "gaussian", "dpsgd", "pure search")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, codes = make_blobs(2400, centers=3, random_state=0)
+    return X.astype(np.float32), np.array(CLASSES)[codes]
+
+
+def fit(learner, rows, *, public=True):
+    X, y = rows
+    given = {"X_public": PublicData(X[2000:2200])} if public else {}
+    return clone(learner).fit(X[:2000], y[:2000], **given)
+
+
+@pytest.fixture(scope="module", params=LEARNERS)
+def fitted(request, rows):
+    name = request.param
+    public = name not in (*WITHOUT_PUBLIC, "search of networks")
+    return fit(LEARNERS[name], rows, public=public)
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    path = tmp_path / "model.skops"
+    fitted.publish().save(path)
+    return path
+
+
+def assert_predicts_alike(one, other, X):
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    for method in ("predict_proba", "decision_function"):
+        assert hasattr(one, method) == hasattr(other, method)
+        if hasattr(one, method):
+            of_one, of_other = getattr(one, method)(X), getattr(other, method)(X)
+            # A copy lies elsewhere in memory, which decides the last bits of a sum.
+            np.testing.assert_allclose(of_one, of_other, rtol=1e-12, atol=1e-14)
+
+
+def test_what_is_published_predicts_and_states_the_same(fitted, rows):
+    published = fitted.publish()
+    assert_predicts_alike(fitted, published, rows[0][2200:])
+    assert published.privacy_spent_ == fitted.privacy_spent_
+    assert published.card["statement"] == str(fitted.privacy_spent_)
+
+
+def test_a_saved_model_comes_back(fitted, saved, rows):
+    loaded = PublishedClassifier.load(saved, trusted=TRUSTED)
+    assert_predicts_alike(fitted, loaded, rows[0][2200:])
+    assert str(loaded.privacy_spent_) == str(fitted.privacy_spent_)
+    assert loaded.privacy_spent_.epsilon == fitted.privacy_spent_.epsilon
+
+
+def test_a_pickled_model_comes_back(fitted, rows):
+    unpickled = pickle.loads(pickle.dumps(fitted.publish()))
+    assert_predicts_alike(fitted, unpickled, rows[0][2200:])
+
+
+def test_a_saved_model_is_reported_as_the_fit_is(fitted, saved):
+    loaded = PublishedClassifier.load(saved, trusted=TRUSTED)
+    of_fit = PrivacyReport.from_estimator(fitted).to_dict()
+    of_file = PrivacyReport.from_estimator(loaded, model_file=saved).to_dict()
+    for name in ("statement", "epsilon", "delta", "kind", "promise", "n_classes"):
+        assert of_file[name] == of_fit[name]
+    assert of_file["private"]
+
+
+@pytest.mark.parametrize("name", ["pate", "petdl", "objective", "dpsgd"])
+def test_a_published_model_does_not_name_the_ledger(name, rows, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-5)
+    learner = clone(LEARNERS[name]).set_params(ledger=ledger)
+    fitted = fit(learner, rows, public=name not in WITHOUT_PUBLIC)
+    content = pickle.dumps(fitted.publish())
+    assert b"patients.sqlite" in pickle.dumps(fitted)
+    assert b"patients.sqlite" not in content
+
+
+def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
+    rows, tmp_path
+):
+    search = fit(LEARNERS["search"], rows)
+    published = search.best_estimator_.publish()
+    assert published.privacy_spent_.epsilon == search.privacy_spent_.epsilon
+    published.save(tmp_path / "winner.skops")
+    loaded = PublishedClassifier.load(tmp_path / "winner.skops")
+    assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
+    assert loaded.privacy_spent_.release == "search"
+
+
+def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):
+    fitted = fit(LEARNERS["dpsgd"], rows, public=False)
+    fitted.publish().save(tmp_path / "net.skops")
+    with pytest.raises(ValueError, match=r"not loaded unless you trust them: .*Net"):
+        PublishedClassifier.load(tmp_path / "net.skops")
+
+
+def test_a_module_that_is_no_class_is_pickled_but_not_saved(rows, tmp_path):
+    learner = DPSGDClassifier(network(Net()), classes=CLASSES)
+    published = fit(learner, rows, public=False).publish()
+    assert_predicts_alike(
+        published, pickle.loads(pickle.dumps(published)), rows[0][2200:]
+    )
+    with pytest.raises(ValueError, match="pass the module's class to skorch"):
+        published.save(tmp_path / "net.skops")
+
+
+def test_bounds_that_were_read_from_the_rows_are_published_with_a_warning(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = fit(DPLogisticRegression(classes=CLASSES), rows, public=False)
+    with pytest.warns(PrivacyLeakWarning, match="no privacy guarantee"):
+        published = fitted.publish()
+    assert not published.card["private"]
+
+
+#: Each understates the cost: more noise, or less to hide, than there was.
+FORGERIES = [
+    ("output", "output_scale", 1e9),
+    ("output", "n_problems", 1),
+    ("objective", "linear_scale", 1e9),
+    ("objective", "curvature", 1e-9),
+    ("gaussian", "linear_scale", 1e3),
+    ("dpsgd", "noise_multiplier", 1e3),
+    ("dpsgd", "n_steps", 1),
+    ("dpsgd", "n_steps", 0.5),
+    ("pure search", "expected_trials", 1.01),
+    ("pure search", "fit_epsilon", 1e-3),
+    ("search", "score_scale", 1e9),
+    ("search", "trials", "disjoint"),
+    ("search", "fits", []),
+]
+
+
+def forge(path, change):
+    """Write a card and a model anew, alike, with a changed statement."""
+    published = PublishedClassifier.load(path, trusted=TRUSTED)
+    change(published)
+    published._card["statement"] = str(published.privacy_spent_)
+    published.save(path, overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["output", "gaussian", "dpsgd", "search"])
+def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
+    path = tmp_path / "model.skops"
+    fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
+
+    def halve(published):
+        spent = published.privacy_spent_
+        epsilon = published._card["epsilon"] = spent.epsilon / 2
+        published.privacy_spent_ = replace(spent, epsilon=epsilon)
+
+    forge(path, halve)
+    with pytest.raises(ValueError, match=r"it states epsilon=.*, and .* cost"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), FORGERIES)
+def test_a_mechanism_that_is_not_the_one_in_words_is_refused(
+    name, parameter, value, rows, tmp_path
+):
+    path = tmp_path / "model.skops"
+    fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
+
+    def change(published):
+        fields = published._card["mechanism_fields"]["parameters"]
+        assert fields[parameter] != value
+        fields[parameter] = value
+
+    forge(path, change)
+    with pytest.raises(ValueError, match="contradicts itself or its model"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
