@@ -6,7 +6,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
     as_mechanism,
     as_teacher,
@@ -414,7 +413,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         StudentWarning
             If the answers hold fewer than two classes.
         """
-        check_parameters(self)
+        self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         public = read_public_inputs(self, X_public, method="fit_votes")
         queries = self._plan_queries(public, seeds)
@@ -441,7 +440,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> FitPlan:
         """Settle everything about a fit that comes before the first teacher."""
-        check_parameters(self)
+        self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
         queries = self._plan_queries(public, seeds)

@@ -72,8 +72,8 @@ class TrainingPlan(Generic[Settings]):
 class NoisyTraining(PrivateClassifier, Generic[Settings]):
     """Base class of classifiers whose training adds noise, without teachers.
 
-    A subclass provides `_check_parameters`, `_check_features`, `_plan_training` and
-    `_train`, and its ``__sklearn_tags__`` where these here are not its own.
+    A subclass provides `_check_features`, `_plan_training`, `_train` and
+    `_published_model`, and its ``__sklearn_tags__`` where these here are not its own.
     """
 
     classes: ArrayLike | None
@@ -136,10 +136,6 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         return self
 
     @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise ValueError for the first parameter of its own that cannot work."""
-
-    @abstractmethod
     def _check_features(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Return X as an array, and set or check ``n_features_in_``."""
 
@@ -155,14 +151,16 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Tell whether the statement has a delta."""
         return True
 
-    def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:
-        """Check everything, and settle what a fit on these rows will release."""
-        self._check_parameters()
+    def _check_parameters(self) -> None:
         check_delta(self.delta)
         if self.classes is not None:
             check_classes(self.classes)
         check_ledger(self.ledger)
         check_noise_seed(self.noise_seed)
+
+    def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:
+        """Check everything, and settle what a fit on these rows will release."""
+        self._check_parameters()
         check_target(self, y)
         X = self._check_features(X, reset=True)
         check_consistent_length(X, y)

@@ -1,6 +1,7 @@
-"""Parameters of ensembles of teachers, checked before any work."""
+"""Checks of parameters that several private classifiers have."""
 
 from numbers import Integral, Real
+from typing import Any
 
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
@@ -10,105 +11,23 @@ from sklearn_pate._base._parameters import (
     as_query_strategy,
     memory_location,
 )
-from sklearn_pate._inputs._labels import check_classes
-from sklearn_pate.accounting._calibrate import check_epsilon
-from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
 __all__ = [
+    "check_classifier",
     "check_count_or_auto",
-    "check_ensemble_parameters",
     "check_ledger",
-    "check_parameters",
-    "check_questions",
-    "check_taught_parameters",
+    "check_memory",
+    "check_n_jobs",
+    "check_privacy_unit",
+    "check_public_size",
+    "check_strategy",
+    "check_transformer",
 ]
 
-PRIVACY_UNITS = ("row", "group")
 
-
-def check_parameters(pate):
-    """Raise ValueError for the first parameter that cannot work, whatever the data.
-
-    Parameters
-    ----------
-    pate : PATEClassifier
-        Its parameters are read, not changed.
-    """
-    check_ensemble_parameters(pate)
-    check_questions(pate)
-
-
-def check_questions(pate):
-    """Raise ValueError for the first parameter about questions that cannot work.
-
-    Parameters
-    ----------
-    pate : PATEClassifier or PrivateKNNClassifier
-        Its parameters are read, not changed.
-    """
-    check_count_or_auto("n_queries", pate.n_queries)
-    mechanism = as_mechanism(pate.mechanism, pate.release)
-    strategy = as_query_strategy(pate.query_strategy, mechanism)
-    if strategy is not None:
-        _check_strategy(strategy, mechanism, pate)
-
-
-def check_ensemble_parameters(pate):
-    """Raise ValueError for the first parameter that no ensemble of teachers can have.
-
-    Parameters
-    ----------
-    pate : TeacherEnsemble
-        Its parameters are read, not changed.
-    """
-    _check_classifier("estimator", pate.estimator)
-    check_count_or_auto("n_teachers", pate.n_teachers)
-    check_taught_parameters(pate)
-    _check_memory(pate.memory, pate.random_state)
-    if pate.n_jobs is not None and (
-        isinstance(pate.n_jobs, bool)
-        or not isinstance(pate.n_jobs, Integral)
-        or pate.n_jobs == 0
-    ):
-        raise ValueError(
-            f"n_jobs={pate.n_jobs!r} must be None, a positive integer, or -1 for all "
-            "cores."
-        )
-
-
-def check_taught_parameters(pate):
-    """Raise ValueError for the first parameter that no student can be taught with.
-
-    Parameters
-    ----------
-    pate : TaughtClassifier
-        Its parameters are read, not changed.
-    """
-    _check_classifier("student", pate.student)
-    _check_transformer(pate.representation)
-    if pate.epsilon is not None:
-        check_epsilon(pate.epsilon)
-    check_delta(pate.delta)
-    if pate.privacy_unit not in PRIVACY_UNITS:
-        raise ValueError(
-            f"privacy_unit={pate.privacy_unit!r} is unknown; use 'row' if each person "
-            "has one row, 'group' (and groups=) if a person may have several."
-        )
-    size = pate.public_size
-    if size is not None and (
-        isinstance(size, bool) or not isinstance(size, Real) or not 0 < size < 1
-    ):
-        raise ValueError(
-            f"public_size={size!r} must be None or a share strictly between 0 and 1, "
-            "such as 0.2."
-        )
-    if pate.classes is not None:
-        check_classes(pate.classes)
-    check_ledger(pate.ledger)
-
-
-def _check_classifier(name, estimator):
+def check_classifier(name: str, estimator: Any) -> None:
+    """Raise unless an estimator is a classifier, or None."""
     if estimator is None:
         return
     if isinstance(estimator, type):
@@ -126,7 +45,8 @@ def _check_classifier(name, estimator):
         )
 
 
-def _check_transformer(representation):
+def check_transformer(representation: Any) -> None:
+    """Raise unless a representation is a transformer, or None."""
     if representation is None:
         return
     if isinstance(representation, type) or not (
@@ -139,7 +59,7 @@ def _check_transformer(representation):
     _check_tags("representation", representation, "TransformerMixin")
 
 
-def _check_tags(name, estimator, mixin):
+def _check_tags(name: str, estimator: Any, mixin: str) -> None:
     """Raise unless scikit-learn can ask for the tags of an estimator."""
     try:
         get_tags(estimator)
@@ -151,37 +71,38 @@ def _check_tags(name, estimator, mixin):
         ) from error
 
 
-def _check_strategy(strategy, mechanism, pate):
+def check_strategy(
+    query_strategy: Any, mechanism: Any, release: str, student: Any
+) -> None:
+    """Raise unless a query strategy goes with the mechanism and the student."""
+    ready = as_mechanism(mechanism, release)
+    strategy = as_query_strategy(query_strategy, ready)
+    if strategy is None:
+        return
     strategy.check()
-    if strategy.interactive != mechanism.needs_probabilities:
+    if strategy.interactive != ready.needs_probabilities:
         raise ValueError(
-            f"query_strategy={pate.query_strategy!r} and "
-            f"mechanism={pate.mechanism!r} do not go together: "
+            f"query_strategy={query_strategy!r} and mechanism={mechanism!r} do not go "
+            "together: "
             + (
                 "the mechanism is asked with a student's probabilities; use "
                 "query_strategy='interactive'."
-                if mechanism.needs_probabilities
+                if ready.needs_probabilities
                 else "the strategy asks with a student's probabilities; use "
                 "mechanism='interactive'."
             )
         )
-    for classifier in strategy.classifiers(pate._unfitted_student()):
+    for classifier in strategy.classifiers(student):
         if not hasattr(classifier, "predict_proba"):
             raise ValueError(
-                f"query_strategy={pate.query_strategy!r} needs predict_proba, which "
+                f"query_strategy={query_strategy!r} needs predict_proba, which "
                 f"{classifier!r} does not have; use another student, or give the "
                 "strategy a classifier of its own."
             )
 
 
-def check_ledger(ledger):
-    """Raise unless a parameter is a ledger, or None.
-
-    Parameters
-    ----------
-    ledger : PrivacyLedger or None
-        The parameter.
-    """
+def check_ledger(ledger: Any) -> None:
+    """Raise unless a parameter is a ledger, or None."""
     if ledger is not None and not isinstance(ledger, PrivacyLedger):
         raise ValueError(
             f"ledger={ledger!r} is no account; pass PrivacyLedger(path, epsilon=3, "
@@ -189,7 +110,8 @@ def check_ledger(ledger):
         )
 
 
-def _check_memory(memory, random_state):
+def check_memory(memory: Any, random_state: Any) -> None:
+    """Raise unless a folder can be used, and its votes can be found again."""
     if memory_location(memory) is None:
         return
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
@@ -200,17 +122,38 @@ def _check_memory(memory, random_state):
         )
 
 
-def check_count_or_auto(name, value):
-    """Raise unless a parameter is a positive whole number, or "auto".
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise unless a number of jobs is one that joblib takes."""
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
+    ):
+        raise ValueError(
+            f"n_jobs={n_jobs!r} must be None, a positive integer, or -1 for all cores."
+        )
 
-    Parameters
-    ----------
-    name : str
-        Its name.
 
-    value : int or "auto"
-        Its value.
-    """
+def check_privacy_unit(privacy_unit: Any) -> None:
+    """Raise unless a unit is known."""
+    if privacy_unit not in ("row", "group"):
+        raise ValueError(
+            f"privacy_unit={privacy_unit!r} is unknown; use 'row' if each person "
+            "has one row, 'group' (and groups=) if a person may have several."
+        )
+
+
+def check_public_size(size: Any) -> None:
+    """Raise unless a share of public rows is one, or None."""
+    if size is not None and (
+        isinstance(size, bool) or not isinstance(size, Real) or not 0 < float(size) < 1
+    ):
+        raise ValueError(
+            f"public_size={size!r} must be None or a share strictly between 0 and 1, "
+            "such as 0.2."
+        )
+
+
+def check_count_or_auto(name: str, value: Any) -> None:
+    """Raise unless a parameter is a positive whole number, or "auto"."""
     if isinstance(value, str) and value == "auto":
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:

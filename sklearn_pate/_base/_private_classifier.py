@@ -91,6 +91,10 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """
         return publish(self)
 
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise ValueError for the first parameter that no data could work with."""
+
     @property
     def _released_by(self) -> PricedRelease | None:
         """Release that ``privacy_spent_`` is about."""

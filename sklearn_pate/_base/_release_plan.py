@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
-from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import Transcript
 from sklearn_pate.mechanisms._mechanism import PricedMechanism
 

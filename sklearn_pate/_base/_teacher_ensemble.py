@@ -10,6 +10,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
+from sklearn_pate._base._parameter_checks import (
+    check_classifier,
+    check_count_or_auto,
+    check_ledger,
+    check_memory,
+    check_n_jobs,
+    check_privacy_unit,
+    check_public_size,
+    check_strategy,
+    check_transformer,
+)
 from sklearn_pate._base._parameters import as_teacher, memory_location
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
@@ -19,6 +30,7 @@ from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teach
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
 from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
 from sklearn_pate.accounting._assumptions import (
@@ -27,7 +39,10 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
-from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting._calibrate import check_epsilon
+from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Oracle
@@ -117,7 +132,10 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
 
     representation: Any
     epsilon: float | None
+    student: Any
+    classes: Any
     privacy_unit: str
+    public_size: float | None
     random_state: Any
 
     # For the data holder: the gaps between public rows count private ones.
@@ -137,6 +155,18 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         if self.ledger is not None and isinstance(self.random_state, Integral):
             assumptions.append(OTHER_RANDOM_STATE)
         return tuple(assumptions)
+
+    def _check_parameters(self) -> None:
+        check_classifier("student", self.student)
+        check_transformer(self.representation)
+        if self.epsilon is not None:
+            check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        check_privacy_unit(self.privacy_unit)
+        check_public_size(self.public_size)
+        if self.classes is not None:
+            check_classes(self.classes)
+        check_ledger(self.ledger)
 
     def _published_model(self) -> BaseEstimator:
         return without_baggage(self.student_)
@@ -173,6 +203,13 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
     memory: Any
     n_jobs: int | None
     verbose: int
+
+    def _check_parameters(self) -> None:
+        check_classifier("estimator", self.estimator)
+        check_count_or_auto("n_teachers", self.n_teachers)
+        super()._check_parameters()
+        check_memory(self.memory, self.random_state)
+        check_n_jobs(self.n_jobs)
 
     def _train_teachers(
         self,
@@ -215,6 +252,16 @@ class QueryingClassifier(TaughtClassifier):
     """Base class of those whose student learns from answers to queries."""
 
     mechanism: Any
+    n_queries: Any
+    query_strategy: Any
+    release: str
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count_or_auto("n_queries", self.n_queries)
+        check_strategy(
+            self.query_strategy, self.mechanism, self.release, self._unfitted_student()
+        )
 
     def _train_student(self, plan: AnswerPlan, answers: Answers) -> BaseEstimator:
         """Train the student on public rows and released answers alone."""

@@ -1,4 +1,4 @@
-"""The private side: shards, teachers and their votes."""
+"""Shards of private rows, and the teachers that are trained on them."""
 
 from sklearn_pate._teachers._poll import collect, poll_teachers
 from sklearn_pate._teachers._shards import (

@@ -1,10 +1,11 @@
-"""The price: Renyi curves, bounds, calibration and the privacy statement."""
+"""Privacy cost: Renyi curves, bounds, calibration, statement and ledger."""
 
 from sklearn_pate.accounting import bounds
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._statement import PrivacyAnalysis, PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import Charge
 from sklearn_pate.accounting.plurality._exact import local_cost

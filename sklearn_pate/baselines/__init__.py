@@ -1,4 +1,4 @@
-"""Other private learners, to compare with."""
+"""Other private classifiers, with the same statement."""
 
 from sklearn_pate.baselines._petdl import PETDLClassifier
 from sklearn_pate.baselines._private_knn import PrivateKNNClassifier

@@ -25,7 +25,7 @@ from sklearn_pate._base._teacher_ensemble import (
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers import OutputsForm, TeacherProblems, collect
-from sklearn_pate.accounting._statement import PrivacyAnalysis
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._petdl_batches import (
     PublicBatches,
@@ -384,7 +384,7 @@ class PETDLClassifier(TeacherEnsemble):
         StudentWarning
             If the labels hold fewer than two classes.
         """
-        check_petdl_parameters(self)
+        self._check_parameters()
         if self.mode == "paper":
             return self._fit_by_noisy_loss(X, y, X_public, groups)
         plan = self._plan(X, y, X_public=X_public, groups=groups)
@@ -461,7 +461,7 @@ class PETDLClassifier(TeacherEnsemble):
         StudentWarning
             If the labels hold fewer than two classes.
         """
-        check_petdl_parameters(self)
+        self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         public = read_public_inputs(self, X_public, method="fit_outputs")
         check_default_student(self, public.X_public)
@@ -488,11 +488,15 @@ class PETDLClassifier(TeacherEnsemble):
         )
         return self._set_fitted(plan, released, similarities, student, analysis, None)
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_petdl_parameters(self)
+
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> SumFitPlan:
         """Settle everything about a fit that comes before the first teacher."""
-        check_petdl_parameters(self)
+        self._check_parameters()
         if self.mode == "paper":
             raise ValueError(
                 "mode='paper' gives no privacy, and has no price; use mode='sound'."

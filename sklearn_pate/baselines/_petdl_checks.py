@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate._base._parameter_checks import check_ensemble_parameters
 from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
@@ -59,7 +58,6 @@ def check_petdl_parameters(petdl):
     petdl : PETDLClassifier
         Its parameters are read, not changed.
     """
-    check_ensemble_parameters(petdl)
     for name in ("batch_size", "distillation_epochs"):
         check_count(name, getattr(petdl, name))
     if petdl.hint_epochs != 0:

@@ -9,11 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import InputTags
 
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameter_checks import (
-    check_count_or_auto,
-    check_questions,
-    check_taught_parameters,
-)
+from sklearn_pate._base._parameter_checks import check_count_or_auto
 from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import plan_release
@@ -376,18 +372,17 @@ class PrivateKNNClassifier(QueryingClassifier):
         return FitPlan(public, queries, release, seeds, private)
 
     def _check_parameters(self):
-        check_taught_parameters(self)
-        check_count_or_auto("n_neighbors", self.n_neighbors)
-        if self.metric not in METRICS:
-            raise ValueError(
-                f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
-            )
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
             raise ValueError(
                 f"mechanism={self.mechanism!r} has no price on a secret sample, which "
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
-        check_questions(self)
+        super()._check_parameters()
+        check_count_or_auto("n_neighbors", self.n_neighbors)
+        if self.metric not in METRICS:
+            raise ValueError(
+                f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
+            )
         mechanism = as_mechanism(self.mechanism, self.release)
         SampledMechanism(mechanism, self.sampling_rate).check()
 

@@ -1,4 +1,4 @@
-"""Looking at what surrounds a private estimator, and at what it promises."""
+"""Inspection of private estimators: plans, reports, displays, leaks, audits."""
 
 from sklearn_pate.inspection._label_accuracy import LabelAccuracy
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
     as_mechanism,
     calibrated_mechanism,
@@ -298,7 +297,7 @@ def forecast(
     )
     check_count("n_queries", n_queries, 1)  # no "auto" here
     check_count("n_classes", n_classes, 2)
-    check_parameters(pate)
+    pate._check_parameters()
     teachers = _check_teachers(pate, n_rows)
     _check_margins(margins)
     if as_mechanism(mechanism, pate.release).needs_probabilities:

@@ -15,7 +15,6 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from sklearn_pate._base._parameter_checks import check_parameters
 from sklearn_pate._base._parameters import (
     calibrated_mechanism,
     resolve_n_queries,
@@ -311,7 +310,7 @@ def _cost(pate, ledger, n_rows, n_public, n_classes):
             "A candidate of the search charges to another ledger than the others, or "
             "to none; give all of them the same."
         )
-    check_parameters(pate)
+    pate._check_parameters()
     if n_public is None:
         if pate.public_size is None:
             raise ValueError(

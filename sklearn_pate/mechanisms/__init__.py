@@ -1,4 +1,4 @@
-"""The door: mechanisms that turn vote counts into private answers."""
+"""Mechanisms that turn vote counts into private answers."""
 
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._exponential import GumbelMax, PermuteAndFlip

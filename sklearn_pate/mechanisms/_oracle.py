@@ -1,4 +1,4 @@
-"""The turnstile: first the charge, then the answer."""
+"""Answers to queries on vote counts, within a fixed budget."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol

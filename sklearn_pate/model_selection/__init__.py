@@ -1,4 +1,4 @@
-"""Choosing between private estimators, privately."""
+"""Private hyper-parameter search."""
 
 from sklearn_pate.model_selection._search import PrivateSearchCV
 

@@ -1,5 +1,6 @@
-"""What leaves the house: a student, its privacy statement, and nothing else."""
+"""Publication of a private model: the model and its privacy statement alone."""
 
-from sklearn_pate.publication._published import PublishedClassifier, publish
+from sklearn_pate.publication._publish import publish
+from sklearn_pate.publication._published import PublishedClassifier
 
 __all__ = ["PublishedClassifier", "publish"]

@@ -1,4 +1,4 @@
-"""The public side: questions and students. Sees public rows and answers only."""
+"""Query strategies and students, which see public rows and answers only."""
 
 from importlib import import_module
 

@@ -69,6 +69,7 @@ class NoisyMeans(NoisyTraining[None]):
     def _check_parameters(self):
         if not self.radius >= 1:
             raise ValueError(f"radius={self.radius!r} must be at least 1.")
+        super()._check_parameters()
 
     def _check_features(self, X, *, reset):
         return validate_data(self, X, reset=reset, dtype=np.float64)

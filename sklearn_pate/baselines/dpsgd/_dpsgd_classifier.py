@@ -100,6 +100,9 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
         published.
 
+    mechanism_ : DPSGDSteps
+        The steps with all their numbers. May be published.
+
     noise_multiplier_ : float
         Given or calibrated. May be published.
 
@@ -251,6 +254,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
                 f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
             )
         check_random_state(self.random_state)
+        super()._check_parameters()
 
     def _check_features(self, X, *, reset):
         return read_rows(self, X, reset=reset)

@@ -106,6 +106,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
     data_norm_ : float
         The bound of the rows' norm that was used.
 
+    mechanism_ : NoisyObjective
+        The noise with all its numbers. May be published.
+
     n_features_in_ : int
         Number of features.
 
@@ -292,6 +295,9 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     data_norm_ : float
         The bound of the rows' norm that was used.
+
+    mechanism_ : NoisyObjective
+        The noise with all its numbers. May be published.
 
     n_features_in_ : int
         Number of features.

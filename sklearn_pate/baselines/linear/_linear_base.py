@@ -123,6 +123,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
                 f"fit_intercept={self.fit_intercept!r} must be True or False."
             )
         check_positive("intercept_scaling", self.intercept_scaling)
+        super()._check_parameters()
 
     def _check_features(self, X, *, reset):
         return check_numbers(self, X, reset=reset, dtype=np.float64)

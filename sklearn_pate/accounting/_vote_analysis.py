@@ -1,0 +1,209 @@
+"""Analysis of the votes behind a fit. Sensitive: not for publication."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._smooth_sensitivity import SanitizedCost
+
+__all__ = ["PrivacyAnalysis"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivacyAnalysis:
+    """What the votes say about a fit. Sensitive: not for publication.
+
+    Everything here depends on private data. It prints redacted, cannot be pickled, and
+    a pickled or copied estimator comes without it.
+
+    Parameters
+    ----------
+    epsilon : float
+        Data-dependent epsilon of this fit, from the exact cost of the votes; at most
+        ``privacy_spent_.epsilon`` of as many answers, but no guarantee: it does not
+        hold for other data.
+
+    delta : float
+        The probability mass that epsilon does not cover.
+
+    curve : RdpCurve
+        The Renyi curve behind `epsilon`, see
+        :func:`~sklearn_pate.accounting.local_cost`. It cannot be sanitized.
+
+    optimal_epsilon : float or None
+        The same from the sharpest bound that is a function of the probability that a
+        plurality loses. `sanitize` releases it. None for an interactive mechanism.
+
+    paper_epsilon : float or None
+        Epsilon as the mechanism's paper computed it; for few votes perhaps more than
+        ``privacy_spent_.epsilon``, which knows a tighter worst case.
+
+    exceeds_claim : bool or None
+        Whether a query, or all of them together, cost more at these votes than the
+        mechanism claims for any votes, rounding aside. True means that the mechanism's
+        price is wrong, and ``privacy_spent_`` with it: publish nothing of this fit. A
+        fit neither raises nor warns about it, which would tell of the votes. False
+        proves nothing about other votes. None where the cost depends on no votes.
+
+    along_transcript : bool
+        Whether questions depended on earlier answers. The figures above then hold
+        along the questions that were asked, as in the papers' tables, and bound nothing
+        at all; ``privacy_spent_`` does.
+
+    in_ledger : bool
+        Whether the fit was charged to a ledger.
+
+    counts : ndarray of int of shape (n_queries, n_classes)
+        Votes per class for each question, in the order of ``queried_indices_``.
+
+    mechanism : Mechanism
+        What answered.
+
+    n_teachers : int
+        Number of teachers.
+
+    teacher_failures : list of (int, str)
+        Index and error of every teacher that failed.
+
+    teacher_warnings : list of (int, str)
+        Index of the teacher and text of every warning.
+
+    data_problems : list of str
+        How many rows no teacher learned from, as they have no group id or a label that
+        is not in `classes`, and which of `classes` no row has. Empty without any.
+
+    Notes
+    -----
+    `epsilon` is by :func:`~sklearn_pate.accounting.local_cost`, `optimal_epsilon` by
+    the tightest bound that is a function of the probability that a plurality loses, as
+    Theorem 6 of Papernot et al. 2018 is, and `paper_epsilon` by
+    :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+    :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+    :func:`~sklearn_pate.accounting.bounds.confident_2018`; the first two are converted
+    by Canonne, Kamath, Steinke (2020), Proposition 12, the last as the papers did. See
+    :doc:`What an answer costs </accounting>`.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=40),
+    ...     epsilon=None,
+    ...     classes=[0, 1],
+    ... )
+    >>> votes = 200 * [[0, 1, 1]]  # made up: 200 parties that agree on three rows
+    >>> pate = pate.fit_votes(votes, [[0.0], [1.0], [2.0]])
+    >>> pate.privacy_analysis_
+    PrivacyAnalysis(<sensitive: depends on private data, do not publish>)
+    >>> bool(pate.privacy_analysis_.epsilon < pate.privacy_spent_.epsilon)
+    True
+    >>> pate.privacy_analysis_.counts.max(axis=1)
+    array([200, 200, 200])
+    >>> hasattr(pickle.loads(pickle.dumps(pate)), "privacy_analysis_")
+    False
+    """
+
+    epsilon: float
+    delta: float
+    curve: RdpCurve
+    optimal_epsilon: float | None
+    paper_epsilon: float | None
+    exceeds_claim: bool | None
+    along_transcript: bool
+    in_ledger: bool
+    counts: NDArray[np.int64]
+    mechanism: Any
+    n_teachers: int
+    teacher_failures: list[tuple[int, str]]
+    teacher_warnings: list[tuple[int, str]]
+    data_problems: list[str] = field(default_factory=list)
+
+    @property
+    def plurality(self) -> NDArray[np.intp]:
+        """Class with most votes, without noise, for each question.
+
+        Returns
+        -------
+        plurality : ndarray of int of shape (n_queries,)
+            Class indices, the first of equals. Sensitive: no noise hides them.
+        """
+        return np.argmax(self.counts, axis=1)
+
+    def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
+        """Release the data-dependent epsilon with noise, at a price of its own.
+
+        What it returns may be published; `epsilon` may not. It is a statement about the
+        votes of this fit, in the sense of Papernot et al. 2018, and does not replace
+        ``privacy_spent_``. Every call is a release of its own: call it once.
+
+        Parameters
+        ----------
+        confidence : float, default=0.975
+            Probability that the released cost is at least the true one, at least 0.5.
+
+        **release : float
+            `order`, `smoothness` and `noise_scale` of
+            :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none; by default
+            they are chosen from public numbers. Trying several voids the guarantee.
+
+        Returns
+        -------
+        sanitized : SanitizedCost
+            With the price of the release included.
+
+        Raises
+        ------
+        ValueError
+            If the noise of the answers was seeded, the questions depended on earlier
+            answers, or the fit was charged to a ledger, whose budget would not cover
+            this release.
+
+        TypeError
+            If noisy histograms were released: what they cost depends on no votes.
+
+        Notes
+        -----
+        Papernot et al. 2018, Appendix B, with a smooth sensitivity (Nissim,
+        Raskhodnikova, Smith 2007) and a price of its own, as the published one is no
+        upper bound: :doc:`What an answer costs </accounting>`.
+        """
+        if self.in_ledger:
+            raise ValueError(
+                "This fit was charged to a ledger, whose budget covers the answers but "
+                "not a figure about the votes; publish privacy_spent_, or fit without "
+                "a ledger."
+            )
+        if self.along_transcript:
+            raise ValueError(
+                "The questions depended on earlier answers, so that the cost along "
+                "them bounds nothing; publish privacy_spent_, or ask with "
+                "query_strategy='random' or 'representative'."
+            )
+        if self.mechanism.noise_seed is not None:
+            raise ValueError(
+                f"noise_seed={self.mechanism.noise_seed!r} voids every guarantee; fit "
+                "without it before publishing a cost."
+            )
+        return self.mechanism.sanitized_cost(
+            self.counts,
+            n_teachers=self.n_teachers,
+            delta=self.delta,
+            confidence=confidence,
+            **release,
+        )
+
+    def __repr__(self):
+        return "PrivacyAnalysis(<sensitive: depends on private data, do not publish>)"
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(
+            "A PrivacyAnalysis is sensitive and cannot be pickled or copied; publish "
+            "privacy_spent_ instead."
+        )
