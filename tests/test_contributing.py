@@ -13,8 +13,11 @@ CONFTEST = """
 from importlib import import_module
 from pathlib import Path
 
-for folder in Path(__file__).parent.glob("sklearn_pate/*"):
-    import_module(f"sklearn_pate.{folder.name}").__path__.append(str(folder))
+here = Path(__file__).parent
+for folder in (path for path in here.glob("sklearn_pate/**") if path.is_dir()):
+    name = ".".join(folder.relative_to(here).parts)
+    if name != "sklearn_pate":
+        import_module(name).__path__.append(str(folder))
 """
 
 

@@ -162,7 +162,12 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = search.privacy_spent_``. May be
-        published. `plan_privacy` tells it beforehand.
+        published. `plan_privacy` states it beforehand; nearly, where rows may be added
+        or removed and the cost of a fit depends on their number, as coins decide how
+        many are fitted on.
+
+    mechanism_ : SelectedFit
+        The choice with all its numbers. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.

@@ -59,12 +59,13 @@ _STATED = ("orders", "divergences", "n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
-    """A student with its privacy statement, and nothing else of the fit behind it.
+    """A model with its privacy statement, and nothing else of the fit behind it.
 
-    Made by :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like
-    the :class:`~sklearn_pate.PATEClassifier` it comes from, and holds no parameter of
-    it: no teacher, no ledger, no index of a public row. It may be published under its
-    statement, saved by :meth:`save` or pickled.
+    Made by ``publish()`` of a private classifier, such as
+    :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like the
+    classifier it comes from, and holds no parameter of it: no teacher, no ledger, no
+    index of a public row. It may be published under its statement, saved by
+    :meth:`save` or pickled.
 
     It has a `fit`, as scikit-learn takes only what has one for an estimator, but that
     raises. Like a ``FrozenEstimator``, its clone is itself; put it into a
@@ -73,7 +74,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     Attributes
     ----------
     student_ : classifier
-        Fitted on class indices.
+        The student of PATE, Private-kNN or PETDL; for others the trained model. It
+        predicts class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -159,9 +161,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             Always.
         """
         raise TypeError(
-            "A PublishedClassifier cannot be fitted: it has no teachers. Fit a "
-            "PATEClassifier and publish that, or pass FrozenEstimator(published) to "
-            "what needs to fit its estimators."
+            "A PublishedClassifier cannot be fitted: it has no private rows. Fit a "
+            "private classifier and publish that, or pass FrozenEstimator(published) "
+            "to what needs to fit its estimators."
         )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
