@@ -12,7 +12,7 @@ from sklearn_pate.mechanisms._mechanism import PricedRelease
 from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.publication._report_link import ReportLinkMixin
 
-__all__ = ["PrivateClassifier", "StatedPlan", "plans_privacy"]
+__all__ = ["PrivateClassifier", "StatedPlan"]
 
 
 class StatedPlan(Protocol):
@@ -117,13 +117,3 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             if name in state:
                 state[name] = clone(state[name], safe=False)
         return state
-
-
-def plans_privacy(estimator: Any) -> bool:
-    """Tell whether an estimator can state the privacy cost of a fit beforehand.
-
-    It has ``plan_privacy(X, y, **fit_params)``, which returns what ``privacy_spent_``
-    will be after ``fit`` on the same. An estimator that has it promises that nothing
-    else of its fit depends on private rows.
-    """
-    return callable(getattr(type(estimator), "plan_privacy", None))

@@ -13,6 +13,7 @@ __all__ = [
     "NEIGHBOURS",
     "PrivacySpent",
     "check_neighbours",
+    "plans_privacy",
     "write_epsilon",
 ]
 
@@ -267,3 +268,13 @@ def write_epsilon(epsilon: float) -> str:
 def _enumerate(assumptions):
     *most, last = (f"that {one}" for one in assumptions)
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def plans_privacy(estimator: Any) -> bool:
+    """Tell whether an estimator can state the privacy cost of a fit beforehand.
+
+    It has ``plan_privacy(X, y, **fit_params)``, which returns what ``privacy_spent_``
+    will be after ``fit`` on the same. An estimator that has it promises that nothing
+    else of its fit depends on private rows.
+    """
+    return callable(getattr(type(estimator), "plan_privacy", None))

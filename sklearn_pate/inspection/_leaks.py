@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from sklearn_pate._base._private_classifier import plans_privacy
+from sklearn_pate.accounting._statement import plans_privacy
 from sklearn_pate.inspection._leak_rules import (
     BESIDE,
     CONTAINERS,

@@ -10,11 +10,11 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 
-from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._seeding import seeded_clone
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, Assumption
+from sklearn_pate.accounting._statement import plans_privacy
 from sklearn_pate.inspection._leak_rules import RESAMPLES, ROUNDS
 from sklearn_pate.inspection._leaks import leaks_of_steps
 

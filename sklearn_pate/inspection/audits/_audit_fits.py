@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._hooks import autologging_off
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.exceptions import StudentWarning
 
 __all__ = ["dense", "fit_uncharged", "price_of_fit"]

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._delegation import last_step
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 
 __all__ = [
     "COLORS",

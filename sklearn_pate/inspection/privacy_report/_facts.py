@@ -12,10 +12,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._base._private_classifier import plans_privacy
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, QUALITY_ROWS_PUBLIC
-from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent, plans_privacy
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import read_charges
 from sklearn_pate.inspection._leaks import leaks_of_steps
