@@ -11,12 +11,15 @@ import scipy.sparse as sp
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._hooks import autologging_off, muted
 from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import INFINITE, MISSING, odd_rows, takes_missing
 from sklearn_pate._teachers._threads import one_thread, this_thread
+from sklearn_pate._teachers._vote_form import Contribution, Form
 
 __all__ = [
     "ASKED",
@@ -44,10 +47,10 @@ ASKED = "on X_public, "
 class Poll:
     """What all tasks share, beside the public rows."""
 
-    estimator: Any
-    form: Any
-    representation: Any
-    config: dict
+    estimator: BaseEstimator
+    form: Form
+    representation: BaseEstimator | None
+    config: dict[str, object]
     polling_thread: tuple[int, int]
 
     @property
@@ -81,10 +84,10 @@ class Shard:
     """What one teacher learns from, and where its votes are kept."""
 
     teacher: int
-    X: Any
-    codes: np.ndarray
+    X: Table
+    codes: NDArray[np.intp]
     seed: int
-    place: Any
+    place: Callable[[Callable[[], Outcome]], Outcome] | None
 
     def without(self, is_odd: NDArray[np.bool_]) -> Self:
         """Drop odd rows; return the same shard if there is none."""
@@ -99,7 +102,7 @@ class Ballot:
     """What comes back from a teacher: what it said, what went wrong, its warnings."""
 
     teacher: int
-    said: Any = None
+    said: Contribution | None = None
     failure: str | None = None
     warnings: tuple[str, ...] = ()
     n_dropped: int = 0

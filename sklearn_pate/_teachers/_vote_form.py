@@ -1,19 +1,36 @@
 """What a teacher is asked for: its votes."""
 
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate._estimators._class_codes import read_codes
 
-__all__ = ["VoteForm"]
+__all__ = ["Contribution", "Form", "VoteForm"]
+
+
+Contribution: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None, ...]
+
+
+class Form(Protocol):
+    """What teachers are asked for, and how it is read."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    def read(self, teacher: Any, X_public: Any) -> Contribution:
+        """Ask a fitted teacher, who may modify its copy of the public rows."""
+
+    def constant(self, code: int, n_public: int) -> Contribution:
+        """Return what a teacher of a single class answers."""
 
 
 @dataclass(frozen=True)
 class VoteForm:
     """What a teacher is asked for: a class index for each public row.
-
-    Another form is another class with `n_classes`, `read` and `constant`.
 
     Parameters
     ----------

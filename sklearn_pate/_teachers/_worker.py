@@ -22,6 +22,7 @@ from sklearn_pate._teachers._task import (
     usable_rows,
     warning_texts,
 )
+from sklearn_pate._teachers._vote_form import Contribution
 
 __all__ = ["vote_one_by_one"]
 
@@ -78,6 +79,7 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         # Copies: a teacher that scales in place, say, would otherwise hand what it
         # learnt from its shard to the teachers after it, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
+        said: Contribution | None
         foregone = None
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)

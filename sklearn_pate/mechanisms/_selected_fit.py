@@ -61,8 +61,8 @@ class SelectedFit(PricedRelease):
     fits : sequence of RdpCurve
         Price of one fit of each candidate.
 
-    fit_epsilon : float or None
-        Pure price of the fit that costs most; None if one of them has none.
+    pure_fits : bool
+        Whether all fits are stated at their pure prices, without a delta.
 
     add_remove : bool
         Whether the fits' prices are about rows or groups added or removed.
@@ -94,7 +94,7 @@ class SelectedFit(PricedRelease):
         score_scale: float,
         pure_scores: bool,
         fits: Sequence[RdpCurve],
-        fit_epsilon: float | None,
+        pure_fits: bool,
         add_remove: bool,
         fit: PricedRelease | None = None,
         noise_seed: int | None = None,
@@ -105,7 +105,7 @@ class SelectedFit(PricedRelease):
         self.score_scale = score_scale
         self.pure_scores = pure_scores
         self.fits = fits
-        self.fit_epsilon = fit_epsilon
+        self.pure_fits = pure_fits
         self.add_remove = add_remove
         self.fit = fit
         self.noise_seed = noise_seed
@@ -135,10 +135,11 @@ class SelectedFit(PricedRelease):
 
     def pure_epsilon(self) -> float | None:
         """Pure price of the whole search; None if there is none."""
-        if self.fit_epsilon is None:
+        if not self.pure_fits:
             return None
-        trial = dearest([dearest(self.fits), self._score()])
-        return self._law().pure_price(self.fit_epsilon, trial)
+        fit = dearest(self.fits)
+        trial = dearest([fit, self._score()])
+        return self._law().pure_price(fit.pure_epsilon, trial)
 
     def relation(self, unit: str) -> str:
         """Name the neighbour relation of the fits."""
@@ -176,8 +177,6 @@ class SelectedFit(PricedRelease):
             )
         self._law()
         check_positive("score_scale", self.score_scale)
-        if self.fit_epsilon is not None:
-            check_positive("fit_epsilon", self.fit_epsilon)
         if not self.fits:
             raise ValueError("fits is empty; a search has at least one candidate.")
         if self.fit is not None:

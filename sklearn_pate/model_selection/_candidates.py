@@ -1,10 +1,10 @@
 """What a private search may choose between, and what one fit of each costs."""
 
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
@@ -52,8 +52,8 @@ class Candidate(NamedTuple):
         What was taken to be public about it.
     """
 
-    params: dict[str, Any]
-    estimator: Any
+    params: dict[str, object]
+    estimator: BaseEstimator
     assumptions: tuple[Assumption, ...]
 
     def seeded(self, seed):

@@ -15,6 +15,7 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import (
     dearest,
@@ -51,25 +52,23 @@ class FitPrices(NamedTuple):
     assumptions: tuple[Assumption, ...]
 
     @property
-    def curve(self):
-        """The price of the dearest one.
-
-        Returns
-        -------
-        curve : RdpCurve
-            The largest at each order.
-        """
-        return dearest(spent.curve for spent in self.of_candidates)
+    def curves(self) -> list[RdpCurve]:
+        """Their curves, each with the pure price that is stated, if one is."""
+        return [
+            RdpCurve(one.curve.orders, one.curve.values, one.epsilon)
+            if one.delta == 0
+            else one.curve
+            for one in self.of_candidates
+        ]
 
     @property
-    def pure(self):
-        """The pure price of the dearest one.
+    def curve(self) -> RdpCurve:
+        """The largest of their curves at each order."""
+        return dearest(self.curves)
 
-        Returns
-        -------
-        epsilon : float or None
-            None if one of them has no pure price.
-        """
+    @property
+    def pure(self) -> float | None:
+        """The largest of their pure prices; None if one of them has none."""
         if all(one.delta == 0 and one.epsilon < np.inf for one in self.of_candidates):
             return max(spent.epsilon for spent in self.of_candidates)
         return None
@@ -156,7 +155,7 @@ def choose_judge(search, law, prices, sensitivity):
         cases = curves_of_fits(
             search.trials,
             search.expected_trials,
-            [spent.curve for spent in prices.of_candidates],
+            prices.curves,
         )
         delta = search.delta
         stated = max(case.quiet_epsilon(delta) for case in cases)

@@ -438,8 +438,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             self.expected_trials,
             judge.scale,
             judge.pure,
-            [spent.curve for spent in prices.of_candidates],
-            prices.pure,
+            prices.curves,
+            pure_fits=prices.pure is not None,
             add_remove=first.relation == "add-remove",
             noise_seed=self.noise_seed,
         )

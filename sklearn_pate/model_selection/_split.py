@@ -1,12 +1,13 @@
 """Which rows train, and which rows judge: decided without a look at X or y."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import (
     group_ids,
@@ -40,10 +41,10 @@ class PrivateRows(NamedTuple):
         Further arguments of a fit.
     """
 
-    X: Any
-    y: Any
+    X: Table
+    y: ArrayLike
     codes: NDArray[np.intp]
-    params: dict[str, Any]
+    params: dict[str, object]
 
     @property
     def n_rows(self):

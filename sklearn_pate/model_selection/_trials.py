@@ -8,12 +8,15 @@ from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 from sklearn_pate.model_selection._candidates import Candidate
 from sklearn_pate.model_selection._split import Cut, PrivateRows
 
@@ -54,9 +57,9 @@ class Contest(NamedTuple):
 
     rows: PrivateRows
     cut: Cut
-    classes: Any
-    judge: Any
-    ceilings: list[Any]
+    classes: NDArray[Any]
+    judge: NoisyScores | DisjointChoice
+    ceilings: list[NDArray[np.float64]]
 
     def fit(self, estimator, place):
         """Fit one candidate, and score it without noise.
@@ -112,7 +115,7 @@ class Winner(NamedTuple):
     """
 
     candidate: Candidate
-    fitted: Any
+    fitted: BaseEstimator | None
 
 
 def draw_number_of_trials(law, noise):

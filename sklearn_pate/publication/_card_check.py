@@ -153,7 +153,7 @@ def _checked_price(card, curve, mechanism):
         raise ValueError(
             "its Renyi curve is at other orders than those that prices are computed at"
         )
-    asked = f"{n_queries} queries with " if n_queries else ""
+    asked = f"{card['n_queries']} queries with " if card["n_queries"] else ""
     costs = f"{asked}{n_classes} classes to {card['mechanism']} cost"
     if np.any(curve.values < price.values * (1 - _ROUNDING)):
         place = int(np.argmin(curve.values - price.values * (1 - _ROUNDING)))

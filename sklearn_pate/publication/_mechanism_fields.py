@@ -39,7 +39,7 @@ OWN = {
 }
 # Parameters of ours that are no numbers.
 _TEXTS = ("accountant", "learner", "method", "trials")
-_FLAGS = ("add_remove", "pure_scores")
+_FLAGS = ("add_remove", "pure_fits", "pure_scores")
 # Whole numbers beyond this have no exact float.
 _LARGEST = 2**53
 

@@ -24,6 +24,7 @@ PUBLISHED = {
     "best_params_",
     "best_estimator_",
     "classes_",
+    "mechanism_",
     "privacy_spent_",
     "n_features_in_",
 }

@@ -220,18 +220,18 @@ def test_bounds_that_were_read_from_the_rows_are_published_with_a_warning(rows):
     assert not published.card["private"]
 
 
-#: Each understates the cost: more noise, or less to hide, than there was.
+#: Each costs more than is stated, or is not what the words say.
 FORGERIES = [
     ("output", "output_scale", 1e9),
     ("output", "n_problems", 1),
     ("objective", "linear_scale", 1e9),
-    ("objective", "curvature", 1e-9),
+    ("objective", "curvature", 1e3),
     ("gaussian", "linear_scale", 1e3),
     ("dpsgd", "noise_multiplier", 1e3),
     ("dpsgd", "n_steps", 1),
     ("dpsgd", "n_steps", 0.5),
     ("pure search", "expected_trials", 1.01),
-    ("pure search", "fit_epsilon", 1e-3),
+    ("pure search", "fits", [{"pure_epsilon": 5.0, "values": None}]),
     ("search", "score_scale", 1e9),
     ("search", "trials", "disjoint"),
     ("search", "fits", []),

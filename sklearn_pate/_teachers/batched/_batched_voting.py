@@ -3,7 +3,7 @@
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from sklearn_pate._teachers._task import (
     usable_rows,
     warning_texts,
 )
+from sklearn_pate._teachers._vote_form import VoteForm
 
 __all__ = ["are_like", "vote_at_once"]
 
@@ -102,9 +103,10 @@ def _train_at_once(
             f"{type(error).__name__}: {error}"
         ) from error
     n_rows = [0 if own is None else len(own[1]) for own in rows]
+    form = cast(VoteForm, poll.form)  # others are asked one teacher at a time
     return errors | {
         index: (
-            poll.form.of_predictions(predicted[index], X_public.shape[0])
+            form.of_predictions(predicted[index], X_public.shape[0])
             if n_rows[index]
             else None,
             texts[index] + warning_texts(caught),
@@ -126,4 +128,6 @@ def _represented(
                 "representation made rows of another kind than those of X_public"
             )
         shard = usable_rows(poll.estimator, replace(shard, X=X))
-    return (shard.X, shard.codes.astype(np.int64)) if shard.codes.size else None
+    if not shard.codes.size:
+        return None
+    return cast(NDArray[np.float32], shard.X), shard.codes.astype(np.int64)

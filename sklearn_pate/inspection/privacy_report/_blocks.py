@@ -1,6 +1,6 @@
 """What a privacy report is written in: blocks that every format renders."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sklearn_pate.inspection.privacy_report._data_flow import Station
 
@@ -129,4 +129,4 @@ class Section(NamedTuple):
     """
 
     title: str
-    blocks: list[Any]
+    blocks: list[Text | Bullets | Checks | Table | Signatures | Picture | Sources]

@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 
 from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression
-from sklearn_pate.baselines.linear._perturbation import METHODS
+from sklearn_pate.mechanisms._noisy_objective import METHODS
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 LEARNERS = {"logistic": DPLogisticRegression, "machine": DPLinearSVC}
@@ -395,11 +395,13 @@ def test_a_fitted_classifier_holds_what_is_released_and_no_more(
         "data_norm_",
         "intercept_",
         "n_features_in_",
+        "mechanism_",
         "privacy_spent_",
     }
     # None of them depends on the rows but by the noisy weights.
     again = learner(method=method, data_norm=20).fit(X[::-1] / 3, y)
-    for name in facts - {"_bounds", "coef_", "intercept_"}:
+    assert learnt.mechanism_.get_params() == again.mechanism_.get_params()
+    for name in facts - {"_bounds", "coef_", "intercept_", "mechanism_"}:
         assert np.all(getattr(learnt, name) == getattr(again, name))
     if duplicate == "pickle":
         copied = pickle.loads(pickle.dumps(learnt))
