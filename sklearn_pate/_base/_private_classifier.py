@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -34,6 +35,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     #: noise, states the cost. It sets ``n_features_in_`` and nothing else.
     _plan: Callable[..., StatedPlan]
 
+    fit: Callable[..., Any]
     delta: float
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
@@ -67,7 +69,16 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         ------
         ValueError
             If a parameter or the data cannot work.
+
+        TypeError
+            If `fit` does not take these arguments.
         """
+        try:
+            signature(self.fit).bind(X, y, **fit_params)
+        except TypeError as error:
+            raise TypeError(
+                f"plan_privacy takes the arguments of fit, and {error}."
+            ) from None
         return clone(self)._plan(X, y, **fit_params).statement
 
     def publish(self) -> PublishedClassifier:

@@ -39,7 +39,8 @@ def publish(estimator: Any) -> PublishedClassifier:
         If it is not fitted.
 
     ValueError
-        If no mechanism stands between the teachers and the student.
+        If it is no private classifier, or no mechanism stands between the teachers and
+        the student.
 
     Warns
     -----
@@ -74,6 +75,12 @@ def publish(estimator: Any) -> PublishedClassifier:
     >>> hasattr(published, "mechanism")
     False
     """
+    if not hasattr(type(estimator), "_published_model"):
+        raise ValueError(
+            f"estimator={estimator!r} is no private classifier of this package; pass "
+            "one that was fitted, such as a PATEClassifier, without the steps of a "
+            "pipeline in front of it."
+        )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
     if mechanism is None:

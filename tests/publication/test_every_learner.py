@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -28,6 +29,7 @@ from sklearn_pate.baselines import (
 )
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.publication import publish
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
@@ -170,6 +172,24 @@ def test_a_saved_model_is_reported_as_the_fit_is(fitted, saved):
     for name in ("statement", "epsilon", "delta", "kind", "promise", "n_classes"):
         assert of_file[name] == of_fit[name]
     assert of_file["private"]
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_an_unfitted_classifier_is_not_published(learner):
+    with pytest.raises(NotFittedError):
+        clone(learner).publish()
+
+
+def test_a_classifier_without_privacy_is_not_published(rows):
+    with pytest.raises(ValueError, match="is no private classifier of this package"):
+        publish(LogisticRegression().fit(rows[0][:200], rows[1][:200]))
+
+
+@pytest.mark.parametrize("name", ["pate", "knn", "petdl", "objective", "dpsgd"])
+def test_a_plan_takes_the_arguments_of_fit(name, rows):
+    learner = LEARNERS[name]
+    with pytest.raises(TypeError, match=r"arguments of fit, and .*'X_pubic'"):
+        learner.plan_privacy(*rows, X_pubic=rows[0])
 
 
 @pytest.mark.parametrize("name", ["pate", "petdl", "objective", "dpsgd"])
