@@ -19,6 +19,7 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -192,6 +193,20 @@ def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     loaded = PublishedClassifier.load(tmp_path / "winner.skops")
     assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
     assert loaded.privacy_spent_.release == "search"
+
+
+@pytest.mark.parametrize("name", ["search", "pure search"])
+def test_a_winner_that_is_fitted_again_is_published_under_that_fit(
+    name, rows, tmp_path
+):
+    search = fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC)
+    winner = last_step(search.best_estimator_)
+    again = {"X_public": PublicData(rows[0][2000:2200])} if name == "search" else {}
+    winner.fit(rows[0][:2000], rows[1][:2000], **again)
+    winner.publish().save(tmp_path / "again.skops")
+    loaded = PublishedClassifier.load(tmp_path / "again.skops")
+    assert str(loaded.privacy_spent_) == str(winner.privacy_spent_)
+    assert "PrivateSearchCV" not in str(loaded.privacy_spent_)
 
 
 def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):
