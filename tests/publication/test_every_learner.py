@@ -28,6 +28,7 @@ from sklearn_pate.baselines import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 
 torch = pytest.importorskip("torch")
@@ -207,6 +208,20 @@ def test_a_winner_that_is_fitted_again_is_published_under_that_fit(
     loaded = PublishedClassifier.load(tmp_path / "again.skops")
     assert str(loaded.privacy_spent_) == str(winner.privacy_spent_)
     assert "PrivateSearchCV" not in str(loaded.privacy_spent_)
+
+
+def test_the_seed_of_the_noise_of_a_winner_is_not_published(rows):
+    seeded = GNMax(sigma=10.0, noise_seed=314159265)
+    learner = clone(LEARNERS["search"]).set_params(
+        estimator__mechanism=seeded, param_grid={"epsilon": [None]}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        winner = fit(learner, rows).best_estimator_
+        published = winner.publish()
+    assert "314159265" in str(winner.privacy_spent_)
+    assert "314159265" not in str(published.card) + str(published.privacy_spent_)
+    assert b"314159265" not in pickle.dumps(published)
 
 
 def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):
