@@ -129,7 +129,8 @@ def rebuilt(
             f"of {sorted(wanted - {'noise_seed'})}"
         )
     given = {
-        one: rebuilt(value, seeded=seeded, trusted=trusted)
+        # What a search fits has noise of its own; with a seed it has no finite price.
+        one: rebuilt(value, seeded=seeded and one != "fit", trusted=trusted)
         if isinstance(value, dict)
         else value
         for one, value in parameters.items()

@@ -196,6 +196,29 @@ def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     assert loaded.privacy_spent_.release == "search"
 
 
+def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
+    learner = PrivateSearchCV(
+        LEARNERS["search"], {"expected_trials": [2, 3]}, expected_trials=2
+    )
+    search = fit(learner, rows)
+    winner = search.best_estimator_.best_estimator_
+    winner.publish().save(tmp_path / "winner.skops")
+    loaded = PublishedClassifier.load(tmp_path / "winner.skops")
+    assert_predicts_alike(search, loaded, rows[0][2200:])
+    assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
+
+
+def test_the_winner_of_a_seeded_search_comes_back_without_a_guarantee(rows, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        winner = fit(clone(LEARNERS["search"]).set_params(noise_seed=5), rows)
+        winner = winner.best_estimator_
+        winner.publish().save(tmp_path / "void.skops")
+    loaded = PublishedClassifier.load(tmp_path / "void.skops")
+    assert not loaded.card["private"]
+    assert np.isinf(loaded.privacy_spent_.epsilon)
+
+
 @pytest.mark.parametrize("name", ["search", "pure search"])
 def test_a_winner_that_is_fitted_again_is_published_under_that_fit(
     name, rows, tmp_path
