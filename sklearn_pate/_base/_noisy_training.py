@@ -131,8 +131,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             # The privacy is spent on the next line: training draws the noise.
             self._train(rows, plan.settings, NoiseSource(self.noise_seed))
         self.classes_ = rows.classes
-        self.mechanism_ = plan.mechanism
-        self.privacy_spent_ = plan.statement
+        self._set_release(plan.mechanism, plan.statement)
         return self
 
     @abstractmethod

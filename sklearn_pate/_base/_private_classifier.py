@@ -28,7 +28,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
     Its `fit` is a plan, an entry in the `ledger`, and a release. A subclass provides
-    `_plan`, and a `fit` that sets ``privacy_spent_`` to the statement of the plan.
+    `_plan`, and a `fit` that ends in `_set_release`.
     """
 
     #: Plans a fit, with the arguments of `fit`: checks everything, calibrates the
@@ -105,6 +105,14 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data could work with."""
+
+    def _set_release(
+        self, mechanism: PricedRelease | None, statement: PrivacySpent
+    ) -> None:
+        """Set what a fit released, which no search has selected yet."""
+        self.mechanism_ = mechanism
+        self.privacy_spent_ = statement
+        self._selected_by = None
 
     @property
     def _released_by(self) -> PricedRelease | None:

@@ -287,13 +287,12 @@ class QueryingClassifier(TaughtClassifier):
         """Set the fitted attributes, all at once."""
         self.student_ = student
         self.classes_ = plan.public.classes
-        self.mechanism_ = plan.release.mechanism
         self.query_strategy_ = plan.queries.strategy
         self.representation_ = plan.queries.representation
         self.queried_indices_ = answers.rows
         self.answers_ = answers.answers
         self.histograms_ = answers.transcript.histograms
-        self.privacy_spent_ = plan.statement
+        self._set_release(plan.release.mechanism, plan.statement)
         self.privacy_analysis_ = analysis
         self.public_indices_ = public_indices
         return self

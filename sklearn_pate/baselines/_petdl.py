@@ -586,12 +586,11 @@ class PETDLClassifier(TeacherEnsemble):
         """Set the fitted attributes, all at once."""
         self.student_ = student
         self.classes_ = plan.public.classes
-        self.mechanism_ = plan.release.mechanism
         self.representation_ = plan.batches.representation
         self.group_of_row_ = plan.batches.clusters.of_row
         self.released_ = released
         self.similarities_ = similarities
-        self.privacy_spent_ = plan.statement
+        self._set_release(plan.release.mechanism, plan.statement)
         self.privacy_analysis_ = analysis
         self.public_indices_ = public_indices
         return self
@@ -635,10 +634,9 @@ class PETDLClassifier(TeacherEnsemble):
         student, spent = follow_noisy_loss(self, said, public, seeds.student)
         self.student_ = student
         self.classes_ = public.classes
-        self.mechanism_ = None
         self.representation_ = representation
         self.group_of_row_ = self.released_ = self.similarities_ = None
-        self.privacy_spent_ = spent
+        self._set_release(None, spent)
         self.privacy_analysis_ = None
         self.public_indices_ = None
         return self

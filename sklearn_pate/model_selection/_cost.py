@@ -214,7 +214,7 @@ def state_search(
         ALIKE,
         *((SEEDED,) if seeded else ()),
     ]
-    is_pure = not seeded and prices.pure is not None
+    is_pure = not seeded and selection.pure_epsilon() is not None
     return PrivacySpent(
         epsilon=float(epsilon),
         delta=0.0 if is_pure else float(delta),

@@ -317,8 +317,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         self.best_params_ = clone(winner.candidate.params, safe=False)
         self.best_estimator_ = winner.fitted
         self.classes_ = winner.fitted.classes_
-        self.mechanism_ = plan.mechanism
-        self.privacy_spent_ = plan.statement
+        self._set_release(plan.mechanism, plan.statement)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

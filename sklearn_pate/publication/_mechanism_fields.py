@@ -1,5 +1,6 @@
 """A mechanism as plain values on a privacy card, and made again from these."""
 
+import re
 from collections.abc import Collection
 from importlib import import_module
 from numbers import Integral, Real
@@ -17,7 +18,7 @@ from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._student_state import full_name
 
-__all__ = ["HIDDEN_SEED", "described", "rebuilt"]
+__all__ = ["HIDDEN_SEED", "described", "rebuilt", "without_seeds"]
 
 #: Those of this package, by name. A price can be computed of these alone.
 OWN = {
@@ -52,6 +53,12 @@ class _HiddenSeed:
 
 
 HIDDEN_SEED = _HiddenSeed()
+_SEED = re.compile(r"noise_seed=(?!None\b|<)([\w.]+\([^)]*\)|[^,)\s]+)")
+
+
+def without_seeds(text: str) -> str:
+    """Hide all seeds in the text of a mechanism, with which noise can be taken away."""
+    return _SEED.sub(f"noise_seed={HIDDEN_SEED!r}", text)
 
 
 def described(mechanism: PricedRelease) -> dict[str, Any]:
@@ -122,7 +129,8 @@ def rebuilt(
             f"of {sorted(wanted - {'noise_seed'})}"
         )
     given = {
-        one: rebuilt(value, seeded=seeded, trusted=trusted)
+        # What a search fits has noise of its own; with a seed it has no finite price.
+        one: rebuilt(value, seeded=seeded and one != "fit", trusted=trusted)
         if isinstance(value, dict)
         else value
         for one, value in parameters.items()

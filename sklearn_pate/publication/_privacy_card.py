@@ -61,8 +61,8 @@ _ITEMS = {
 }
 _COUNTS = ("n_teachers", "n_queries", "n_features")
 _LARGEST_COUNT = 2**53
-# A mechanism in a mechanism, with its parameters, needs 5.
-_LARGEST_DEPTH = 8
+# The curves of the fits of a search need 6, and each search around it 2 more.
+_LARGEST_DEPTH = 16
 _LONGEST_INTEGER = 100
 # Joins letters of some scripts, and changes nothing beyond them.
 _JOINERS = "\u200c\u200d"

@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.publication._mechanism_fields import without_seeds
 from sklearn_pate.publication._privacy_card import make_card
 from sklearn_pate.publication._published import PublishedClassifier
 
@@ -88,14 +89,12 @@ def publish(estimator: Any) -> PublishedClassifier:
             "mode='paper' trains the student on what teachers said, without any "
             "privacy, and there is nothing to publish; fit with mode='sound'."
         )
-    # Who knows the seed of the noise can take the noise away.
-    text = spent.mechanism.replace(
-        f"noise_seed={mechanism.noise_seed!r}", "noise_seed=<not published>"
-    )
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_ = replace(spent, mechanism=text)
+    published.privacy_spent_ = replace(
+        spent, mechanism=without_seeds(spent.mechanism)
+    )
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

@@ -178,6 +178,14 @@ def test_the_price_is_that_of_the_best_of_trials():
     poisson = search(estimator=PURE, trials="poisson").plan_privacy(X, Y)
     of_pure = TruncatedPoisson.of_mean(3).price(pure_dp_curve(0.7))
     assert poisson.epsilon == pytest.approx(of_pure.to_epsilon(1e-5))
+    assert poisson.delta == 1e-5
+
+
+def test_a_delta_of_zero_is_stated_for_a_pure_price_alone():
+    for trials in TRIALS:
+        planned = search(estimator=PURE, trials=trials).plan_privacy(X, Y)
+        assert planned.delta == (1e-5 if trials == "poisson" else 0)
+        assert np.isfinite(planned.curve.pure_epsilon) == (planned.delta == 0)
 
 
 def test_the_dearest_candidate_sets_the_price():

@@ -20,6 +20,7 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -28,6 +29,7 @@ from sklearn_pate.baselines import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import publish
 
@@ -212,6 +214,57 @@ def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     loaded = PublishedClassifier.load(tmp_path / "winner.skops")
     assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
     assert loaded.privacy_spent_.release == "search"
+
+
+def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
+    learner = PrivateSearchCV(
+        LEARNERS["search"], {"expected_trials": [2, 3]}, expected_trials=2
+    )
+    search = fit(learner, rows)
+    winner = search.best_estimator_.best_estimator_
+    winner.publish().save(tmp_path / "winner.skops")
+    loaded = PublishedClassifier.load(tmp_path / "winner.skops")
+    assert_predicts_alike(search, loaded, rows[0][2200:])
+    assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
+
+
+def test_the_winner_of_a_seeded_search_comes_back_without_a_guarantee(rows, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        winner = fit(clone(LEARNERS["search"]).set_params(noise_seed=5), rows)
+        winner = winner.best_estimator_
+        winner.publish().save(tmp_path / "void.skops")
+    loaded = PublishedClassifier.load(tmp_path / "void.skops")
+    assert not loaded.card["private"]
+    assert np.isinf(loaded.privacy_spent_.epsilon)
+
+
+@pytest.mark.parametrize("name", ["search", "pure search"])
+def test_a_winner_that_is_fitted_again_is_published_under_that_fit(
+    name, rows, tmp_path
+):
+    search = fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC)
+    winner = last_step(search.best_estimator_)
+    again = {"X_public": PublicData(rows[0][2000:2200])} if name == "search" else {}
+    winner.fit(rows[0][:2000], rows[1][:2000], **again)
+    winner.publish().save(tmp_path / "again.skops")
+    loaded = PublishedClassifier.load(tmp_path / "again.skops")
+    assert str(loaded.privacy_spent_) == str(winner.privacy_spent_)
+    assert "PrivateSearchCV" not in str(loaded.privacy_spent_)
+
+
+def test_the_seed_of_the_noise_of_a_winner_is_not_published(rows):
+    seeded = GNMax(sigma=10.0, noise_seed=314159265)
+    learner = clone(LEARNERS["search"]).set_params(
+        estimator__mechanism=seeded, param_grid={"epsilon": [None]}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        winner = fit(learner, rows).best_estimator_
+        published = winner.publish()
+    assert "314159265" in str(winner.privacy_spent_)
+    assert "314159265" not in str(published.card) + str(published.privacy_spent_)
+    assert b"314159265" not in pickle.dumps(published)
 
 
 def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):

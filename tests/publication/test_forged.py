@@ -828,7 +828,7 @@ def test_a_member_that_occurs_twice_is_refused(saved):
     [
         ('{"delta": 1e999}', "a number is too large"),
         ('{"n_queries": ' + "9" * 200 + "}", "a number is too long"),
-        ('{"classes": ' + "[" * 20 + "]" * 20 + "}", "nested more than 8 deep"),
+        ('{"classes": ' + "[" * 20 + "]" * 20 + "}", "nested more than 16 deep"),
     ],
 )
 def test_numbers_and_nesting_are_bounded(saved, text, message):

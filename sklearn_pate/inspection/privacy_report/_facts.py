@@ -1,6 +1,5 @@
 """What a privacy report says, as plain values that its formats render."""
 
-import re
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -31,6 +30,7 @@ from sklearn_pate.inspection.privacy_report._published_facts import (
     has_card,
     name_file,
 )
+from sklearn_pate.publication._mechanism_fields import without_seeds
 from sklearn_pate.publication._privacy_card import versions_of
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
@@ -46,7 +46,6 @@ _STRONG = 990
 _FINGERPRINT = 12  # letters, as the ledger's own report shows
 
 ASKING = ("teachers", "parties", "neighbours")
-SEED = re.compile(r"noise_seed=(?!None\b)([\w.]+\([^)]*\)|[^,)\s]+)")
 
 QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"
 LEDGER_IS_PRIVATE = "it has the history of the ledger"
@@ -161,11 +160,7 @@ def _statement_of(learner, clf):
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
         )
-    # Who knows the seed of the noise can take the noise away.
-    return replace(
-        spent,
-        mechanism=SEED.sub("noise_seed=<not published>", spent.mechanism),
-    )
+    return replace(spent, mechanism=without_seeds(spent.mechanism))
 
 
 def _check_text(name, text):

@@ -183,6 +183,8 @@ def test_however_a_seed_is_written_it_is_not_shown(seed):
         stated = Stated(mechanism=f"GNMax(noise_seed={seed}{rest})")
         shown = report_on(stated).to_dict()["mechanism"]
         assert shown == f"GNMax(noise_seed=<not published>{rest})"
+        hidden_already = report_on(Stated(mechanism=shown)).to_dict()["mechanism"]
+        assert hidden_already == shown
 
 
 # What it cost.
