@@ -85,9 +85,7 @@ def publish(estimator: Any) -> PublishedClassifier:
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_ = replace(
-        spent, mechanism=without_seeds(spent.mechanism)
-    )
+    published.privacy_spent_ = replace(spent, mechanism=without_seeds(spent.mechanism))
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

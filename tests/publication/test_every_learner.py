@@ -20,6 +20,7 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate._estimators._delegation import last_step
+from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -30,6 +31,7 @@ from sklearn_pate.baselines import (
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.publication._mechanism_fields import rebuilt
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
@@ -311,6 +313,69 @@ def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
 
     forge(path, halve)
     with pytest.raises(ValueError, match=r"it states epsilon=.*, and .* cost"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+#: Each says more of the fit that won than the search is priced for.
+WINNERS = [
+    ("search", "sigma", 0.1, "costs more than each"),
+    ("search of networks", "noise_multiplier", 0.3, "costs more than each"),
+    ("pure search", "output_scale", 1e-6, "costs more than each"),
+]
+
+
+def restate(published, fields):
+    """Let the card say of a winner what its changed mechanism is in words."""
+    text = rebuilt(fields, seeded=False).in_one_line()
+    published._card["mechanism"] = text
+    published.privacy_spent_ = replace(published.privacy_spent_, mechanism=text)
+
+
+@pytest.mark.parametrize(("name", "parameter", "value", "message"), WINNERS)
+def test_a_winner_that_costs_more_than_its_search_is_refused(
+    name, parameter, value, message, rows, tmp_path
+):
+    path = tmp_path / "winner.skops"
+    search = fit(LEARNERS[name], rows, public=name == "search")
+    last_step(search.best_estimator_).publish().save(path)
+
+    def change(published):
+        fields = published._card["mechanism_fields"]
+        fields["parameters"]["fit"]["parameters"][parameter] = value
+        restate(published, fields)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=message):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
+    path = tmp_path / "winner.skops"
+    fit(LEARNERS["search"], rows).best_estimator_.publish().save(path)
+
+    def change(published):
+        published._card["n_queries"] = None
+        published.privacy_spent_ = replace(published.privacy_spent_, n_queries=None)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match="by GNMax, has no n_queries"):
+        PublishedClassifier.load(path)
+
+
+def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path):
+    path = tmp_path / "winner.skops"
+    search = fit(LEARNERS["search of networks"], rows, public=False)
+    search.best_estimator_.publish().save(path)
+    stronger = "replace-one"
+
+    def change(published):
+        published._card["mechanism_fields"]["parameters"]["add_remove"] = False
+        published._card["relation"] = stronger
+        published._card["neighbours"] = NEIGHBOURS["row", stronger]
+        published.privacy_spent_ = replace(published.privacy_spent_, relation=stronger)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=r"by DPSGDSteps, does not"):
         PublishedClassifier.load(path, trusted=TRUSTED)
 
 
