@@ -2,7 +2,9 @@
 
 import pickle
 import warnings
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -122,6 +124,17 @@ def fit(learner, rows, *, public=True):
     X, y = rows
     given = {"X_public": PublicData(X[2000:2200])} if public else {}
     return clone(learner).fit(X[:2000], y[:2000], **given)
+
+
+@pytest.fixture(scope="module")
+def originals(rows):
+    """Published fits, each made once."""
+
+    @cache
+    def published(name):
+        return fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish()
+
+    return published
 
 
 @pytest.fixture(scope="module", params=LEARNERS)
@@ -377,6 +390,41 @@ def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path)
     forge(path, change)
     with pytest.raises(ValueError, match=r"by DPSGDSteps, does not"):
         PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+PURE = {"pure_epsilon": 1.0, "values": None}
+#: Values of another kind than a parameter has, also where they change no price.
+ODD_VALUES = [
+    ("output", "linear_scale", 1e9),
+    ("output", "curvature", True),
+    ("output", "learner", "a model without any noise, by DPLogisticRegression"),
+    ("output", "learner", None),
+    ("output", "method", None),
+    ("gaussian", "output_scale", "1.0"),
+    ("dpsgd", "expected_batch_size", None),
+    ("dpsgd", "expected_batch_size", -1),
+    ("dpsgd", "max_grad_norm", "nan"),
+    ("dpsgd", "accountant", True),
+    ("search", "fit", 1.0),
+    ("search", "pure_scores", None),
+    ("search", "add_remove", 0),
+    ("search", "expected_trials", True),
+    ("search", "score_scale", {"class": "GNMax", "parameters": {"sigma": 1.0}}),
+    ("search", "fits", [PURE | {"pure_epsilon": True}]),
+    ("search", "fits", [PURE | {"pure_epsilon": "1"}]),
+    ("search", "fits", [PURE | {"values": ["1"] * 385}]),
+    ("search", "fits", [PURE | {"values": [True] * 385}]),
+    ("search", "fits", 10_001 * [PURE]),
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), ODD_VALUES)
+def test_a_parameter_of_another_kind_is_refused(name, parameter, value, originals):
+    fields = deepcopy(originals(name).card["mechanism_fields"])
+    rebuilt(fields, seeded=False)
+    fields["parameters"][parameter] = value
+    with pytest.raises(ValueError, match=rf"{parameter}|epsilon=|curve"):
+        rebuilt(fields, seeded=False)
 
 
 @pytest.mark.parametrize(("name", "parameter", "value"), FORGERIES)
