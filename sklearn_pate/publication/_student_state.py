@@ -105,7 +105,7 @@ def restored(content: dict[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        If something else came with weights.
+        If something else came with weights, or a module has tensors beside them.
     """
     student = content["student"]
     if "weights" not in content:
@@ -126,6 +126,11 @@ def restored(content: dict[str, Any]) -> Any:
     weights = content["weights"].items()
     weights = {name: torch.from_numpy(array) for name, array in weights}
     module.load_state_dict(weights, assign=True)
+    if any(isinstance(one, torch.Tensor) and one.is_meta for one in reachable(module)):
+        raise ValueError(
+            f"a {type(module).__name__} with tensors that are not in its state_dict; "
+            "register them as persistent buffers"
+        )
     network.module_ = module.eval()
     return student
 
