@@ -171,6 +171,15 @@ def test_a_saved_model_comes_back(fitted, saved, rows):
     assert loaded.privacy_spent_.epsilon == fitted.privacy_spent_.epsilon
 
 
+@pytest.mark.parametrize("name", ["objective", "dpsgd"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, "unknown", None])
+def test_a_value_that_is_no_number_is_read_as_the_fit_reads_it(name, value, rows):
+    X = rows[0][2200:2210].astype(object if isinstance(value, str | None) else float)
+    X[3, 0] = value
+    fitted = fit(LEARNERS[name], rows, public=False)
+    assert_predicts_alike(fitted, fitted.publish(), X)
+
+
 def test_a_pickled_model_comes_back(fitted, rows):
     unpickled = pickle.loads(pickle.dumps(fitted.publish()))
     assert_predicts_alike(fitted, unpickled, rows[0][2200:])

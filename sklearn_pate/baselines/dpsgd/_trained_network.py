@@ -52,6 +52,9 @@ class TrainedNetwork(ClassifierMixin, BaseEstimator):
         Number of rows that are predicted at once.
     """
 
+    #: Whether a value that is no finite number is read as one.
+    _reads_any_value = True
+
     def __init__(
         self,
         module: Any,
@@ -112,6 +115,11 @@ class TrainedNetwork(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Predict class indices."""
         return self.predict_proba(X).argmax(axis=1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _make_module(self) -> Any:
         """Build the module, with other weights."""
