@@ -72,8 +72,8 @@ def checked_statement(
     mechanism, noise, numbers of queries, answers and classes, and delta: the exact
     epsilon of a :class:`~sklearn_pate.mechanisms.NoisySum`, that of the curve for all
     others. The winner of a search costs no more by itself than one of the fits that the
-    search is priced for. A card may promise less. It is consistency, no authenticity: who writes all
-    parts anew, alike, is not found out.
+    search is priced for. A card may promise less. It is consistency, no authenticity:
+    who writes all parts anew, alike, is not found out.
     """
     if card["delta"] != 0:  # a pure guarantee has none
         check_delta(card["delta"])

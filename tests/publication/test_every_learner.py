@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from sklearn_pate import (
     PATEClassifier,
@@ -214,6 +215,24 @@ def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     loaded = PublishedClassifier.load(tmp_path / "winner.skops")
     assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
     assert loaded.privacy_spent_.release == "search"
+
+
+def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path):
+    public = make_pipeline(StandardScaler(), memory=str(tmp_path)).fit(rows[0][2000:])
+    front = FrozenEstimator(public)
+    learner = PrivateSearchCV(
+        make_pipeline(front, DPLogisticRegression(data_norm=3.0)),
+        {"dplogisticregression__C": [0.1, 1.0]},
+        expected_trials=2,
+        classes=CLASSES,
+    )
+    search = fit(learner, rows, public=False)
+    published = search.publish()
+    assert_predicts_alike(search, published, rows[0][2200:])
+    assert str(tmp_path).encode() not in pickle.dumps(published)
+    before = published.predict_proba(rows[0][2200:])
+    public[-1].scale_[:] = 1e9  # what is published is a copy
+    np.testing.assert_array_equal(published.predict_proba(rows[0][2200:]), before)
 
 
 def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
