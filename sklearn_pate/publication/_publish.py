@@ -79,8 +79,8 @@ def publish(estimator: Any) -> PublishedClassifier:
     if not hasattr(estimator, "_published_model"):
         raise ValueError(
             f"estimator is a {type(estimator).__name__}, and what of it may be "
-            "published is not known; pass a private classifier of sklearn_pate, such as "
-            "PATEClassifier, or the last step of a Pipeline that ends in one."
+            "published is not known; pass a private classifier of sklearn_pate, such "
+            "as PATEClassifier, or the last step of a Pipeline that ends in one."
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
