@@ -105,14 +105,16 @@ def restored(content: dict[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        If something else came with weights, or a module has tensors beside them.
+        If something else came with weights, a network came without, or its module has
+        tensors beside them.
     """
     student = content["student"]
-    if "weights" not in content:
+    network, has_weights = last_step(student), "weights" in content
+    if has_weights != _is_built_again(network):
+        which = "with" if has_weights else "without"
+        raise ValueError(f"a {type(network).__name__} {which} weights")
+    if not has_weights:
         return student
-    network = last_step(student)
-    if not _is_built_again(network):
-        raise ValueError(f"a {type(network).__name__} with weights")
     torch = import_module("torch")
     parametrize = import_module("torch.nn.utils.parametrize")
     # Without weights, and so without their memory, until shapes have been compared.

@@ -35,6 +35,7 @@ from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication._mechanism_fields import rebuilt
+from sklearn_pate.publication._student_state import restored, taken_apart
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
@@ -291,6 +292,13 @@ def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):
     fitted.publish().save(tmp_path / "net.skops")
     with pytest.raises(ValueError, match=r"not loaded unless you trust them: .*Net"):
         PublishedClassifier.load(tmp_path / "net.skops")
+
+
+def test_a_network_without_weights_is_not_loaded(originals):
+    content = taken_apart(originals("dpsgd").student_)
+    del content["weights"]
+    with pytest.raises(ValueError, match="a TrainedNetwork without weights"):
+        restored(content)
 
 
 class Probable(Net):
