@@ -102,8 +102,8 @@ LEARNERS = {
         classes=CLASSES,
     ),
     "search of networks": PrivateSearchCV(
-        DPSGDClassifier(network()),
-        {"max_grad_norm": [0.5, 1.0]},
+        make_pipeline(Normalizer(), DPSGDClassifier(network())),
+        {"dpsgdclassifier__max_grad_norm": [0.5, 1.0]},
         expected_trials=2,
         classes=CLASSES,
     ),
@@ -499,7 +499,7 @@ def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
 def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path):
     path = tmp_path / "winner.skops"
     search = fit(LEARNERS["search of networks"], rows, public=False)
-    search.best_estimator_.publish().save(path)
+    last_step(search.best_estimator_).publish().save(path)
     stronger = "replace-one"
 
     def change(published):

@@ -1,7 +1,7 @@
 """A network that DP-SGD has trained, and nothing else of its training."""
 
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,10 @@ class TrainedNetwork(ClassifierMixin, BaseEstimator):
             if hasattr(estimator, name):
                 setattr(network, name, deepcopy(getattr(estimator, name)))
         return network
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Raise: scikit-learn takes only what has a `fit` for an estimator."""
+        raise TypeError("A TrainedNetwork cannot be fitted; fit a DPSGDClassifier.")
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Predict class probabilities."""
