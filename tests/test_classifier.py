@@ -123,6 +123,13 @@ def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
     assert json.loads(json.dumps(facts)) == facts
 
 
+def test_numbers_of_numpy_are_stated_as_plain_ones(blobs):
+    X, y, X_public, _ = blobs
+    clf = make(n_teachers=np.int64(20), n_queries=np.int64(50))
+    spent = clf.plan_privacy(X, y, X_public=PublicData(X_public))
+    assert json.loads(json.dumps(spent.to_dict()))["n_queries"] == 50
+
+
 @pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")  # few answers
 def test_the_statement_does_not_depend_on_private_values(blobs):
     X, y, X_public, _ = blobs

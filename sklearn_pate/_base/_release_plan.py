@@ -76,8 +76,8 @@ def plan_release(
         relation=mechanism.relation(unit),
         release=mechanism.released,
         mechanism=mechanism.in_one_line(),
-        n_teachers=n_teachers,
-        n_queries=n_queries,
+        n_teachers=int(n_teachers),
+        n_queries=int(n_queries),
         assumptions=assumptions,
         curve=mechanism.charged_curve(n_queries, n_values),
     )

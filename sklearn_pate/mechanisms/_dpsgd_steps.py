@@ -92,7 +92,12 @@ class DPSGDSteps(PricedRelease):
         )
 
     def _check_ready(self) -> None:
-        for name in ("noise_multiplier", "sampling_rate", "max_grad_norm"):
+        for name in (
+            "noise_multiplier",
+            "sampling_rate",
+            "max_grad_norm",
+            "expected_batch_size",
+        ):
             check_positive(name, getattr(self, name))
         check_count("n_steps", self.n_steps)
         if self.sampling_rate > 1:

@@ -173,3 +173,8 @@ class NoisyObjective(PricedRelease):
         check_count("n_problems", self.n_problems)
         if self.method != "output":
             check_positive("linear_scale", self.linear_scale)
+        elif self.linear_scale != 0:
+            raise ValueError(
+                f"linear_scale={self.linear_scale!r} with method='output', which adds "
+                "no noise to the objective; use 0."
+            )

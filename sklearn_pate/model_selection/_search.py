@@ -53,6 +53,7 @@ from sklearn_pate.model_selection._trials import (
     best_of_trials,
     best_on_disjoint_rows,
 )
+from sklearn_pate.publication._student_state import without_baggage
 
 __all__ = ["PrivateSearchCV"]
 
@@ -378,7 +379,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
                 "published is known for the classifiers of sklearn_pate alone; publish "
                 "best_estimator_ by its own means, under privacy_spent_."
             )
-        return with_last_step(self.best_estimator_, learner._published_model())
+        model = with_last_step(self.best_estimator_, learner._published_model())
+        return without_baggage(model)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say where further arguments of `fit` go.

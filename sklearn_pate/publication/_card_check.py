@@ -12,6 +12,8 @@ from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
+from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._mechanism_fields import rebuilt
 
 __all__ = ["checked_statement"]
@@ -69,8 +71,9 @@ def checked_statement(
     parameters, and epsilon and the curve at least what this package computes from
     mechanism, noise, numbers of queries, answers and classes, and delta: the exact
     epsilon of a :class:`~sklearn_pate.mechanisms.NoisySum`, that of the curve for all
-    others. A card may promise less. It is consistency, no authenticity: who writes all
-    parts anew, alike, is not found out.
+    others. The winner of a search costs no more by itself than one of the fits that the
+    search is priced for. A card may promise less. It is consistency, no authenticity:
+    who writes all parts anew, alike, is not found out.
     """
     if card["delta"] != 0:  # a pure guarantee has none
         check_delta(card["delta"])
@@ -86,6 +89,7 @@ def checked_statement(
     if seeded:
         _check_void(card, curve)
     else:
+        _check_winner(card, mechanism)
         curve = _checked_price(card, curve, mechanism)
     spent = _spent(card, curve)
     if not card["statement"] == statement == str(spent):
@@ -117,6 +121,8 @@ def _check_mechanism(card, mechanism):
             f"its mechanism is {card['mechanism']} in words, and "
             f"{mechanism.in_one_line()} in numbers"
         )
+    while isinstance(mechanism, SelectedFit) and mechanism.fit is not None:
+        mechanism = mechanism.fit
     # The parts of a vector are the queries of PETDL, all in one release.
     for kind, one, other in (
         (NoisySum, "n_parts", "n_queries"),
@@ -129,6 +135,43 @@ def _check_mechanism(card, mechanism):
             )
 
 
+def _check_winner(card: dict[str, Any], mechanism: PricedRelease) -> None:
+    """Raise unless the fit that won a search is as cheap as one that it is priced for.
+
+    Other mechanisms have no such fit.
+    """
+    fit = mechanism.fit if isinstance(mechanism, SelectedFit) else None
+    if fit is None:
+        return
+    name, unit = type(fit).__name__, card["unit"]
+    if fit.relation(unit) != card["relation"]:
+        raise ValueError(
+            f"it protects unit={unit!r} with relation={card['relation']!r}, which the "
+            f"fit that won the search, by {name}, does not"
+        )
+    if fit.released in ("answers", "sum") and card["n_queries"] is None:
+        raise ValueError(f"the fit that won the search, by {name}, has no n_queries")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # who fitted was warned of the orders
+        price = fit.charged_curve(_n_queries(card, fit), len(card["classes"]))
+    up = 1 + _ROUNDING
+    if not any(
+        np.all(price.values <= up * one.values)
+        and price.pure_epsilon <= up * one.pure_epsilon
+        for one in mechanism.fits
+    ):
+        raise ValueError(
+            f"the fit that won the search, by {fit.in_one_line()}, costs more than "
+            "each of those that the search is priced for"
+        )
+    _check_winner(card, fit)
+
+
+def _n_queries(card: dict[str, Any], mechanism: PricedRelease) -> int:
+    """Return the number of queries as a mechanism counts them: a vector is one."""
+    return 1 if isinstance(mechanism, NoisySum) else card["n_queries"] or 0
+
+
 def _check_void(card, curve):
     if card["private"] or card["epsilon"] is not None or np.any(curve.values < np.inf):
         raise ValueError(
@@ -139,7 +182,7 @@ def _check_void(card, curve):
 
 def _checked_price(card, curve, mechanism):
     """Return the curve of the file, if neither it nor epsilon is below the price."""
-    n_queries = 1 if isinstance(mechanism, NoisySum) else card["n_queries"] or 0
+    n_queries = _n_queries(card, mechanism)
     n_classes, delta = len(card["classes"]), card["delta"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # who fitted was warned of the orders

@@ -41,8 +41,11 @@ OWN = {
 # Parameters of ours that are no numbers.
 _TEXTS = ("accountant", "learner", "method", "trials")
 _FLAGS = ("add_remove", "pure_fits", "pure_scores")
+_RELEASES = ("fit", "mechanism")
 # Whole numbers beyond this have no exact float.
 _LARGEST = 2**53
+# Each takes about 0.1 ms and 6 KB once its price is computed.
+_MOST_FITS = 10_000
 
 
 class _HiddenSeed:
@@ -139,7 +142,8 @@ def rebuilt(
         if "fits" in given:
             given["fits"] = _read_curves(given["fits"])
         for one, value in given.items():
-            _check_value(name, one, value)
+            if one != "fits" and not _is_right(one, value):
+                raise ValueError(f"its mechanism, {name}, has {one}={value!r}")
     if seeded and "noise_seed" in wanted:
         given["noise_seed"] = HIDDEN_SEED
     mechanism = kind(**given)
@@ -202,6 +206,8 @@ def _read_curves(given: Any) -> list[RdpCurve]:
         for one in given
     ):
         raise ValueError("its mechanism has fits that are no list of curves")
+    if len(given) > _MOST_FITS:
+        raise ValueError(f"its mechanism has more than {_MOST_FITS} fits")
     curves = []
     for one in given:
         pure, values = one["pure_epsilon"], one["values"]
@@ -209,18 +215,28 @@ def _read_curves(given: Any) -> list[RdpCurve]:
             curves.append(pure_dp_curve(pure))
         else:
             pure = np.inf if pure is None else pure
+            if not isinstance(values, list) or not all(
+                map(_is_number, (*values, pure))
+            ):
+                raise ValueError("its mechanism has a fit whose curve is no numbers")
             curves.append(RdpCurve(DEFAULT_ORDERS, values, pure))
     return curves
 
 
-def _check_value(name: str, parameter: str, value: Any) -> None:
-    """Raise unless a parameter of ours is of the kind that it has to be."""
-    if value is None or isinstance(value, PricedRelease) or parameter == "fits":
-        return
-    if parameter in _TEXTS or parameter in _FLAGS:
-        if type(value) is not (str if parameter in _TEXTS else bool):
-            raise ValueError(f"its mechanism, {name}, has {parameter}={value!r}")
-        return
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not -_LARGEST <= value <= _LARGEST:
-        raise ValueError(f"its mechanism, {name}, has {parameter}={value!r}")
+def _is_right(parameter: str, value: Any) -> bool:
+    """Tell whether a value is of the kind that a parameter of ours has."""
+    if parameter == "learner":  # the name of a class, and no sentence
+        return isinstance(value, str) and value.isidentifier()
+    if parameter in _TEXTS:
+        return isinstance(value, str)
+    if parameter in _FLAGS:
+        return isinstance(value, bool)
+    if value is None:
+        return True
+    if parameter in _RELEASES:
+        return isinstance(value, PricedRelease)
+    return _is_number(value) and -_LARGEST <= value <= _LARGEST
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

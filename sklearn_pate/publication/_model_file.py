@@ -42,7 +42,12 @@ __all__ = [
 TRUSTED = (
     OWN_NETWORKS
     | frozenset(
-        [OWN_BUILDER, TRAINED_NETWORK, "torch.nn.modules.loss.CrossEntropyLoss"]
+        [
+            OWN_BUILDER,
+            TRAINED_NETWORK,
+            "torch.nn.modules.loss.CrossEntropyLoss",
+            "torch.nn.modules.loss.NLLLoss",
+        ]
     )
     | frozenset(
         f"sklearn_pate.{name}"

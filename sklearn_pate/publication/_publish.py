@@ -40,8 +40,8 @@ def publish(estimator: Any) -> PublishedClassifier:
         If it is not fitted.
 
     ValueError
-        If it is no private classifier, or no mechanism stands between the teachers and
-        the student.
+        If it is no private classifier of this package, or the winner of a search is
+        none, or no mechanism stands between the teachers and the student.
 
     Warns
     -----
@@ -76,11 +76,11 @@ def publish(estimator: Any) -> PublishedClassifier:
     >>> hasattr(published, "mechanism")
     False
     """
-    if not hasattr(type(estimator), "_published_model"):
+    if not hasattr(estimator, "_published_model"):
         raise ValueError(
-            f"estimator={estimator!r} is no private classifier of this package; pass "
-            "one that was fitted, such as a PATEClassifier, without the steps of a "
-            "pipeline in front of it."
+            f"estimator is a {type(estimator).__name__}, and what of it may be "
+            "published is not known; pass a private classifier of sklearn_pate, such "
+            "as PATEClassifier, or the last step of a Pipeline that ends in one."
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by

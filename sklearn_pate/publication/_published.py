@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
+from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.publication._bounded_files import (
@@ -97,7 +98,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     may be known; a student class of your own may hold anything its `fit` kept, and a
     part of it that you fitted yourself, in a FrozenEstimator, say, remembers the rows
     you showed it. Left out are caches (`memory` of a Pipeline) and the callbacks and
-    history of skorch networks, which name folders and files.
+    history of skorch networks, which name folders and files. A torch module that keeps
+    rows it has seen is published with the last ones that it predicted.
 
     Examples
     --------
@@ -397,6 +399,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     def _unfitted_student(self):
         return None  # there is none to be made: it came fitted
+
+    def _check_before_predicting(self, X):
+        check_is_fitted(self, "student_")
+        takes_any = getattr(self.student_, "_reads_any_value", False)
+        return check_features(self, X, reset=False, private=takes_any)
 
     def __sklearn_clone__(self):
         return self

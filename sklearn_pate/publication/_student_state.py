@@ -105,14 +105,16 @@ def restored(content: dict[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        If something else came with weights.
+        If something else came with weights, a network came without, or its module has
+        tensors beside them.
     """
     student = content["student"]
-    if "weights" not in content:
+    network, has_weights = last_step(student), "weights" in content
+    if has_weights != _is_built_again(network):
+        which = "with" if has_weights else "without"
+        raise ValueError(f"a {type(network).__name__} {which} weights")
+    if not has_weights:
         return student
-    network = last_step(student)
-    if not _is_built_again(network):
-        raise ValueError(f"a {type(network).__name__} with weights")
     torch = import_module("torch")
     parametrize = import_module("torch.nn.utils.parametrize")
     # Without weights, and so without their memory, until shapes have been compared.
@@ -126,6 +128,11 @@ def restored(content: dict[str, Any]) -> Any:
     weights = content["weights"].items()
     weights = {name: torch.from_numpy(array) for name, array in weights}
     module.load_state_dict(weights, assign=True)
+    if any(isinstance(one, torch.Tensor) and one.is_meta for one in reachable(module)):
+        raise ValueError(
+            f"a {type(module).__name__} with tensors that are not in its state_dict; "
+            "register them as persistent buffers"
+        )
     network.module_ = module.eval()
     return student
 

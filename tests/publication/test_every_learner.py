@@ -2,16 +2,19 @@
 
 import pickle
 import warnings
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from sklearn_pate import (
     PATEClassifier,
@@ -21,6 +24,7 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate._estimators._delegation import last_step
+from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -32,6 +36,8 @@ from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import publish
+from sklearn_pate.publication._mechanism_fields import rebuilt
+from sklearn_pate.publication._student_state import restored, taken_apart
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
@@ -56,13 +62,9 @@ class Net(torch.nn.Module):
 
 
 def network(module=Net, **parameters):
+    given = {"batch_size": 100, "max_epochs": 2, "lr": 0.5} | parameters
     return skorch.NeuralNetClassifier(
-        module,
-        criterion=torch.nn.CrossEntropyLoss,
-        batch_size=100,
-        max_epochs=2,
-        lr=0.5,
-        **parameters,
+        module, **({"criterion": torch.nn.CrossEntropyLoss} | given)
     )
 
 
@@ -102,8 +104,8 @@ LEARNERS = {
         classes=CLASSES,
     ),
     "search of networks": PrivateSearchCV(
-        DPSGDClassifier(network()),
-        {"max_grad_norm": [0.5, 1.0]},
+        make_pipeline(Normalizer(), DPSGDClassifier(network())),
+        {"dpsgdclassifier__max_grad_norm": [0.5, 1.0]},
         expected_trials=2,
         classes=CLASSES,
     ),
@@ -122,6 +124,17 @@ def fit(learner, rows, *, public=True):
     X, y = rows
     given = {"X_public": PublicData(X[2000:2200])} if public else {}
     return clone(learner).fit(X[:2000], y[:2000], **given)
+
+
+@pytest.fixture(scope="module")
+def originals(rows):
+    """Published fits, each made once."""
+
+    @cache
+    def published(name):
+        return fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish()
+
+    return published
 
 
 @pytest.fixture(scope="module", params=LEARNERS)
@@ -162,6 +175,15 @@ def test_a_saved_model_comes_back(fitted, saved, rows):
     assert loaded.privacy_spent_.epsilon == fitted.privacy_spent_.epsilon
 
 
+@pytest.mark.parametrize("name", ["objective", "dpsgd"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, "unknown", None])
+def test_a_value_that_is_no_number_is_read_as_the_fit_reads_it(name, value, rows):
+    X = rows[0][2200:2210].astype(object if isinstance(value, str | None) else float)
+    X[3, 0] = value
+    fitted = fit(LEARNERS[name], rows, public=False)
+    assert_predicts_alike(fitted, fitted.publish(), X)
+
+
 def test_a_pickled_model_comes_back(fitted, rows):
     unpickled = pickle.loads(pickle.dumps(fitted.publish()))
     assert_predicts_alike(fitted, unpickled, rows[0][2200:])
@@ -183,7 +205,7 @@ def test_an_unfitted_classifier_is_not_published(learner):
 
 
 def test_a_classifier_without_privacy_is_not_published(rows):
-    with pytest.raises(ValueError, match="is no private classifier of this package"):
+    with pytest.raises(ValueError, match="pass a private classifier of sklearn_pate"):
         publish(LogisticRegression().fit(rows[0][:200], rows[1][:200]))
 
 
@@ -214,6 +236,24 @@ def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     loaded = PublishedClassifier.load(tmp_path / "winner.skops")
     assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
     assert loaded.privacy_spent_.release == "search"
+
+
+def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path):
+    public = make_pipeline(StandardScaler(), memory=str(tmp_path)).fit(rows[0][2000:])
+    front = FrozenEstimator(public)
+    learner = PrivateSearchCV(
+        make_pipeline(front, DPLogisticRegression(data_norm=3.0)),
+        {"dplogisticregression__C": [0.1, 1.0]},
+        expected_trials=2,
+        classes=CLASSES,
+    )
+    search = fit(learner, rows, public=False)
+    published = search.publish()
+    assert_predicts_alike(search, published, rows[0][2200:])
+    assert str(tmp_path).encode() not in pickle.dumps(published)
+    before = published.predict_proba(rows[0][2200:])
+    public[-1].scale_[:] = 1e9  # what is published is a copy
+    np.testing.assert_array_equal(published.predict_proba(rows[0][2200:]), before)
 
 
 def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
@@ -274,6 +314,102 @@ def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):
         PublishedClassifier.load(tmp_path / "net.skops")
 
 
+def test_a_network_without_weights_is_not_loaded(originals):
+    content = taken_apart(originals("dpsgd").student_)
+    del content["weights"]
+    with pytest.raises(ValueError, match="a TrainedNetwork without weights"):
+        restored(content)
+
+
+class Probable(Net):
+    """Outputs are probabilities, as the default criterion of skorch takes them."""
+
+    def forward(self, X):
+        return super().forward(X).softmax(dim=-1)
+
+
+class Weighted(torch.nn.CrossEntropyLoss):
+    """A loss with a parameter that it cannot do without."""
+
+    def __init__(self, factor, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.factor = factor
+
+    def forward(self, X, y):
+        return self.factor * super().forward(X, y)
+
+
+def halved(outputs):
+    return torch.softmax(outputs / 2, dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("module", "parameters"),
+    [
+        (Probable, {"criterion": torch.nn.NLLLoss}),
+        (Net, {"criterion": Weighted, "criterion__factor": 0.5}),
+        (Net, {"criterion": torch.nn.CrossEntropyLoss()}),
+        (Net, {"predict_nonlinearity": halved}),
+        (Net, {"predict_nonlinearity": None}),
+    ],
+)
+def test_a_network_comes_back_with_its_probabilities(
+    module, parameters, rows, tmp_path
+):
+    fitted = fit(
+        DPSGDClassifier(network(module, **parameters), classes=CLASSES),
+        rows,
+        public=False,
+    )
+    fitted.publish().save(tmp_path / "net.skops")
+    trusted = [module, f"{__name__}.halved"]
+    loaded = PublishedClassifier.load(tmp_path / "net.skops", trusted=trusted)
+    assert_predicts_alike(fitted, loaded, rows[0][2200:])
+
+
+class Scaling(skorch.NeuralNetClassifier):
+    def infer(self, x, **fit_params):
+        return super().infer(x / 10, **fit_params)
+
+
+def test_a_network_that_predicts_in_its_own_way_is_not_published(rows):
+    net = Scaling(
+        Net, criterion=torch.nn.CrossEntropyLoss, batch_size=100, max_epochs=1
+    )
+    fitted = fit(DPSGDClassifier(net, classes=CLASSES), rows, public=False)
+    with pytest.raises(ValueError, match="is a Scaling with infer of its own"):
+        fitted.publish()
+
+
+class Shifted(Net):
+    """A network with numbers that are in no state_dict."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift = torch.ones(2)
+
+    def forward(self, X):
+        return super().forward(X + self.shift)
+
+
+class Buffered(Net):
+    """The same in a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("shift", torch.ones(2), persistent=False)
+
+    def forward(self, X):
+        return super().forward(X + self.shift)
+
+
+@pytest.mark.parametrize("module", [Shifted, Buffered])
+def test_a_network_with_numbers_beside_its_weights_is_not_saved(module, rows, tmp_path):
+    fitted = fit(DPSGDClassifier(network(module), classes=CLASSES), rows, public=False)
+    with pytest.raises(ValueError, match="register them as persistent buffers"):
+        fitted.publish().save(tmp_path / "net.skops")
+
+
 def test_a_module_that_is_no_class_is_pickled_but_not_saved(rows, tmp_path):
     learner = DPSGDClassifier(network(Net()), classes=CLASSES)
     published = fit(learner, rows, public=False).publish()
@@ -332,6 +468,104 @@ def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
     forge(path, halve)
     with pytest.raises(ValueError, match=r"it states epsilon=.*, and .* cost"):
         PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+#: Each says more of the fit that won than the search is priced for.
+WINNERS = [
+    ("search", "sigma", 0.1, "costs more than each"),
+    ("search of networks", "noise_multiplier", 0.3, "costs more than each"),
+    ("pure search", "output_scale", 1e-6, "costs more than each"),
+]
+
+
+def restate(published, fields):
+    """Let the card say of a winner what its changed mechanism is in words."""
+    text = rebuilt(fields, seeded=False).in_one_line()
+    published._card["mechanism"] = text
+    published.privacy_spent_ = replace(published.privacy_spent_, mechanism=text)
+
+
+@pytest.mark.parametrize(("name", "parameter", "value", "message"), WINNERS)
+def test_a_winner_that_costs_more_than_its_search_is_refused(
+    name, parameter, value, message, rows, tmp_path
+):
+    path = tmp_path / "winner.skops"
+    search = fit(LEARNERS[name], rows, public=name == "search")
+    last_step(search.best_estimator_).publish().save(path)
+
+    def change(published):
+        fields = published._card["mechanism_fields"]
+        fields["parameters"]["fit"]["parameters"][parameter] = value
+        restate(published, fields)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=message):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
+    path = tmp_path / "winner.skops"
+    fit(LEARNERS["search"], rows).best_estimator_.publish().save(path)
+
+    def change(published):
+        published._card["n_queries"] = None
+        published.privacy_spent_ = replace(published.privacy_spent_, n_queries=None)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match="by GNMax, has no n_queries"):
+        PublishedClassifier.load(path)
+
+
+def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path):
+    path = tmp_path / "winner.skops"
+    search = fit(LEARNERS["search of networks"], rows, public=False)
+    last_step(search.best_estimator_).publish().save(path)
+    stronger = "replace-one"
+
+    def change(published):
+        published._card["mechanism_fields"]["parameters"]["add_remove"] = False
+        published._card["relation"] = stronger
+        published._card["neighbours"] = NEIGHBOURS["row", stronger]
+        published.privacy_spent_ = replace(published.privacy_spent_, relation=stronger)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=r"by DPSGDSteps, does not"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+PURE = {"pure_epsilon": 1.0, "values": None}
+#: Values of another kind than a parameter has, also where they change no price.
+ODD_VALUES = [
+    ("output", "linear_scale", 1e9),
+    ("output", "curvature", True),
+    ("output", "learner", "a model without any noise, by DPLogisticRegression"),
+    ("output", "learner", None),
+    ("output", "method", None),
+    ("gaussian", "output_scale", "1.0"),
+    ("dpsgd", "expected_batch_size", None),
+    ("dpsgd", "expected_batch_size", -1),
+    ("dpsgd", "max_grad_norm", "nan"),
+    ("dpsgd", "accountant", True),
+    ("search", "fit", 1.0),
+    ("search", "pure_scores", None),
+    ("search", "add_remove", 0),
+    ("search", "expected_trials", True),
+    ("search", "score_scale", {"class": "GNMax", "parameters": {"sigma": 1.0}}),
+    ("search", "fits", [PURE | {"pure_epsilon": True}]),
+    ("search", "fits", [PURE | {"pure_epsilon": "1"}]),
+    ("search", "fits", [PURE | {"values": ["1"] * 385}]),
+    ("search", "fits", [PURE | {"values": [True] * 385}]),
+    ("search", "fits", 10_001 * [PURE]),
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), ODD_VALUES)
+def test_a_parameter_of_another_kind_is_refused(name, parameter, value, originals):
+    fields = deepcopy(originals(name).card["mechanism_fields"])
+    rebuilt(fields, seeded=False)
+    fields["parameters"][parameter] = value
+    with pytest.raises(ValueError, match=rf"{parameter}|epsilon=|curve"):
+        rebuilt(fields, seeded=False)
 
 
 @pytest.mark.parametrize(("name", "parameter", "value"), FORGERIES)

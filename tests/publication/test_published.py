@@ -172,6 +172,22 @@ def test_a_fit_that_did_not_happen_is_not_published():
     assert not hasattr(PublishedClassifier(), "predict_proba")
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB().fit([[0.0], [1.0]], [0, 1]),
+        make_pipeline(StandardScaler(), PATEClassifier()),
+        PublishedClassifier(),
+        "model.skops",
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_is_no_private_classifier_is_not_published(estimator):
+    name = type(estimator).__name__
+    with pytest.raises(ValueError, match=rf"estimator is a {name}, and .* pass a"):
+        publish(estimator)
+
+
 def test_it_stays_as_it_is_when_the_estimator_is_fitted_again(digits):
     X, y = digits
     pate = fit(X[:900], y[:900], GaussianNB(), X[900:1400])

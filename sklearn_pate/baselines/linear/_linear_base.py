@@ -55,6 +55,9 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     :class:`~sklearn_pate.baselines.DPLogisticRegression`, and provides `_loss`.
     """
 
+    #: Whether a value that is no finite number is read as one.
+    _reads_any_value = True
+
     method: Literal["output", "objective", "gaussian"]
     C: float | Literal["auto"]
     epsilon: float
