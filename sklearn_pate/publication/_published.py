@@ -192,8 +192,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         ValueError
             If `path` does not end in ".skops", or the student cannot be saved in this
-            form. Torch modules of your own cannot, nor what has control characters in
-            its labels or the names of its features.
+            form. Torch modules of your own cannot, unless DP-SGD trained them from
+            their class, nor what has control characters in its labels or the names of
+            its features.
 
         Notes
         -----
@@ -273,10 +274,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         numbers of queries, answers and classes, and delta, which takes up to a second
         for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
         very much of it). Epsilon and the Renyi curve must be at least that, but for the
-        last digits, which another platform may round otherwise (one part in 10^9); a
-        card may promise less. This is consistency, no authenticity. No hash is a
-        signature, see :meth:`save`: only a signature of yours shows whose files they
-        are.
+        last digits, which another platform may round otherwise (one part in 10^9, or in
+        10^5 for the epsilon of DP-SGD); a card may promise less. This is consistency,
+        no authenticity. No hash is a signature, see :meth:`save`: only a signature of
+        yours shows whose files they are.
         """
         skops_io = import_skops()
         given, trusted = trusted, TRUSTED | type_names(trusted)

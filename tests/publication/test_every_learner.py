@@ -455,6 +455,26 @@ def forge(path, change):
     published.save(path, overwrite=True)
 
 
+@pytest.mark.parametrize("part", [2e-6, 2e-5])
+def test_rounding_of_steps_on_another_platform_is_no_contradiction(
+    part, rows, tmp_path
+):
+    path = tmp_path / "model.skops"
+    fit(LEARNERS["dpsgd"], rows, public=False).publish().save(path)
+
+    def lower(published):
+        spent = published.privacy_spent_
+        epsilon = published._card["epsilon"] = spent.epsilon * (1 - part)
+        published.privacy_spent_ = replace(spent, epsilon=epsilon)
+
+    forge(path, lower)
+    if part > 1e-5:
+        with pytest.raises(ValueError, match="it states epsilon="):
+            PublishedClassifier.load(path, trusted=TRUSTED)
+    else:
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
 @pytest.mark.parametrize("name", ["output", "gaussian", "dpsgd", "search"])
 def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
     path = tmp_path / "model.skops"
