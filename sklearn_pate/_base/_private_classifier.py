@@ -101,7 +101,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """Set what a fit released, which no search has selected yet."""
         self.mechanism_ = mechanism
         self.privacy_spent_ = statement
-        vars(self).pop("_selected_by", None)
+        self.__dict__.pop("_selected_by", None)
 
     @property
     def _released_by(self) -> PricedRelease | None:
