@@ -62,11 +62,6 @@ class FitPrices(NamedTuple):
         ]
 
     @property
-    def curve(self) -> RdpCurve:
-        """The largest of their curves at each order."""
-        return dearest(self.curves)
-
-    @property
     def pure(self) -> float | None:
         """The largest of their pure prices; None if one of them has none."""
         if all(one.delta == 0 and one.epsilon < np.inf for one in self.of_candidates):
