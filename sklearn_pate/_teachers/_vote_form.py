@@ -1,4 +1,4 @@
-"""What a teacher is asked for: its votes."""
+"""Form of the answers of teachers: votes."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias

@@ -1,4 +1,4 @@
-"""What everything that releases with noise has: its noise, and its price."""
+"""Base classes of releases with noise, whose privacy cost is known beforehand."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

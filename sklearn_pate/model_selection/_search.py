@@ -22,8 +22,6 @@ from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
-    LABEL_SET,
-    LABEL_SET_READ,
     check_delta_is_small,
     check_target,
     read_labels,
@@ -31,6 +29,7 @@ from sklearn_pate._base._split_inputs import (
 from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import SelectionLaw

@@ -1,4 +1,4 @@
-"""What private linear classifiers share: bounds, noisy minimisers, predictions."""
+"""Base class of private linear classifiers: bounds, noisy minimisers, prediction."""
 
 import math
 from abc import abstractmethod
