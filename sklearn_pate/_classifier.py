@@ -18,11 +18,7 @@ from sklearn_pate._base._party_inputs import (
     read_public_inputs,
 )
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
-from sklearn_pate._base._release_plan import (
-    ReleasePlan,
-    analyse_votes,
-    plan_release,
-)
+from sklearn_pate._base._release_plan import ReleasePlan, plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import (
     AnswerPlan,
@@ -349,14 +345,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, self._unfitted_student(), entry)
         student = self._train_student(plan, answers)
-        analysis = analyse_votes(
-            plan.release,
-            votes,
-            answers.transcript,
-            problems,
-            adaptive=plan.queries.strategy.adaptive,
-            in_ledger=entry is not None,
-        )
+        analysis = plan.analyse(votes, answers, problems, entry)
         return self._set_fitted(
             plan, answers, student, analysis, private.public_indices
         )
@@ -421,19 +410,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         n_parties = votes.shape[0]
         check_parties(n_parties, self.n_teachers, self.delta, sent="voted")
         release = self._plan_release(public, queries, n_parties)
-        plan = AnswerPlan(public, queries, release, seeds)
+        plan = AnswerPlan(public, release, seeds, queries)
         entry = open_entry(self, release, votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, self._unfitted_student(), entry)
         student = self._train_student(plan, answers)
-        analysis = analyse_votes(
-            plan.release,
-            votes,
-            answers.transcript,
-            TeacherProblems(),
-            adaptive=plan.queries.strategy.adaptive,
-            in_ledger=entry is not None,
-        )
+        analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
         return self._set_fitted(plan, answers, student, analysis, None)
 
     def _plan(
@@ -446,7 +428,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         queries = self._plan_queries(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         release = self._plan_release(public, queries, n_teachers)
-        return FitPlan(public, queries, release, seeds, private)
+        return FitPlan(public, release, seeds, queries, private)
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
         """Settle the queries, by public rows and parameters alone."""

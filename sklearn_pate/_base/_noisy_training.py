@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._base._ledger_entry import record_release
-from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
     check_delta_is_small,
@@ -17,14 +16,13 @@ from sklearn_pate._base._split_inputs import (
     read_labels,
 )
 from sklearn_pate._estimators._hooks import autologging_off
-from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
     COLUMNS,
     SEEDED,
     Assumption,
 )
-from sklearn_pate.accounting._rdp import RdpCurve, check_delta
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import PricedRelease
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
@@ -76,7 +74,6 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     `_published_model`, and its ``__sklearn_tags__`` where these here are not its own.
     """
 
-    classes: ArrayLike | None
     noise_seed: int | None
 
     classes_: NDArray[Any]
@@ -151,10 +148,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         return True
 
     def _check_parameters(self) -> None:
-        check_delta(self.delta)
-        if self.classes is not None:
-            check_classes(self.classes)
-        check_ledger(self.ledger)
+        super()._check_parameters()
         check_noise_seed(self.noise_seed)
 
     def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:

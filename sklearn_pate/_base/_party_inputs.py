@@ -43,12 +43,7 @@ def read_public_inputs(estimator: Any, X_public: Any, *, method: str) -> PublicI
     classes = check_classes(estimator.classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     X_public = check_public_features(estimator, X_public)
-    assumptions = (
-        LABEL_SET,
-        PUBLIC_ROWS,
-        OWN_DATA,
-        ONE_PARTY,
-    )
+    assumptions = (LABEL_SET, PUBLIC_ROWS, OWN_DATA, ONE_PARTY)
     return PublicInputs(classes, X_public, "party", assumptions)
 
 

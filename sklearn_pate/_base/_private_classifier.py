@@ -5,8 +5,12 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, ClassVar, Protocol
 
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from sklearn_pate._base._parameter_checks import check_ledger
+from sklearn_pate._inputs._labels import check_classes
+from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import PricedRelease
@@ -37,6 +41,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     fit: Callable[..., Any]
     delta: float
+    classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
     mechanism_: PricedRelease | None
@@ -102,9 +107,12 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """
         return publish(self)
 
-    @abstractmethod
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data could work with."""
+        check_delta(self.delta)
+        if self.classes is not None:
+            check_classes(self.classes)
+        check_ledger(self.ledger)
 
     def _set_release(
         self, mechanism: PricedRelease | None, statement: PrivacySpent

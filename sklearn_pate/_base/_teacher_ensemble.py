@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn_pate._base._parameter_checks import (
     check_classifier,
     check_count_or_auto,
-    check_ledger,
     check_memory,
     check_n_jobs,
     check_privacy_unit,
@@ -24,15 +23,15 @@ from sklearn_pate._base._parameter_checks import (
 from sklearn_pate._base._parameters import as_teacher, memory_location
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
-from sklearn_pate._base._release_plan import ReleasePlan
+from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
 from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
 from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
+from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
     OTHER_RANDOM_STATE,
@@ -40,7 +39,6 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import check_epsilon
-from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
@@ -56,6 +54,7 @@ __all__ = [
     "QueryingClassifier",
     "Seeds",
     "TaughtClassifier",
+    "TaughtPlan",
     "TeacherEnsemble",
     "assign_shards",
 ]
@@ -78,11 +77,10 @@ class Seeds:
 
 
 @dataclass(frozen=True)
-class AnswerPlan:
-    """Plan of a release of answers to queries, from votes cast anywhere."""
+class TaughtPlan:
+    """Plan of a release that a student learns from, whoever the teachers are."""
 
     public: PublicInputs
-    queries: QueryPlan
     release: ReleasePlan
     seeds: Seeds
 
@@ -90,6 +88,13 @@ class AnswerPlan:
     def statement(self) -> PrivacySpent:
         """Privacy statement, which no vote changes."""
         return self.release.statement
+
+
+@dataclass(frozen=True)
+class AnswerPlan(TaughtPlan):
+    """Plan of a release of answers to queries, from votes cast anywhere."""
+
+    queries: QueryPlan
 
     @property
     def n_classes(self) -> int:
@@ -107,6 +112,23 @@ class AnswerPlan:
             votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
         )
         return self.queries.query(oracle, student, self.n_classes, self.seeds.queries)
+
+    def analyse(
+        self,
+        votes: Votes,
+        answers: Answers,
+        problems: TeacherProblems,
+        entry: FitEntry | None,
+    ) -> PrivacyAnalysis:
+        """Compute the privacy cost that depends on the votes. Sensitive."""
+        return analyse_votes(
+            self.release,
+            votes,
+            answers.transcript,
+            problems,
+            adaptive=self.queries.strategy.adaptive,
+            in_ledger=entry is not None,
+        )
 
     @property
     def public_content(self) -> tuple:
@@ -133,7 +155,6 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
     representation: Any
     epsilon: float | None
     student: Any
-    classes: Any
     privacy_unit: str
     public_size: float | None
     random_state: Any
@@ -161,12 +182,9 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         check_transformer(self.representation)
         if self.epsilon is not None:
             check_epsilon(self.epsilon)
-        check_delta(self.delta)
         check_privacy_unit(self.privacy_unit)
         check_public_size(self.public_size)
-        if self.classes is not None:
-            check_classes(self.classes)
-        check_ledger(self.ledger)
+        super()._check_parameters()
 
     def _published_model(self) -> BaseEstimator:
         return without_baggage(self.student_)

@@ -475,7 +475,7 @@ class PETDLClassifier(TeacherEnsemble):
         n_parties = knowledge.shape[0]
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
-        plan = SumPlan(public, batches, release, seeds)
+        plan = SumPlan(public, release, seeds, batches)
         entry = open_entry(self, release, knowledge.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, the sum is released.
         released, similarities = plan.query(knowledge, entry)
@@ -507,7 +507,7 @@ class PETDLClassifier(TeacherEnsemble):
         batches = self._plan_batches(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         release = self._plan_release(public, batches, n_teachers)
-        return SumFitPlan(public, batches, release, seeds, private)
+        return SumFitPlan(public, release, seeds, batches, private)
 
     def _represent(
         self, public: PublicInputs, seeds: Seeds

@@ -10,14 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._base._query_plan import comparable
-from sklearn_pate._base._release_plan import ReleasePlan
-from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
-from sklearn_pate._base._teacher_ensemble import Seeds
+from sklearn_pate._base._split_inputs import PrivateInputs
+from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers import KnowledgeForm
 from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
-from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.students import Clusters, find_clusters, soften, train_student
@@ -109,18 +107,10 @@ class PublicBatches:
 
 
 @dataclass(frozen=True)
-class SumPlan:
+class SumPlan(TaughtPlan):
     """Plan of the release of a sum, of vectors that were made anywhere."""
 
-    public: PublicInputs
     batches: PublicBatches
-    release: ReleasePlan
-    seeds: Seeds
-
-    @property
-    def statement(self) -> PrivacySpent:
-        """Privacy statement, which no vector changes."""
-        return self.release.statement
 
     @property
     def public_content(self) -> tuple:

@@ -369,7 +369,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_queries=queries.n_queries,
             n_values=len(public.classes),
         )
-        return FitPlan(public, queries, release, seeds, private)
+        return FitPlan(public, release, seeds, queries, private)
 
     def _check_parameters(self):
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:

@@ -17,9 +17,7 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.composition._private_selection import (
-    dearest,
-)
+from sklearn_pate.accounting.composition._private_selection import dearest
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 from sklearn_pate.mechanisms._selected_fit import SelectedFit, curves_of_fits
@@ -147,11 +145,7 @@ def choose_judge(search, law, prices, sensitivity):
     if prices.pure is not None:
         judge = kind.at(prices.pure)
     else:
-        cases = curves_of_fits(
-            search.trials,
-            search.expected_trials,
-            prices.curves,
-        )
+        cases = curves_of_fits(search.trials, search.expected_trials, prices.curves)
         delta = search.delta
         stated = max(case.quiet_epsilon(delta) for case in cases)
         if np.isinf(stated):

@@ -19,7 +19,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._base._ledger_entry import record_release
-from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
     check_delta_is_small,
@@ -30,7 +29,6 @@ from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
-from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import SelectionLaw
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -406,8 +404,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
                 f"test_size={size!r} must be a share strictly between 0 and 1, such as "
                 "0.2."
             )
-        check_delta(self.delta)
-        check_ledger(self.ledger)
+        super()._check_parameters()
         check_noise_seed(self.noise_seed)
 
     def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchPlan:

@@ -13,7 +13,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
-from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
+from sklearn_pate.accounting.composition._dpsgd import calibrate_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines.dpsgd._trained_network import TrainedNetwork, read_rows
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
@@ -276,9 +276,6 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
             )
         else:
             noise_multiplier = float(cast(float, self.noise_multiplier))
-        epsilon, curve = price_steps(
-            noise_multiplier, rate, n_steps, delta=delta, accountant=accountant
-        )
         plan = DPSGDSteps(
             noise_multiplier,
             rate,
@@ -288,12 +285,13 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
             accountant,
             self.noise_seed,
         )
-        rehearse(self.estimator, rows.X.shape[1:], len(rows.classes), plan)
+        n_classes = len(rows.classes)
+        rehearse(self.estimator, rows.X.shape[1:], n_classes, plan)
         spent = self._state(
             plan,
-            curve,
-            epsilon=epsilon,
-            delta=self.delta,
+            plan.charged_curve(0, n_classes),
+            epsilon=plan.charged_epsilon(0, n_classes, delta),
+            delta=delta,
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )
         return TrainingPlan(rows, spent, plan, plan)
