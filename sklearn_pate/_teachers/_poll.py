@@ -29,7 +29,7 @@ def poll_teachers(
     A fitted teacher lives in its task only, and its votes are added to those of the
     others as soon as they are there: memory does not grow with the number of teachers.
     Nothing of what comes back may be published. A
-    :class:`~sklearn_pate.mechanisms.Oracle` answers from the votes, at a price.
+    :class:`~sklearn_pate.mechanisms.Oracle` answers from the votes, at a cost.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def poll_teachers(
     -----
     Papernot et al. 2017, Section 2.1. Shards must be disjoint, and chosen without a
     look at X and y, as :func:`shard_rows` and :func:`shard_groups` do: then a neighbour
-    changes one ballot, which is all that prices rest on.
+    changes one ballot, which is all that costs rest on.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def collect(
 
     shards : list of n_teachers ndarrays of int
         Row indices for each teacher; may be empty. Disjoint, or one row is behind the
-        votes of several teachers, which no price covers.
+        votes of several teachers, which no cost covers.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
-    form : VoteForm or KnowledgeForm
+    form : VoteForm or SoftVoteForm
         What each teacher is asked for.
 
     seal : callable
@@ -192,10 +192,10 @@ def collect(
     >>> import numpy as np
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn_pate._votes._soft_votes import Knowledge, KnowledgeLayout
-    >>> from sklearn_pate._teachers import KnowledgeForm, collect, shard_rows
+    >>> from sklearn_pate._votes._soft_votes import Knowledge, SoftVoteLayout
+    >>> from sklearn_pate._teachers import SoftVoteForm, collect, shard_rows
     >>> X, codes = make_blobs(240, centers=3, random_state=0)
-    >>> layout = KnowledgeLayout(n_groups=4, n_classes=3)
+    >>> layout = SoftVoteLayout(n_groups=4, n_classes=3)
     >>> groups = np.arange(40) % 4  # of 40 public rows
     >>> knowledge, problems = collect(
     ...     GaussianNB(),
@@ -203,12 +203,12 @@ def collect(
     ...     codes[:200],
     ...     shard_rows(200, 10, seed=0),
     ...     X[200:],
-    ...     form=KnowledgeForm(layout, groups, 1.0, 1.0, False),
+    ...     form=SoftVoteForm(layout, groups, 1.0, 1.0, False),
     ...     seal=lambda said: Knowledge(said, layout=layout),
     ...     seeds=range(10),
     ... )
     >>> knowledge
-    Knowledge(<sealed>, n_teachers=10, n_questions=1)
+    Knowledge(<sealed>, n_teachers=10, n_queries=1)
     """
     problems = TeacherProblems()
     if memory is not None:

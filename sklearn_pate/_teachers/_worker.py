@@ -11,14 +11,14 @@ from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._seeding import seeded_clone
 from sklearn_pate._inputs._odd_rows import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._teachers._task import (
-    AskedError,
-    Ballot,
     Outcome,
     Poll,
+    PublicRowsError,
     Shard,
-    ballot_of,
-    ballot_without_training,
+    TeacherResult,
     count_dropped,
+    result_of,
+    result_without_training,
     usable_rows,
     warning_texts,
 )
@@ -27,12 +27,14 @@ from sklearn_pate._teachers._vote_form import Contribution
 __all__ = ["vote_one_by_one"]
 
 
-def vote_one_by_one(poll: Poll, X_public: Any, shards: list[Shard]) -> list[Ballot]:
+def vote_one_by_one(
+    poll: Poll, X_public: Any, shards: list[Shard]
+) -> list[TeacherResult]:
     """Train one teacher after the other."""
     usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
     ballots = [
-        ballot_without_training(poll, X_public, shard)
-        or ballot_of(shard, partial(_train_on_most, poll, X_public, shard))
+        result_without_training(poll, X_public, shard)
+        or result_of(shard, partial(_train_on_most, poll, X_public, shard))
         for shard in usable
     ]
     return count_dropped(ballots, shards, usable)
@@ -54,7 +56,7 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
                 break
         n_rows = rest.codes.size
         try:
-            ballot = ballot_without_training(poll, X_public, rest)
+            ballot = result_without_training(poll, X_public, rest)
             said, texts, n_dropped = (
                 (ballot.said, (), 0) if ballot else _train(poll, X_public, rest)
             )
@@ -85,14 +87,14 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
             own_X = deepcopy(poll.representation).transform(own_X)
             own = usable_rows(poll.estimator, replace(shard, X=own_X, codes=own_codes))
             if own.codes.size < own_codes.size:
-                foregone = ballot_without_training(poll, X_public, own)
+                foregone = result_without_training(poll, X_public, own)
             own_X, own_codes = own.X, own.codes
         if foregone is None:
             teacher = fit_class_indices(teacher, own_X, own_codes)
             try:
                 said = poll.form.read(teacher, own_X_public)
             except Exception as error:
-                raise AskedError(f"{type(error).__name__}: {error}") from error
+                raise PublicRowsError(f"{type(error).__name__}: {error}") from error
         else:
             said = foregone.said
     if "torch" in sys.modules and not had_torch:

@@ -22,7 +22,7 @@ class Votes:
     Ballots are added up one by one, so that memory does not grow with the number of
     teachers. The counts are handed out to a mechanism only, are not shown by `repr`,
     and cannot be pickled or copied. What a :class:`~sklearn_pate.mechanisms.Oracle`
-    answers from them may be published, at its price.
+    answers from them may be published, at its cost.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Votes:
     Notes
     -----
     All data of one unit of privacy must be behind one ballot: then a neighbour changes
-    one ballot, and one vote on each question (or cluster) at most, which is all that
-    prices rest on. Where a ballot says two things equally often in a cluster, the first
+    one ballot, and one vote on each query (or cluster) at most, which is all that
+    costs rest on. Where a ballot says two things equally often in a cluster, the first
     class gets its vote, whatever others say. See :doc:`What an answer costs
     </accounting>`.
 

@@ -21,7 +21,7 @@ from sklearn_pate.students.queries._fixed import (
     RepresentativeQueries,
     find_clusters,
 )
-from sklearn_pate.students.queries._inquiry import Clusters, Inquiry
+from sklearn_pate.students.queries._query_session import Clusters, QuerySession
 from sklearn_pate.students.queries._row_similarity import (
     numeric_features,
     standardized_features,
@@ -38,8 +38,8 @@ __all__ = [
     "GANClassifier",
     "GraphSelfTrainingClassifier",
     "ImageAugmentation",
-    "Inquiry",
     "InteractiveQueries",
+    "QuerySession",
     "QueryStrategy",
     "RandomQueries",
     "RelationalHint",

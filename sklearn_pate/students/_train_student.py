@@ -274,11 +274,11 @@ def _constant_student(labels, n_classes):
         )
         targets = labels[:1]
     else:
-        what = "No question was answered; the student predicts all classes alike"
+        what = "No query was answered; the student predicts all classes alike"
         targets = np.arange(n_classes)
     warn_user(
         f"{what}. The privacy was spent all the same. Before another fit, consider "
-        "more questions, a lower threshold, more teachers or a larger epsilon.",
+        "more queries, a lower threshold, more teachers or a larger epsilon.",
         StudentWarning,
     )
     return DummyClassifier(strategy="prior").fit(np.zeros((len(targets), 1)), targets)

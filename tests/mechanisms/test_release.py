@@ -1,4 +1,4 @@
-"""release="histogram": all noisy votes, at their price, for students that use them."""
+"""release="histogram": all noisy votes, at their cost, for students that use them."""
 
 import pickle
 
@@ -98,7 +98,7 @@ def test_any_other_student_learns_from_the_answers(blobs):
 
 def test_a_distilled_student_end_to_end(blobs):
     student = DistillationClassifier(LogisticRegression(), temperature=2)
-    # With few questions, one draw of the noise in twenty is an unlucky one.
+    # With few queries, one draw of the noise in twenty is an unlucky one.
     pate = fit(blobs, student, n_queries=150)
     assert pate.score(*blobs[2:]) > 0.8
     revived = pickle.loads(pickle.dumps(pate))

@@ -87,26 +87,26 @@ LEARNERS = {
     "pure search": PrivateSearchCV(
         make_pipeline(Normalizer(), DPLogisticRegression(data_norm=1.0)),
         {"dplogisticregression__C": [0.1, 1.0]},
-        trials="geometric",
-        expected_trials=2,
+        n_trials_distribution="geometric",
+        mean_n_trials=2,
         classes=CLASSES,
     ),
     "search": PrivateSearchCV(
         PATEClassifier(LogisticRegression(), n_teachers=40, n_queries=20),
         {"epsilon": [0.5, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=CLASSES,
     ),
     "disjoint search": PrivateSearchCV(
         PrivateKNNClassifier(LogisticRegression(), n_queries=20),
         {"epsilon": [0.5, 1.0]},
-        trials="disjoint",
+        n_trials_distribution="disjoint",
         classes=CLASSES,
     ),
     "search of networks": PrivateSearchCV(
         make_pipeline(Normalizer(), DPSGDClassifier(network())),
         {"dpsgdclassifier__max_grad_norm": [0.5, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=CLASSES,
     ),
 }
@@ -244,7 +244,7 @@ def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path
     learner = PrivateSearchCV(
         make_pipeline(front, DPLogisticRegression(data_norm=3.0)),
         {"dplogisticregression__C": [0.1, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=CLASSES,
     )
     search = fit(learner, rows, public=False)
@@ -258,7 +258,7 @@ def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path
 
 def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
     learner = PrivateSearchCV(
-        LEARNERS["search"], {"expected_trials": [2, 3]}, expected_trials=2
+        LEARNERS["search"], {"mean_n_trials": [2, 3]}, mean_n_trials=2
     )
     search = fit(learner, rows)
     winner = search.best_estimator_.best_estimator_
@@ -439,10 +439,10 @@ FORGERIES = [
     ("dpsgd", "noise_multiplier", 1e3),
     ("dpsgd", "n_steps", 1),
     ("dpsgd", "n_steps", 0.5),
-    ("pure search", "expected_trials", 1.01),
+    ("pure search", "mean_n_trials", 1.01),
     ("pure search", "fits", [{"pure_epsilon": 5.0, "values": None}]),
     ("search", "score_scale", 1e9),
-    ("search", "trials", "disjoint"),
+    ("search", "n_trials_distribution", "disjoint"),
     ("search", "fits", []),
 ]
 
@@ -554,7 +554,7 @@ def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path)
 
 
 PURE = {"pure_epsilon": 1.0, "values": None}
-#: Values of another kind than a parameter has, also where they change no price.
+#: Values of another kind than a parameter has, also where they change no cost.
 ODD_VALUES = [
     ("output", "linear_scale", 1e9),
     ("output", "curvature", True),
@@ -569,7 +569,7 @@ ODD_VALUES = [
     ("search", "fit", 1.0),
     ("search", "pure_scores", None),
     ("search", "add_remove", 0),
-    ("search", "expected_trials", True),
+    ("search", "mean_n_trials", True),
     ("search", "score_scale", {"class": "GNMax", "parameters": {"sigma": 1.0}}),
     ("search", "fits", [PURE | {"pure_epsilon": True}]),
     ("search", "fits", [PURE | {"pure_epsilon": "1"}]),

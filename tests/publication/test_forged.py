@@ -55,7 +55,7 @@ def vote(mechanism, n_classes=3, **parameters):
         random_state=0,
         **({"query_strategy": "random"} | parameters),
     )
-    return pate.fit_votes(votes, X_public)
+    return pate.fit_from_votes(X_public, votes)
 
 
 def nearest(blobs, **parameters):
@@ -568,8 +568,8 @@ class Half(GNMax):
         super().__init__(sigma, noise_seed=noise_seed)
         self.tag = tag
 
-    def _price(self, *args):
-        return super()._price(*args) * 0.5
+    def _cost(self, *args):
+        return super()._cost(*args) * 0.5
 
 
 NAME = f"{Half.__module__}.Half"
@@ -1011,7 +1011,9 @@ def test_a_network_is_not_built_for_more_features_than_its_weights(tmp_path):
         classes=[0, 1],
     )
     path = tmp_path / "model.skops"
-    publish(pate.fit_votes(np.tile(X[:, 0] > 0, (60, 1)).astype(int), X)).save(path)
+    publish(pate.fit_from_votes(X, np.tile(X[:, 0] > 0, (60, 1)).astype(int))).save(
+        path
+    )
 
     def change(index):
         state = index["content"]["student"]["content"]["content"]

@@ -50,9 +50,9 @@ def numeric_features(X):
 def standardized_features(X, seed):
     """Return rows as numbers whose columns are on one scale, or None.
 
-    Questions are chosen by these features. They cost no privacy, as they are learned
+    Queries are chosen by these features. They cost no privacy, as they are learned
     from public rows alone; learned from private rows, too, they would tell about those
-    in a way that no price covers.
+    in a way that no cost covers.
 
     Parameters
     ----------

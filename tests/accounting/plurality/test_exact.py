@@ -286,10 +286,10 @@ def test_an_interactive_check_subtracts_what_is_expected(kind, expected):
 
 def test_a_check_that_always_passes_costs_nothing():
     check = NoisyCheck(-1000, 2.0)
-    questions = [[9, 5, 1], [4, 4, 4]]
+    queries = [[9, 5, 1], [4, 4, 4]]
     np.testing.assert_allclose(
-        cost("gaussian", 3.0, questions, check=check),
-        cost("gaussian", 3.0, questions),
+        cost("gaussian", 3.0, queries, check=check),
+        cost("gaussian", 3.0, queries),
         rtol=1e-12,
     )
 
@@ -320,12 +320,12 @@ def test_with_ballots_the_cost_is_that_of_the_worst_teacher(kind, checked):
                 for e in expected
             ]
         total = np.zeros(n_teachers)
-        for question, law, vote in zip(counts.tolist(), laws, ballots.T, strict=True):
-            here = law[everything.at[tuple(question)]]
+        for query, law, vote in zip(counts.tolist(), laws, ballots.T, strict=True):
+            here = law[everything.at[tuple(query)]]
             for teacher, own in enumerate(vote):
                 loser = None if own < 0 else own
                 others = [c for c in (*range(n_classes), None) if c != loser]
-                moved = law[[everything.after(question, loser, c) for c in others]]
+                moved = law[[everything.after(query, loser, c) for c in others]]
                 total[teacher] += max(
                     divergence(here, moved, 4).max(), divergence(moved, here, 4).max()
                 )
@@ -350,18 +350,18 @@ def test_the_cost_does_not_know_the_names_of_classes(kind, counts, data):
 @few_examples
 @given(
     kind=kinds,
-    questions=st.lists(
+    queries=st.lists(
         st.lists(st.integers(0, 12), min_size=3, max_size=3), min_size=1, max_size=6
     ),
     data=st.data(),
 )
-def test_costs_add_over_questions_and_repetitions(kind, questions, data):
+def test_costs_add_over_questions_and_repetitions(kind, queries, data):
     scale = data.draw(scales(kind))
     check = data.draw(st.sampled_from([None, NoisyCheck(8, 4.0)]))
-    alone = [cost(kind, scale, [question], check=check) for question in questions]
-    together = cost(kind, scale, questions, check=check)
+    alone = [cost(kind, scale, [query], check=check) for query in queries]
+    together = cost(kind, scale, queries, check=check)
     np.testing.assert_allclose(together, np.sum(alone, axis=0), rtol=1e-10)
-    twice = cost(kind, scale, questions[::-1] * 2, check=check)
+    twice = cost(kind, scale, queries[::-1] * 2, check=check)
     np.testing.assert_allclose(twice, 2 * together, rtol=1e-10)
 
 
@@ -587,10 +587,10 @@ def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts
 
 
 def test_a_ceiling_that_is_plainly_too_low_hides_no_cost():
-    questions = [[9, 5, 1], [4, 4, 4]]
-    costs = [cost("gaussian", 3.0, [question]) for question in questions]
+    queries = [[9, 5, 1], [4, 4, 4]]
+    costs = [cost("gaussian", 3.0, [query]) for query in queries]
     ceiling = RdpCurve(ORDERS, np.mean(costs, axis=0))
-    found = cost("gaussian", 3.0, questions, ceiling=ceiling)
+    found = cost("gaussian", 3.0, queries, ceiling=ceiling)
     np.testing.assert_allclose(found, np.sum(costs, axis=0), rtol=1e-12)
 
 

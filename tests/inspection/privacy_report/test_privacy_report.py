@@ -69,7 +69,7 @@ def charged(ledger, spent):
         delta=1e-5,
         unit=spent.unit,
         relation=spent.relation,
-        description="40 questions",
+        description="40 queries",
         dataset="d" * 64,
         fit="f" * 64,
     )
@@ -317,7 +317,7 @@ def test_the_history_of_a_ledger_makes_it_internal(ledger):
     assert account["spent"] >= ledger.spent - 1e-12
     [shown] = account["charges"]
     assert shown["who"] == charge.who
-    assert shown["what"] == "40 questions"
+    assert shown["what"] == "40 queries"
     assert shown["epsilon"] >= charge.epsilon - 1e-9
     assert charge.who in report.to_markdown()
     assert charge.who not in report_on(pate()).to_markdown()
@@ -408,7 +408,7 @@ def test_the_file_of_another_model_is_refused(saved):
 def test_a_search_is_reported_on_as_a_whole():
     X, y = rows()
     learner = DPLogisticRegression(feature_bounds=BOUNDS)
-    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, expected_trials=2).fit(X, y)
+    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, mean_n_trials=2).fit(X, y)
     for clf in (search, search.best_estimator_):
         facts = report_on(clf).to_dict()
         assert facts["epsilon"] == search.privacy_spent_.epsilon
