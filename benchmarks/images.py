@@ -137,7 +137,7 @@ def _kept(path, make):
     return made
 
 
-def ballots(counts):
+def votes_by_teacher(counts):
     """Return one array of labels a teacher that adds up to these counts."""
     last = np.cumsum(counts, axis=1)
     for teacher in range(int(last[:, -1].max())):
@@ -162,7 +162,7 @@ def taught(images, setting, seed):
         classes=range(10),
         random_state=seed,
     )
-    return pate.fit_from_votes(images.test[0][public], ballots(counts))
+    return pate.fit_from_votes(images.test[0][public], votes_by_teacher(counts))
 
 
 def run_student(name, setting, seed, key):

@@ -31,7 +31,7 @@ X = X / 16  # the range of a pixel is public
 X, X_test, y, y_test = train_test_split(X, y, test_size=300, random_state=0)
 X, X_public, y, y_public = train_test_split(X, y, test_size=500, random_state=0)
 teacher = KNeighborsClassifier(1)
-ballots = [
+votes_by_teacher = [
     teacher.fit(X[shard], y[shard]).predict(X_public)
     for shard in np.array_split(np.arange(len(X)), 100)  # shuffled above
 ]
@@ -41,7 +41,7 @@ def ask(**how):
     """Fit; return the student's accuracy, the share of right answers, and the fit."""
     student = LogisticRegression(C=10, max_iter=3000)
     pate = PATEClassifier(student, classes=range(10), epsilon=None, **how)
-    pate.fit_from_votes(PublicData(X_public), ballots)
+    pate.fit_from_votes(PublicData(X_public), votes_by_teacher)
     # Known here because this data set is public; elsewhere nobody can tell.
     right = np.mean(pate.answers_ == y_public[pate.queried_indices_])
     return pate.score(X_test, y_test), right, pate

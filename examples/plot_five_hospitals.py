@@ -70,8 +70,10 @@ def student_of(folder):
     """Ask 500 noisy queries, and learn from the answers."""
     student = LogisticRegression(C=0.1)
     pate = PATEClassifier(student, classes=["ill", "well"], n_queries=500, epsilon=2.0)
-    ballots = (labels for file in Path(folder).iterdir() for labels in np.load(file))
-    return pate.fit_from_votes(PublicData(X_public), ballots)
+    votes_by_teacher = (
+        labels for file in Path(folder).iterdir() for labels in np.load(file)
+    )
+    return pate.fit_from_votes(PublicData(X_public), votes_by_teacher)
 
 
 # %%

@@ -23,8 +23,8 @@ from sklearn_pate.students import (
     RandomQueries,
     RepresentativeQueries,
     UncertaintyQueries,
-    accepts_unlabeled,
 )
+from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
     "as_mechanism",

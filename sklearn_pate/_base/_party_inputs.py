@@ -70,7 +70,7 @@ def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> 
     Returns
     -------
     votes : Votes
-        One ballot a party.
+        One array of labels a party.
     """
     if not isinstance(votes, Votes):
         of_row = None if clusters is None else clusters.of_row
@@ -88,7 +88,7 @@ def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> 
         )
     if not np.array_equal(votes.classes, public.classes):
         raise ValueError(
-            f"The votes were sealed with the classes {votes.classes.tolist()}, not "
+            f"The votes were counted with the classes {votes.classes.tolist()}, not "
             f"with classes={public.classes.tolist()}; use the same list for both."
         )
     return votes

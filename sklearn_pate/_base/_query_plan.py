@@ -24,7 +24,9 @@ from sklearn_pate.students import (
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
-    find_clusters,
+)
+from sklearn_pate.students.queries._fixed import find_clusters
+from sklearn_pate.students.queries._row_similarity import (
     numeric_features,
     standardized_features,
 )

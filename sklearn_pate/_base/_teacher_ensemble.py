@@ -46,7 +46,7 @@ from sklearn_pate.exceptions import TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.publication._student_state import without_fitted_estimators
-from sklearn_pate.students import train_student
+from sklearn_pate.students._train_student import train_student
 
 __all__ = [
     "AnswerPlan",

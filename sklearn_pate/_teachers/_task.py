@@ -102,7 +102,7 @@ class TeacherResult:
     """What comes back from a teacher: what it said, what went wrong, its warnings."""
 
     teacher: int
-    said: Contribution | None = None
+    contribution: Contribution | None = None
     failure: str | None = None
     warnings: tuple[str, ...] = ()
     n_dropped: int = 0
@@ -126,18 +126,18 @@ def usable_rows(estimator: Any, shard: Shard) -> Shard:
 
 
 def count_dropped(
-    ballots: list[TeacherResult], shards: list[Shard], usable: list[Shard]
+    results: list[TeacherResult], shards: list[Shard], usable: list[Shard]
 ) -> list[TeacherResult]:
     """Write down how many rows were dropped before a teacher saw them."""
-    for ballot, shard, rest in zip(ballots, shards, usable, strict=True):
-        ballot.n_dropped += shard.codes.size - rest.codes.size
-    return ballots
+    for result, shard, rest in zip(results, shards, usable, strict=True):
+        result.n_dropped += shard.codes.size - rest.codes.size
+    return results
 
 
 def result_without_training(
     poll: Poll, X_public: Any, shard: Shard
 ) -> TeacherResult | None:
-    """Return the ballot of a teacher that has nothing to learn, else None."""
+    """Return the result of a teacher that has nothing to learn, else None."""
     codes = shard.codes
     if codes.size == 0:
         return TeacherResult(shard.teacher)
@@ -149,19 +149,19 @@ def result_without_training(
 
 
 def result_of(shard: Shard, train: Callable[[], Outcome]) -> TeacherResult:
-    """Train a teacher, unless that was done before, and write its ballot."""
-    ballot = TeacherResult(shard.teacher)
+    """Train a teacher, unless that was done before, and write its result."""
+    result = TeacherResult(shard.teacher)
     try:
-        ballot.said, ballot.warnings, ballot.n_dropped = (
+        result.contribution, result.warnings, result.n_dropped = (
             train() if shard.place is None else shard.place(train)
         )
     except BlockError:
         raise
     except PublicRowsError as error:
-        ballot.failure = f"{ON_PUBLIC_ROWS}{error}"
+        result.failure = f"{ON_PUBLIC_ROWS}{error}"
     except Exception as error:
-        ballot.failure = f"{type(error).__name__}: {error}"
-    return ballot
+        result.failure = f"{type(error).__name__}: {error}"
+    return result
 
 
 def warning_texts(caught: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:

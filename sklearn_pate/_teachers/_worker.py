@@ -32,12 +32,12 @@ def vote_one_by_one(
 ) -> list[TeacherResult]:
     """Train one teacher after the other."""
     usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
-    ballots = [
+    results = [
         result_without_training(poll, X_public, shard)
         or result_of(shard, partial(_train_on_most, poll, X_public, shard))
         for shard in usable
     ]
-    return count_dropped(ballots, shards, usable)
+    return count_dropped(results, shards, usable)
 
 
 def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
@@ -56,16 +56,16 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
                 break
         n_rows = rest.codes.size
         try:
-            ballot = result_without_training(poll, X_public, rest)
-            said, texts, n_dropped = (
-                (ballot.said, (), 0) if ballot else _train(poll, X_public, rest)
+            result = result_without_training(poll, X_public, rest)
+            contribution, texts, n_dropped = (
+                (result.contribution, (), 0) if result else _train(poll, X_public, rest)
             )
         except Exception as failure:
             failures.append(failure)
             continue
         # Rows are not dropped for a warning that comes without them, too.
         if outcome is None or not texts:
-            outcome = said, texts, n_dropped + shard.codes.size - n_rows
+            outcome = contribution, texts, n_dropped + shard.codes.size - n_rows
         if refused or not texts:
             break
     if outcome is None:
@@ -81,7 +81,7 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         # Copies: a teacher that scales in place, say, would otherwise hand what it
         # learnt from its shard to the teachers after it, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
-        said: Contribution | None
+        contribution: Contribution | None
         foregone = None
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)
@@ -92,12 +92,12 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         if foregone is None:
             teacher = fit_class_indices(teacher, own_X, own_codes)
             try:
-                said = poll.form.read(teacher, own_X_public)
+                contribution = poll.form.read(teacher, own_X_public)
             except Exception as error:
                 raise PublicRowsError(f"{type(error).__name__}: {error}") from error
         else:
-            said = foregone.said
+            contribution = foregone.contribution
     if "torch" in sys.modules and not had_torch:
         # The teacher imported it, too late to be seeded and limited: once more.
         return _train(poll, X_public, shard)
-    return said, warning_texts(caught), shard.codes.size - own_codes.size
+    return contribution, warning_texts(caught), shard.codes.size - own_codes.size

@@ -1,4 +1,4 @@
-"""Sealed knowledge: the sum of what teachers say of public rows, as whole numbers."""
+"""Sums of soft votes of teachers on public rows, in whole numbers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class SoftVoteLayout:
     Notes
     -----
     **Sensitivity.** A vector v has whole, non-negative numbers, v.v <= P^2 in all
-    with P^2 = (n_groups + n_hint_parts) STEPS^2, which `Knowledge` checks in
+    with P^2 = (n_groups + n_hint_parts) STEPS^2, which `SoftVotes` checks in
     exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
     v' - v, of squared length v.v + v'.v' - 2 v.v' <= 2 P^2, as no product of two
     coordinates is negative. That is reached, by vectors that share no class, so there
@@ -232,7 +232,7 @@ class SoftVotes:
 
     def __repr__(self):
         n_teachers, n_queries = self.shape
-        return f"Knowledge(<sealed>, {n_teachers=}, {n_queries=})"
+        return f"SoftVotes(<private>, {n_teachers=}, {n_queries=})"
 
     def __reduce_ex__(self, protocol):
         raise TypeError(

@@ -260,7 +260,7 @@ class NeighbourVotes:
 
     def __repr__(self):
         n_neighbors, n_queries = self.shape
-        return f"NeighbourVotes(<sealed>, {n_neighbors=}, {n_queries=})"
+        return f"NeighbourVotes(<private>, {n_neighbors=}, {n_queries=})"
 
     def __reduce_ex__(self, protocol):
         raise TypeError(

@@ -398,7 +398,7 @@ class PETDLClassifier(TeacherEnsemble):
             batches.representation,
             plan.seeds.teachers,
             form=batches.form,
-            seal=batches.seal,
+            aggregate=batches.aggregate,
         )
         # The privacy is spent on the next line: noise is drawn, the sum is released.
         released, similarities = plan.query(knowledge, entry)
@@ -471,7 +471,7 @@ class PETDLClassifier(TeacherEnsemble):
                 SaidAloud(received), public, seeds, self._represent(public, seeds)[0]
             )
         batches = self._plan_batches(public, seeds)
-        knowledge = batches.seal(batches.form.of_outputs(*one) for one in received)
+        knowledge = batches.aggregate(batches.form.of_outputs(*one) for one in received)
         n_parties = knowledge.shape[0]
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
@@ -610,7 +610,7 @@ class PETDLClassifier(TeacherEnsemble):
             representation,
             seeds.teachers,
             form=OutputsForm(len(public.classes), self.hint_epochs > 0),
-            seal=SaidAloud,
+            aggregate=SaidAloud,
         )
         self._follow_noisy_loss(said, public, seeds, representation)
         self.public_indices_ = private.public_indices

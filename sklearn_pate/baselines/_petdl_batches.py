@@ -18,7 +18,10 @@ from sklearn_pate._teachers import SoftVoteForm
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.students import Clusters, find_clusters, soften, train_student
+from sklearn_pate.students import Clusters
+from sklearn_pate.students._distillation import soften
+from sklearn_pate.students._train_student import train_student
+from sklearn_pate.students.queries._fixed import find_clusters
 
 __all__ = ["PublicBatches", "SumFitPlan", "SumPlan", "plan_batches"]
 
@@ -52,7 +55,7 @@ class PublicBatches:
         """Layout of a teacher's vector."""
         return self.form.layout
 
-    def seal(self, contributions: Iterable[NDArray[np.int64] | None]) -> SoftVotes:
+    def aggregate(self, contributions: Iterable[NDArray[np.int64] | None]) -> SoftVotes:
         """Add up the vectors of teachers, None for one that failed."""
         return SoftVotes(contributions, layout=self.layout)
 

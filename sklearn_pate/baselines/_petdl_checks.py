@@ -10,7 +10,7 @@ from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
-from sklearn_pate.students import accepts_hints
+from sklearn_pate.students._train_student import accepts_hints
 
 __all__ = [
     "check_default_student",

@@ -21,7 +21,8 @@ from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
-from sklearn_pate.students import GraphSelfTrainingClassifier, numeric_features
+from sklearn_pate.students import GraphSelfTrainingClassifier
+from sklearn_pate.students.queries._row_similarity import numeric_features
 
 __all__ = ["PrivateKNNClassifier"]
 

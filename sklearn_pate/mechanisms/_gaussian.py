@@ -208,7 +208,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         counts: ArrayLike,
         orders: ArrayLike = LOCAL_ORDERS,
         *,
-        ballots: ArrayLike | None = None,
+        votes_by_teacher: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
         """Compute what queries cost at the votes that were cast.
@@ -224,7 +224,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         orders : array-like of shape (n_orders,)
             Renyi orders.
 
-        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
             The votes behind `counts`, -1 for an abstention. A teacher that abstained
             can change one count only.
 
@@ -241,15 +241,17 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         ValueError
             If `counts` are not vote counts, or `sigma` is not set.
         """
-        return self._local_costs(counts, orders, ballots=ballots).total
+        return self._local_costs(
+            counts, orders, votes_by_teacher=votes_by_teacher
+        ).total
 
-    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, ballots=None):
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, votes_by_teacher=None):
         self._check_ready()
         # Nobody's vote can move where there is none.
         n_changed = 1 + check_counts(counts).any(axis=1)
         n_in_all = n_changed.sum()
-        if ballots is not None:
-            n_in_all = np.max(np.sum(1 + (np.asarray(ballots) >= 0), axis=1))
+        if votes_by_teacher is not None:
+            n_in_all = np.max(np.sum(1 + (np.asarray(votes_by_teacher) >= 0), axis=1))
         orders = np.asarray(orders, dtype=np.float64)
         one_count = RdpCurve(orders, orders / (2 * self.sigma**2))
         return LocalCosts(one_count * n_in_all, one_count * n_changed.max(initial=0))

@@ -201,7 +201,7 @@ class InteractiveGNMax(ConfidentGNMax):
         *,
         probabilities: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
-        ballots: ArrayLike | None = None,
+        votes_by_teacher: ArrayLike | None = None,
     ) -> RdpCurve:
         """Compute what these queries cost at the votes that were cast. Sensitive.
 
@@ -223,7 +223,7 @@ class InteractiveGNMax(ConfidentGNMax):
         direction : {"both", "forward"}, default="both"
             "forward" is the one-sided quantity that the PATE papers bound.
 
-        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
             The votes behind `counts`, -1 for an abstention, for a sharper result.
 
         Returns
@@ -242,7 +242,7 @@ class InteractiveGNMax(ConfidentGNMax):
             counts,
             orders,
             probabilities=probabilities,
-            ballots=ballots,
+            votes_by_teacher=votes_by_teacher,
             direction=direction,
         ).total
 

@@ -82,7 +82,7 @@ class Oracle:
     Parameters
     ----------
     votes : Votes
-        The sealed votes. Sensitive.
+        The vote counts. Sensitive.
 
     mechanism : Mechanism
         Ready to answer, see :meth:`Mechanism.prepared`.

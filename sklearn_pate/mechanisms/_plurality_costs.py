@@ -64,7 +64,7 @@ class AnalysedMechanism(AccountedMechanism):
         counts: ArrayLike,
         orders: ArrayLike = LOCAL_ORDERS,
         *,
-        ballots: ArrayLike | None = None,
+        votes_by_teacher: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
         """Compute what queries cost at the votes that were cast, exactly. Sensitive.
@@ -79,7 +79,7 @@ class AnalysedMechanism(AccountedMechanism):
         orders : array-like of shape (n_orders,)
             Renyi orders.
 
-        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
             The votes behind `counts`, -1 for an abstention, for a sharper result.
 
         direction : {"both", "forward"}, default="both"
@@ -97,7 +97,7 @@ class AnalysedMechanism(AccountedMechanism):
             If `counts` are not vote counts, or a parameter is not set or out of range.
         """
         return self._local_costs(
-            counts, orders, ballots=ballots, direction=direction
+            counts, orders, votes_by_teacher=votes_by_teacher, direction=direction
         ).total
 
     def _local_costs(

@@ -54,7 +54,7 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
 
     Examples
     --------
-    >>> from sklearn_pate.students import soften
+    >>> from sklearn_pate.students._distillation import soften
     >>> soften([[30, 10, -4]])
     array([[0.75, 0.25, 0.  ]])
     >>> soften([[30, 10, -4]], temperature=0.5)

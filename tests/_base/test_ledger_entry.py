@@ -455,18 +455,20 @@ def test_interactive_answers_come_back_as_they_were(ledger, no_noise):
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_collected_votes_are_charged_and_recognised_too(ledger, sealed, no_noise):
-    ballots = RNG.integers(2, size=(15, 60))
+    votes_by_teacher = RNG.integers(2, size=(15, 60))
     pate = make(ledger, n_teachers="auto", classes=[0, 1])
 
     def fit_from_votes():
-        votes = Votes.from_labels(ballots, [0, 1]) if sealed else ballots
+        votes = (
+            Votes.from_labels(votes_by_teacher, [0, 1]) if sealed else votes_by_teacher
+        )
         return clone(pate).fit_from_votes(PublicData(X_PUBLIC), votes)
 
     first = fit_from_votes()
     assert "15 teachers" in ledger.charges()[0].description
     assert released(fit_from_votes()) == released(first)
     assert len(ledger.charges()) == 1
-    ballots[3, 5] = 1 - ballots[3, 5]
+    votes_by_teacher[3, 5] = 1 - votes_by_teacher[3, 5]
     fit_from_votes()
     assert len(ledger.charges()) == 2
 

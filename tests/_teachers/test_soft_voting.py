@@ -177,22 +177,22 @@ ODD = {
 def contributions(estimator, X, y, X_public, asked, **how):
     said = {}
 
-    def seal(iterator):
+    def aggregate(iterator):
         said.update(enumerate(iterator))
         return SoftVotes(said.values(), layout=asked.layout)
 
-    sealed, problems = collect(
+    votes, problems = collect(
         estimator,
         X,
         y,
         shard_rows(len(X), N_TEACHERS, 0),
         X_public,
         form=asked,
-        seal=seal,
+        aggregate=aggregate,
         seeds=list(range(N_TEACHERS)),
         **how,
     )
-    return said, sealed.counts([0]), problems
+    return said, votes.counts([0]), problems
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -224,16 +224,16 @@ def test_every_question_is_checked():
 
 
 @pytest.fixture
-def sealed():
+def votes():
     vectors = [np.full((2, LAYOUT.size), value) for value in (3, 500)]
     return SoftVotes([vectors[0], None, vectors[1]], layout=LAYOUT, n_queries=2)
 
 
-def test_knowledge_adds_up_and_none_says_nothing(sealed):
-    assert sealed.shape == (3, 2)
-    assert sealed.n_classes == LAYOUT.size
-    np.testing.assert_array_equal(sealed.counts([1, 0]), np.full((2, 5), 503))
-    assert sealed.any_cast
+def test_knowledge_adds_up_and_none_says_nothing(votes):
+    assert votes.shape == (3, 2)
+    assert votes.n_classes == LAYOUT.size
+    np.testing.assert_array_equal(votes.counts([1, 0]), np.full((2, 5), 503))
+    assert votes.any_cast
     assert not SoftVotes([None, None], layout=LAYOUT).any_cast
     assert not SoftVotes([None], layout=LAYOUT).counts([0]).any()
 
@@ -247,19 +247,19 @@ def test_the_sum_is_that_by_hand(seed, n_teachers):
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_knowledge_refuses_to_be_duplicated(sealed, duplicate):
+def test_knowledge_refuses_to_be_duplicated(votes, duplicate):
     with pytest.raises(TypeError, match="sensitive"):
-        duplicate(sealed)
+        duplicate(votes)
 
 
-def test_repr_shows_the_shape_only(sealed):
-    assert repr(sealed) == "Knowledge(<sealed>, n_teachers=3, n_queries=2)"
-    assert not hasattr(sealed, "__dict__")
+def test_repr_shows_the_shape_only(votes):
+    assert repr(votes) == "SoftVotes(<private>, n_teachers=3, n_queries=2)"
+    assert not hasattr(votes, "__dict__")
 
 
-def test_a_sum_that_is_handed_out_is_not_the_one_that_is_kept(sealed):
-    sealed.counts([0])[:] = 0
-    assert sealed.counts([0]).all()
+def test_a_sum_that_is_handed_out_is_not_the_one_that_is_kept(votes):
+    votes.counts([0])[:] = 0
+    assert votes.counts([0]).all()
 
 
 def test_other_sums_or_other_numbers_of_teachers_have_another_content():
@@ -279,25 +279,25 @@ def contributions(X, y, X_public, layout):
     """What each teacher on digits says, before it is added up."""
     said = []
 
-    def seal(iterator):
+    def aggregate(iterator):
         said.extend(iterator)
         return SoftVotes(said, layout=layout)
 
     form = SoftVoteForm(
         layout, np.arange(len(X_public)) % layout.n_groups, 2.0, 1.0, True
     )
-    sealed, problems = collect(
+    votes, problems = collect(
         LogisticRegression(max_iter=500),
         X,
         y,
         shard_rows(len(X), N_TEACHERS, 0),
         X_public,
         form=form,
-        seal=seal,
+        aggregate=aggregate,
         seeds=list(range(N_TEACHERS)),
     )
     assert not problems.failures
-    return said, sealed.counts([0])
+    return said, votes.counts([0])
 
 
 @pytest.mark.parametrize("n_hint_parts", [0, 3])

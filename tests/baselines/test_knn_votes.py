@@ -27,7 +27,7 @@ class Drawn:
         return self.in_sample
 
 
-def seal(points, codes, queries, *, k, sampler, groups=None, n_classes=N_CLASSES):
+def aggregate(points, codes, queries, *, k, sampler, groups=None, n_classes=N_CLASSES):
     units = None
     if groups is not None:
         _, units = np.unique(groups, return_inverse=True)
@@ -90,7 +90,7 @@ def count(world, *, without=None, as_groups=True):
     kept = world["groups"] != without
     groups = world["groups"][kept]
     names = np.unique(groups)
-    votes = seal(
+    votes = aggregate(
         world["points"][kept],
         world["codes"][kept],
         [world["query"]],
@@ -154,7 +154,9 @@ def test_features_that_differ_in_their_last_bits_leave_the_others_in_their_order
     points, queries = grid.points(X), grid.points(public)
 
     def counts(kept):
-        votes = seal(points[kept], codes[kept], queries, k=7, sampler=Drawn(kept[kept]))
+        votes = aggregate(
+            points[kept], codes[kept], queries, k=7, sampler=Drawn(kept[kept])
+        )
         return votes.counts(range(5))
 
     everybody = counts(np.ones(60, dtype=bool))
@@ -177,7 +179,7 @@ def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
     ]
     for k in (1, 5, 20, 39):
         # Every row has a class of its own: the counts say who voted.
-        votes = seal(
+        votes = aggregate(
             corners,
             np.arange(40),
             query,
@@ -215,7 +217,7 @@ def test_the_grid_is_fine_enough_to_find_the_nearest_rows(digits, metric):
     X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # without ties
     public, private = X[:50], X[50:]
     grid = Grid.around(public, angular=metric == "cosine")
-    votes = seal(
+    votes = aggregate(
         grid.points(private),
         np.arange(len(private)),
         grid.points(public),
@@ -262,7 +264,7 @@ def test_extreme_numbers_have_a_place_on_the_grid(public, angular):
 
 def each_its_own_class(n_units, n_queries, rate, *, groups=None):
     points = np.zeros((n_units, 1))
-    return seal(
+    return aggregate(
         points,
         np.arange(n_units),
         np.zeros((n_queries, 1)),
@@ -300,7 +302,7 @@ def test_groups_are_sampled_as_a_whole_and_vote_once():
     points = np.array([[1.0], *[[100.0]] * 9, [50.0]])
     codes = np.array([0] + [1] * 9 + [2])
     groups = np.array([0] * 10 + [1])
-    votes = seal(
+    votes = aggregate(
         points,
         codes,
         np.zeros((2000, 1)),
@@ -328,7 +330,7 @@ def test_many_questions_are_counted_like_few():
     points = rng.integers(-9, 10, size=(3000, 2))
     codes = rng.integers(N_CLASSES, size=3000)
     queries = rng.integers(-9, 10, size=(3000, 2))
-    votes = seal(points, codes, queries, k=9, sampler=Drawn(np.ones(3000)))
+    votes = aggregate(points, codes, queries, k=9, sampler=Drawn(np.ones(3000)))
     together = votes.counts(np.arange(3000))
     for row in (0, 1397, 1398, 2999):
         np.testing.assert_array_equal(votes.counts([row])[0], together[row])
@@ -339,7 +341,7 @@ def test_many_questions_are_counted_like_few():
 
 def test_votes_are_sealed():
     votes = each_its_own_class(7, 5, 0.5)
-    assert repr(votes) == "NeighbourVotes(<sealed>, n_neighbors=7, n_queries=5)"
+    assert repr(votes) == "NeighbourVotes(<private>, n_neighbors=7, n_queries=5)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="sensitive and cannot be pickled"):
             leave(votes)

@@ -78,9 +78,9 @@ def test_a_response_names_no_class_and_is_the_release():
 def test_the_turnstile_releases_knowledge_once():
     layout = SoftVoteLayout(2, 2)
     said = [np.array([[STEPS, 0, 0, STEPS]]), None, np.array([[0, STEPS, 0, 0]])]
-    sealed = SoftVotes(said, layout=layout)
+    votes = SoftVotes(said, layout=layout)
     mechanism = NoisySum(0.001, n_parts=2)
-    oracle = Oracle(sealed, mechanism, n_queries=1)
+    oracle = Oracle(votes, mechanism, n_queries=1)
     oracle.ask([0])
     oracle.ask([0])
     (noisy,) = oracle.transcript().histograms

@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students import ClusterQueries, DistillationClassifier, soften
+from sklearn_pate.students import ClusterQueries, DistillationClassifier
+from sklearn_pate.students._distillation import soften
 
 
 class SeesTargets(LogisticRegression):

@@ -188,7 +188,7 @@ def test_expected_votes_that_are_no_numbers_are_refused(wrong):
 def students(n_classes, n_teachers):
     """Probabilities as votes, sums, averages, products and softmax make them."""
     labels = st.integers(0, n_classes - 1)
-    ballots = st.lists(labels, min_size=5, max_size=40)
+    votes_by_teacher = st.lists(labels, min_size=5, max_size=40)
     tenths = st.lists(labels, min_size=10, max_size=10)
     numbers = st.lists(st.floats(-9, 9), min_size=n_classes, max_size=n_classes)
 
@@ -206,12 +206,12 @@ def students(n_classes, n_teachers):
         share += last_bits * np.spacing(share)
         return np.append(np.full(n_classes - 1, share), 1 - share)
 
-    averages = ballots.map(average)
+    averages = votes_by_teacher.map(average)
     few = st.integers(1, max(1, n_teachers // 16))
     near_whole = st.builds(whole_votes, few, st.integers(1, 2))
     wide = st.one_of(
         tenths.map(sum_of_parts),
-        ballots.map(sum_of_parts),
+        votes_by_teacher.map(sum_of_parts),
         averages,
         st.tuples(averages, averages).map(lambda two: two[0] * two[1]),
         numbers.map(softmax),

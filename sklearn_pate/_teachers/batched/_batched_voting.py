@@ -53,11 +53,11 @@ def vote_at_once(
             raise outcome
         return outcome
 
-    ballots = [
-        ballot or result_of(shard, partial(take, index))
-        for index, (shard, ballot) in enumerate(zip(usable, foregone, strict=True))
+    results = [
+        result or result_of(shard, partial(take, index))
+        for index, (shard, result) in enumerate(zip(usable, foregone, strict=True))
     ]
-    return count_dropped(ballots, shards, usable)
+    return count_dropped(results, shards, usable)
 
 
 def are_like(rows: Any, X_public: Any) -> bool:

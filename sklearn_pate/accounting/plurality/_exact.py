@@ -44,7 +44,7 @@ def local_cost(
     ceiling: RdpCurve | None = None,
     check: NoisyCheck | None = None,
     expected: ArrayLike | None = None,
-    ballots: ArrayLike | None = None,
+    votes_by_teacher: ArrayLike | None = None,
     direction: Literal["both", "forward"] = "both",
 ) -> RdpCurve:
     """Compute the exact Renyi cost of a list of queries, at these votes.
@@ -79,7 +79,7 @@ def local_cost(
         (InteractiveGNMax). The check rounds them, see
         `NoisyCheck.whole_expectations`.
 
-    ballots : array-like of int of shape (n_teachers, n_queries), default=None
+    votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
         The votes behind `counts`, -1 for an abstention. With them, one teacher's moves
         are followed through all queries, which is never more and still covers every
         neighbour.
@@ -135,7 +135,7 @@ def local_cost(
         ceiling=ceiling,
         check=check,
         expected=expected,
-        ballots=ballots,
+        votes_by_teacher=votes_by_teacher,
         direction=direction,
     ).total
 
@@ -150,7 +150,7 @@ class LocalCosts:
         Of all queries together.
 
     largest : RdpCurve
-        At each order, of the query that costs most there, whatever the ballots.
+        At each order, of the query that costs most there, whatever the votes.
     """
 
     total: RdpCurve
@@ -165,7 +165,7 @@ def local_costs(
     ceiling: RdpCurve | None = None,
     check: NoisyCheck | None = None,
     expected: ArrayLike | None = None,
-    ballots: ArrayLike | None = None,
+    votes_by_teacher: ArrayLike | None = None,
     direction: Literal["both", "forward"] = "both",
 ) -> LocalCosts:
     """Compute what :func:`local_cost` does, and the largest cost of one query."""
@@ -181,9 +181,9 @@ def local_costs(
         whole = check.whole_expectations(expected).astype(np.float64)
     queries = UniqueQueries(counts, whole)
     teachers = None
-    if ballots is not None:
+    if votes_by_teacher is not None:
         groups = queries.groups_of(counts, whole)
-        teachers = _Teachers(queries, groups, np.asarray(ballots), orders.size)
+        teachers = _Teachers(queries, groups, np.asarray(votes_by_teacher), orders.size)
     del counts  # of a million queries, the gathered ones take far less memory
     total, largest = np.zeros(orders.size), np.zeros(orders.size)
     for batch in queries.batches(plurality.points_per_move):
@@ -263,11 +263,11 @@ def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
 class _Teachers:
     """What each teacher could have changed, summed over the queries."""
 
-    def __init__(self, queries, groups, ballots, n_orders):
+    def __init__(self, queries, groups, votes_by_teacher, n_orders):
         self._queries = queries
         self._groups = groups
-        self._ballots = ballots
-        self._total = np.zeros((len(ballots), n_orders))
+        self._votes_by_teacher = votes_by_teacher
+        self._total = np.zeros((len(votes_by_teacher), n_orders))
 
     def charge(self, batch, costs):
         """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
@@ -275,7 +275,7 @@ class _Teachers:
         row[batch.index] = np.arange(len(batch.index))
         for query in np.flatnonzero(row[self._queries.vector_of_query] >= 0):
             cost = costs[row[self._queries.vector_of_query[query]]]
-            vote = self._ballots[:, query]
+            vote = self._votes_by_teacher[:, query]
             group = np.where(vote < 0, len(cost) - 1, self._groups[query, vote])
             self._total += cost[group]
 

@@ -33,7 +33,7 @@ def audit_mechanism(
     """Try to contradict the cost of a mechanism, at two neighbouring data sets.
 
     Votes, or what is summed by a :class:`~sklearn_pate.mechanisms.NoisySum`, are
-    sealed, and asked for through the turnstile that a fit uses, with noise from the
+    counted, and queried as in a fit, with noise from the
     operating system. That is done at `counts` and at `neighbour`, and an event is
     looked for that is likelier at one of them than the cost allows.
 
@@ -129,14 +129,14 @@ def audit_mechanism(
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
         layout, worlds = _check_vectors(counts, neighbour, mechanism.n_parts)
-        seal = partial(_sum_vectors, layout)
+        aggregate = partial(_sum_vectors, layout)
     else:
         worlds = _check_counts(counts, neighbour)
         n_teachers = int(worlds.sum(axis=1).max())
         mechanism = mechanism.prepared(
             n_teachers=n_teachers, n_queries=n_queries, n_classes=worlds.shape[1]
         )
-        seal = partial(_count_votes, n_teachers)
+        aggregate = partial(_count_votes, n_teachers)
     claim = mechanism.stated_epsilon(n_queries, worlds.shape[1], delta)
     exact_share = None
     if not isinstance(mechanism, NoisySum):
@@ -144,7 +144,7 @@ def audit_mechanism(
     seen, neighbour_seen = (
         _ask(
             mechanism,
-            seal(world, n_trials * n_queries),
+            aggregate(world, n_trials * n_queries),
             n_trials=n_trials,
             n_queries=n_queries,
             n_repeats=n_repeats,
@@ -249,28 +249,28 @@ def _check_mechanism(mechanism):
 
 
 def _count_votes(n_teachers, counts, n_rows):
-    ballots = [None] * (n_teachers - counts.sum())  # abstentions
+    votes_by_teacher = [None] * (n_teachers - counts.sum())  # abstentions
     for label, n_votes in enumerate(counts.tolist()):
-        ballots += n_votes * [np.full(n_rows, label, dtype=np.int32)]
-    return Votes(ballots, n_public=n_rows, n_classes=len(counts))
+        votes_by_teacher += n_votes * [np.full(n_rows, label, dtype=np.int32)]
+    return Votes(votes_by_teacher, n_public=n_rows, n_classes=len(counts))
 
 
 def _sum_vectors(layout, vector, n_rows):
     return SoftVotes([np.tile(vector, (n_rows, 1))], layout=layout, n_queries=n_rows)
 
 
-def _ask(mechanism, sealed, *, n_trials, n_queries, n_repeats):
+def _ask(mechanism, votes, *, n_trials, n_queries, n_repeats):
     """Return all answers of each trial, or the sum of all its histograms."""
     rows = np.arange(n_trials * n_queries)
-    oracle = Oracle(sealed, mechanism, n_queries=len(rows))
+    oracle = Oracle(votes, mechanism, n_queries=len(rows))
     asked = {}
-    opinion = _opinion(mechanism, sealed.n_classes)
+    opinion = _opinion(mechanism, votes.n_classes)
     if opinion is not None:
         asked["probabilities"] = np.tile(opinion, (len(rows), 1))
     answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # As many for each row as were released, in the order of the rows.
         released = oracle.transcript().histograms
-        by_trial = released.reshape(-1, n_trials, n_queries, sealed.n_classes)
+        by_trial = released.reshape(-1, n_trials, n_queries, votes.n_classes)
         return by_trial.sum(axis=(0, 2))
     return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])

@@ -361,7 +361,7 @@ def find_clusters(features, n_clusters, core, random_state):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.students import find_clusters
+    >>> from sklearn_pate.students.queries._fixed import find_clusters
     >>> features = np.array([[0.0], [0.1], [0.3], [5.0], [5.1], [5.2], [5.6]])
     >>> clusters = find_clusters(features, 2, 0.5, np.random.RandomState(0))
     >>> clusters.of_row

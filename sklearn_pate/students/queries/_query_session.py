@@ -127,10 +127,8 @@ class QuerySession:
     >>> from sklearn_pate.mechanisms import GNMax, Oracle
     >>> from sklearn_pate.students import QuerySession
     >>> X_public = np.arange(6.0)[:, np.newaxis]
-    >>> ballots = 100 * [np.array([0, 0, 0, 1, 1, 1])]
-    >>> oracle = Oracle(
-    ...     Votes(ballots, n_public=6, n_classes=2), GNMax(sigma=5), n_queries=4
-    ... )
+    >>> votes = Votes(100 * [np.array([0, 0, 0, 1, 1, 1])], n_public=6, n_classes=2)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=4)
     >>> session = QuerySession(
     ...     oracle.ask, X_public, LogisticRegression(), n_classes=2, n_queries=4, seed=0
     ... )

@@ -16,8 +16,8 @@ from sklearn_pate.students import (
     QuerySession,
     RandomQueries,
     RepresentativeQueries,
-    find_clusters,
 )
+from sklearn_pate.students.queries._fixed import find_clusters
 
 
 def session_about(X, n_queries, *, seed=0, ask=None):
