@@ -44,7 +44,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
-    mechanism_: AccountedRelease | None
+    mechanism_: AccountedRelease
 
     #: The search that this fit won, where it won one.
     _selected_by: AccountedRelease | None = None
@@ -115,7 +115,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_ledger(self.ledger)
 
     def _set_release(
-        self, mechanism: AccountedRelease | None, statement: PrivacySpent
+        self, mechanism: AccountedRelease, statement: PrivacySpent
     ) -> None:
         """Set what a fit released, which no search has selected yet."""
         self.mechanism_ = mechanism
@@ -123,7 +123,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         self.__dict__.pop("_selected_by", None)
 
     @property
-    def _released_by(self) -> AccountedRelease | None:
+    def _released_by(self) -> AccountedRelease:
         """Release that ``privacy_spent_`` is about."""
         return self.mechanism_ if self._selected_by is None else self._selected_by
 
