@@ -3,6 +3,7 @@
 import os
 
 from joblib import Memory
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.mechanisms import (
@@ -30,14 +31,13 @@ __all__ = [
     "as_mechanism",
     "as_query_strategy",
     "as_teacher",
-    "calibrated_mechanism",
     "memory_location",
     "prefers_representative",
     "resolve_n_queries",
     "resolve_n_teachers",
 ]
 
-MECHANISMS = {
+MECHANISMS: dict[str, type[Mechanism]] = {
     "gnmax": GNMax,
     "lnmax": LNMax,
     "gumbel": GumbelMax,
@@ -79,79 +79,46 @@ def as_teacher(estimator):
     return RandomForestClassifier() if estimator is None else estimator
 
 
-def as_mechanism(mechanism, release):
-    """Return the mechanism that a name stands for, or the mechanism itself.
+def as_mechanism(
+    mechanism: str | Mechanism, release: str, noise_seed: int | None = None
+) -> Mechanism:
+    """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
-    Parameters
-    ----------
-    mechanism : str or Mechanism
-        The parameter of PATEClassifier.
-
-    release : {"answers", "histogram"}
-        The parameter of PATEClassifier.
-
-    Returns
-    -------
-    mechanism : Mechanism
-        Perhaps with noise parameters that are not set yet.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or does not go with `release`.
+    Its noise parameters may be None.
     """
     if release not in RELEASES:
         raise ValueError(
             f"release={release!r} is unknown; use 'answers' or 'histogram'."
         )
-    known = isinstance(mechanism, str) and mechanism in MECHANISMS
-    if not known and not isinstance(mechanism, Mechanism):
+    if isinstance(mechanism, Mechanism):
+        chosen = mechanism
+        if chosen.noise_seed is not None:
+            raise ValueError(
+                f"mechanism={mechanism!r} has a noise_seed; set noise_seed="
+                f"{chosen.noise_seed!r} on the classifier instead."
+            )
+    elif isinstance(mechanism, str) and mechanism in MECHANISMS:
+        chosen = MECHANISMS[mechanism]()
+    else:
         raise ValueError(
             f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or "
             "a mechanism such as GNMax(sigma=40)."
         )
-    chosen = MECHANISMS[mechanism]() if known else mechanism
+    if noise_seed is not None:
+        chosen = clone(chosen).set_params(noise_seed=noise_seed)
     if release == "histogram":
         if type(chosen) not in (GNMax, NoisyHistogram):
             raise ValueError(
-                f"release='histogram' publishes votes with Gaussian noise, and "
-                f"mechanism={mechanism!r} is another; use 'gnmax'."
+                "release='histogram' supports only mechanism='gnmax', got "
+                f"mechanism={mechanism!r}."
             )
-        return NoisyHistogram(chosen.sigma, noise_seed=chosen.noise_seed)
+        return NoisyHistogram(**chosen.get_params())
     if chosen.releases_histograms:
         raise ValueError(
             f"mechanism={mechanism!r} charges for whole histograms; set "
             "release='histogram' to use them, or use GNMax."
         )
     return chosen
-
-
-def calibrated_mechanism(
-    mechanism: str | Mechanism,
-    release: str,
-    *,
-    n_teachers: int,
-    n_queries: int,
-    n_classes: int,
-    epsilon: float | None,
-    delta: float,
-) -> Mechanism:
-    """Return the mechanism of a fit with all its numbers.
-
-    With an epsilon, noise is calibrated to it; with None, it stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` and noise parameters are both given, or neither.
-    """
-    return as_mechanism(mechanism, release).prepared(
-        n_teachers=n_teachers,
-        n_queries=n_queries,
-        n_classes=n_classes,
-        epsilon=epsilon,
-        delta=delta,
-    )
 
 
 def as_query_strategy(query_strategy, mechanism):

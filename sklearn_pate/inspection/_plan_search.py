@@ -16,7 +16,6 @@ from sklearn.model_selection import (
 )
 
 from sklearn_pate._base._parameters import (
-    calibrated_mechanism,
     resolve_n_queries,
     resolve_n_teachers,
 )
@@ -322,15 +321,8 @@ def _cost(pate, ledger, n_rows, n_public, n_classes):
     if pate.classes is not None:
         n_classes = len(pate.classes)
     n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
-    mechanism = calibrated_mechanism(
-        pate.mechanism,
-        pate.release,
-        n_teachers=resolve_n_teachers(pate.n_teachers, n_rows),
-        n_queries=n_queries,
-        n_classes=n_classes,
-        epsilon=pate.epsilon,
-        delta=pate.delta,
-    )
+    n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
+    mechanism = pate._prepared_mechanism(n_teachers, n_queries, n_classes, pate.epsilon)
     return ledger.filter.cost(mechanism.stated_curve(n_queries, n_classes))
 
 
