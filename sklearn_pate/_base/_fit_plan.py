@@ -148,7 +148,7 @@ class FitPlan:
         _check_margins(margins)
         if mechanism.needs_probabilities:
             raise ValueError(
-                f"mechanism={mechanism!r} compares votes with probabilities of a "
+                f"{type(mechanism).__name__} compares votes with probabilities of a "
                 "student, which are not known before a fit; plan with "
                 "mechanism='confident', which has the same privacy cost."
             )

@@ -301,7 +301,7 @@ WRONG = [
     ({"mechanism": "gaussian"}, "mechanism='gaussian' is unknown; use one of"),
     (
         {"mechanism": "interactive", "epsilon": 1.0},
-        "before a fit; plan with mechanism='con",
+        "before a fit; plan with mechanism=",
     ),
     ({"privacy_unit": "patient"}, "privacy_unit='patient' is unknown"),
     ({"margins": ()}, rf"margins=\(\) {SHARES}"),
