@@ -1,4 +1,4 @@
-"""Text for a terminal, in lines that a person can read."""
+"""Text for a terminal."""
 
 import math
 import textwrap
@@ -11,18 +11,7 @@ WIDTH = 80
 
 
 def fact_lines(facts: Mapping[str, str]) -> list[str]:
-    """Write facts one below the other, their names in a column of their own.
-
-    Parameters
-    ----------
-    facts : mapping of str to str
-        What is said of each name.
-
-    Returns
-    -------
-    lines : list of str
-        Wrapped, without a line break at their ends.
-    """
+    """Format facts as wrapped lines, with their names in one column."""
     indent = 2 + max(map(len, facts))
     return [
         line
@@ -34,16 +23,5 @@ def fact_lines(facts: Mapping[str, str]) -> list[str]:
 
 
 def write_lower_bound(epsilon: float) -> str:
-    """Write what epsilon is at least with three decimals, never above its value.
-
-    Parameters
-    ----------
-    epsilon : float
-        Not negative.
-
-    Returns
-    -------
-    text : str
-        The lower bound.
-    """
+    """Format a lower bound of epsilon with three decimals, rounded down."""
     return f"{math.floor(epsilon * 1000) / 1000:.3f}"
