@@ -133,7 +133,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     def _published_model(self) -> Any:
         """Return the model that predicts class indices, and nothing else of the fit."""
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state without sensitive attributes.
 
         Constructor estimators are replaced by unfitted clones, as they may have been
