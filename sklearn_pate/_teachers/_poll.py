@@ -85,7 +85,7 @@ def poll_teachers(
     >>> votes
     Votes(<private>, n_teachers=100, n_public=3)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=3)
-    >>> bool((oracle.ask([0, 1, 2]) == truth).all())
+    >>> bool((oracle.answer([0, 1, 2]) == truth).all())
     True
     """
 

@@ -69,7 +69,7 @@ class Votes:
     >>> votes
     Votes(<private>, n_teachers=120, n_public=3)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=2)
-    >>> oracle.ask([0, 1])
+    >>> oracle.answer([0, 1])
     array([0, 1])
     """
 

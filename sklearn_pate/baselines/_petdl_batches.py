@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,8 +126,8 @@ class SumPlan(TaughtPlan):
     ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
         """Record the cost, draw the noise, and release the sum."""
         oracle = Oracle(knowledge, self.release.mechanism, n_queries=1, entry=entry)
-        oracle.ask([0])
-        return self.batches.read(oracle.transcript().histograms)
+        oracle.answer([0])
+        return self.batches.read(cast(NDArray, oracle.transcript().histograms))
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ def test_the_turnstile_releases_knowledge_once():
     votes = SoftVotes(said, layout=layout)
     mechanism = NoisySum(0.001, n_parts=2)
     oracle = Oracle(votes, mechanism, n_queries=1)
-    oracle.ask([0])
-    oracle.ask([0])
+    oracle.answer([0])
+    oracle.answer([0])
     (noisy,) = oracle.transcript().histograms
     np.testing.assert_allclose(noisy, [STEPS, STEPS, 0, STEPS], atol=20)
     expected = mechanism.account_curve(1, layout.size).values

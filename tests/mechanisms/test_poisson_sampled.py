@@ -247,7 +247,7 @@ def test_what_has_no_price_on_a_sample_is_refused(case, call):
         (
             ConfidentGNMax(5, 9.0, 9.0, max_answers=3),
             0.1,
-            "max_answers=3 saves nothing",
+            "max_answers=3 lowers no cost",
         ),
         (GNMax(9.0), 0, "sampling_rate=0 must be a positive"),
         (GNMax(9.0), 1.1, "sampling_rate=1.1 is a probability"),

@@ -267,7 +267,7 @@ def _ask(mechanism, votes, *, n_trials, n_queries, n_repeats):
     opinion = _opinion(mechanism, votes.n_classes)
     if opinion is not None:
         asked["probabilities"] = np.tile(opinion, (len(rows), 1))
-    answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
+    answers = [oracle.answer(rows, **asked) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # As many for each row as were released, in the order of the rows.
         released = oracle.transcript().histograms

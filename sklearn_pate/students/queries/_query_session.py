@@ -77,8 +77,8 @@ class QuerySession:
     ask : callable
         Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
         shape (n_rows, n_classes) or None; gives class indices, -1 for no answer.
-        Everything it gives must be paid for: pass :meth:`Oracle.ask
-        <sklearn_pate.mechanisms.Oracle.ask>`.
+        Everything it gives must be paid for: pass :meth:`Oracle.answer
+        <sklearn_pate.mechanisms.Oracle.answer>`.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -130,7 +130,12 @@ class QuerySession:
     >>> votes = Votes(100 * [np.array([0, 0, 0, 1, 1, 1])], n_public=6, n_classes=2)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=4)
     >>> session = QuerySession(
-    ...     oracle.ask, X_public, LogisticRegression(), n_classes=2, n_queries=4, seed=0
+    ...     oracle.answer,
+    ...     X_public,
+    ...     LogisticRegression(),
+    ...     n_classes=2,
+    ...     n_queries=4,
+    ...     seed=0,
     ... )
     >>> session.ask([0, 5])
     array([0, 1])
