@@ -166,8 +166,8 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
         # Exactly these: a subclass may add noise of another kind.
         if type(self.mechanism) not in (GNMax, NoisyHistogram, ConfidentGNMax):
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no known cost on a secret sample, "
-                "as its noise is not Gaussian; use 'gnmax', or 'confident'."
+                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
+                "supports Gaussian noise only; use 'gnmax', or 'confident'."
             )
         if self.mechanism.max_answers is not None:
             raise ValueError(

@@ -216,7 +216,7 @@ def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, published_counts):
 
 def test_interactive_costs_are_not_sanitized():
     mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
-    with pytest.raises(TypeError, match="use local_curve with the probabilities"):
+    with pytest.raises(TypeError, match="pass them to local_curve"):
         mechanism.sanitized_cost([[9, 1]], n_teachers=10, delta=1e-5)
 
 
