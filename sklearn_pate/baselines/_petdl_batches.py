@@ -56,7 +56,9 @@ class PublicBatches:
         """Layout of a teacher's vector."""
         return self.form.layout
 
-    def aggregate(self, contributions: Iterable[NDArray[np.int64] | None]) -> SoftVotes:
+    def aggregate(
+        self, contributions: Iterable[NDArray[np.integer] | None]
+    ) -> SoftVotes:
         """Add up the vectors of teachers, None for one that failed."""
         return SoftVotes(contributions, layout=self.layout)
 

@@ -271,7 +271,7 @@ def test_all_teachers_failing_on_public_rows_raises_with_their_name(
     with pytest.raises(
         ValueError,
         match=r"in predict on X_public\. Try .* then predict on X_public\. "
-        r"It said .* rows\): ValueError: X has 3 features",
+        r"Its error .* rows\): ValueError: X has 3 features",
     ):
         poll(DecisionTreeClassifier(), X, y, np.hstack([X_public, X_public[:, :1]]))
 

@@ -26,8 +26,8 @@ N_TEACHERS = 6
 PLANTED = 98765.4321
 
 
-def form(n_groups=3, n_classes=3, n_hint_parts=0, groups=GROUPS, **changed):
-    layout = SoftVoteLayout(n_groups, n_classes, n_hint_parts)
+def form(n_batches=3, n_classes=3, n_hint_parts=0, groups=GROUPS, **changed):
+    layout = SoftVoteLayout(n_batches, n_classes, n_hint_parts)
     plain = SoftVoteForm(layout, groups, 1.0, 1.0, weighted=False)
     return replace(plain, **changed)
 
@@ -94,7 +94,7 @@ def test_rows_of_no_group_do_not_matter():
 
 
 def test_a_group_without_rows_and_rows_without_an_opinion_are_zero():
-    said = form(n_groups=4).of_outputs(random_probabilities(), None)
+    said = form(n_batches=4).of_outputs(random_probabilities(), None)
     assert not said[0, 9:].any()
     nothing = np.zeros((len(GROUPS), 3))
     for weighted in (False, True):
@@ -220,8 +220,8 @@ def test_odd_outputs_silence_their_teacher_and_no_other(blobs, odd):
 
 
 def hint(hidden, n_hint_parts=2, groups=SIX_GROUPS):
-    n_groups = groups.max() + 1
-    asked = form(n_groups, 3, n_hint_parts, groups)
+    n_batches = groups.max() + 1
+    asked = form(n_batches, 3, n_hint_parts, groups)
     said = asked.of_outputs(random_probabilities(len(groups)), hidden)
     asked.layout.check(said)
     return asked.layout.similarities(asked.layout.split(said)[1][0])
@@ -365,7 +365,7 @@ def test_a_memory_gives_the_same_contributions_and_another_question_trains_anew(
         {"temperature": 2.0},
         {"clipping_bound": 0.5},
         {"weighted": True},
-        {"group_of_row": np.arange(len(X_public)) % 5 - 1},
+        {"batch_of_row": np.arange(len(X_public)) % 5 - 1},
         {"layout": SoftVoteLayout(5, 3, 2)},
     ):
         other = said(replace(asked, **change))

@@ -81,17 +81,17 @@ def representations_of(rng):
     temperature=st.sampled_from([1e-3, 0.3, 1.0, 2.0, 50.0, 1e6]),
     clipping_bound=st.one_of(st.floats(0.01, 2), st.just(1.0)),
     weighted=st.booleans(),
-    n_groups=st.integers(2, 6),
+    n_batches=st.integers(2, 6),
     n_hint_parts=st.integers(0, 3),
 )
 def test_what_teachers_say_is_within_its_bounds_and_so_are_all_distances(
-    seed, temperature, clipping_bound, weighted, n_groups, n_hint_parts
+    seed, temperature, clipping_bound, weighted, n_batches, n_hint_parts
 ):
     rng = np.random.default_rng(seed)
-    layout = SoftVoteLayout(n_groups, N_CLASSES, n_hint_parts)
-    group_of_row = rng.permutation(np.arange(N_PUBLIC) % n_groups)
-    group_of_row[rng.random(N_PUBLIC) < 0.2] = -1
-    form = SoftVoteForm(layout, group_of_row, temperature, clipping_bound, weighted)
+    layout = SoftVoteLayout(n_batches, N_CLASSES, n_hint_parts)
+    batch_of_row = rng.permutation(np.arange(N_PUBLIC) % n_batches)
+    batch_of_row[rng.random(N_PUBLIC) < 0.2] = -1
+    form = SoftVoteForm(layout, batch_of_row, temperature, clipping_bound, weighted)
     outputs, hidden = probabilities_of(rng), representations_of(rng)
     said = [form.of_outputs(one, hidden[0]) for one in outputs]
     if n_hint_parts:
@@ -113,7 +113,7 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
 
 
 @pytest.mark.parametrize(
-    ("n_groups", "n_classes", "n_hint_parts", "steps"),
+    ("n_batches", "n_classes", "n_hint_parts", "steps"),
     [
         (1, 2, 0, 9),
         (1, 3, 0, 5),
@@ -124,18 +124,18 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
     ],
 )
 def test_no_two_vectors_that_are_let_in_are_farther_apart(
-    monkeypatch, n_groups, n_classes, n_hint_parts, steps
+    monkeypatch, n_batches, n_classes, n_hint_parts, steps
 ):
     monkeypatch.setattr(_soft_votes, "STEPS", steps)
-    layout = SoftVoteLayout(n_groups, n_classes, n_hint_parts)
+    layout = SoftVoteLayout(n_batches, n_classes, n_hint_parts)
     most = int(steps * max(1, n_hint_parts**0.5))
     let_in = []
     for values in product(range(-1, most + 2), repeat=layout.size):
         vector = np.array([values])
         parts = [
-            vector[0, g * n_classes : (g + 1) * n_classes] for g in range(n_groups)
+            vector[0, g * n_classes : (g + 1) * n_classes] for g in range(n_batches)
         ]
-        hint = vector[0, n_groups * n_classes :]
+        hint = vector[0, n_batches * n_classes :]
         within = (
             min(values) >= 0
             and all((part**2).sum() <= steps**2 for part in parts)
@@ -160,7 +160,7 @@ def test_no_two_vectors_that_are_let_in_are_farther_apart(
 # What is not let in
 
 
-LAYOUT = SoftVoteLayout(n_groups=2, n_classes=2, n_hint_parts=1)
+LAYOUT = SoftVoteLayout(n_batches=2, n_classes=2, n_hint_parts=1)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def contributions(X, y, X_public, layout):
         return SoftVotes(said, layout=layout)
 
     form = SoftVoteForm(
-        layout, np.arange(len(X_public)) % layout.n_groups, 2.0, 1.0, True
+        layout, np.arange(len(X_public)) % layout.n_batches, 2.0, 1.0, True
     )
     votes, problems = collect(
         LogisticRegression(max_iter=500),

@@ -546,7 +546,7 @@ def test_blocks_hold_every_teacher_once_and_keep_to_the_limit(n_teachers, n_hidd
         (make_net(Normalized), "batch_norm is not known"),
         (make_net(Remembers), "its module changes itself"),
         (make_net(Counts), "its module changes itself"),
-        (make_net(MixesRows), "its module answers otherwise"),
+        (make_net(MixesRows), "its module predicts otherwise"),
         (make_net(Recurrent), "does not run for several teachers at once"),
         (make_net(OneDimensional), "conv1d .* faster one by one"),
         (make_net(Embeds), "embedding is not known"),
