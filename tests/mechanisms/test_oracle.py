@@ -15,7 +15,7 @@ def votes():
     return Votes(tied, n_public=N_PUBLIC, n_classes=2)
 
 
-def test_a_row_gets_one_noisy_answer_however_often_it_is_asked(votes):
+def test_a_row_gets_one_noisy_answer_however_often_it_is_queried(votes):
     oracle = Oracle(votes, GNMax(sigma=1000), n_queries=N_PUBLIC)
     rows = np.arange(N_PUBLIC)
     first = oracle.answer(rows)
@@ -38,7 +38,7 @@ def test_no_answer_is_an_answer_and_is_kept(votes):
     assert oracle.n_charged == 3
 
 
-def test_a_batch_beyond_the_budget_asks_and_charges_nothing(votes):
+def test_a_batch_beyond_the_budget_draws_and_charges_nothing(votes):
     oracle = Oracle(votes, GNMax(sigma=1), n_queries=5)
     oracle.answer([0, 1, 2])
     with pytest.raises(BudgetExceededError, match="exceed the 2 of 5 that are left"):
