@@ -22,10 +22,8 @@ _LARGEST = 1.001
 class OutputsForm:
     """Unclipped class probabilities, and hidden representations, of public rows.
 
-    They are sensitive and no mechanism releases them: only
-    :class:`~sklearn_pate.baselines.PETDLClassifier` with ``mode="paper"``, which gives
-    no privacy, uses them (Sun et al. 2019, Section 2.2). :class:`SoftVoteForm` clips
-    them.
+    They are sensitive, and no mechanism releases them: :class:`SoftVoteForm` clips them
+    first (Sun et al. 2019, Section 2.2).
     """
 
     n_classes: int
