@@ -1,17 +1,17 @@
-"""The wrapper that keeps public rows whole."""
+"""Wrapper that protects public rows from being cut."""
 
-from typing import Any
+from typing import Any, Self
 
 __all__ = ["PublicData"]
 
 
 class PublicData:
-    """Public rows, protected from being cut by cross-validation.
+    """Container of public rows that cross-validation does not cut.
 
     ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others cut
-    every array-like fit parameter that has as many rows as ``X``, so that a raw
-    ``X_public`` may silently lose rows. A `PublicData` has no length and no shape:
-    nobody cuts it.
+    every array-like fit parameter that has as many rows as ``X``, so that an
+    ``X_public`` passed as an array may lose rows without a warning. A `PublicData` has
+    neither length nor shape, so that it stays whole.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class PublicData:
             raise ValueError("PublicData(None) holds no rows; pass the public rows.")
         self.X = X.X if isinstance(X, PublicData) else X
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # clone() and searches would copy every public row otherwise
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shape = getattr(self.X, "shape", None)
         of_shape = f" of shape {tuple(shape)}" if shape is not None else ""
         return f"PublicData(<{type(self.X).__name__}{of_shape}>)"

@@ -66,7 +66,7 @@ def test_extreme_temperatures_give_the_plurality_or_all_classes_alike(temperatur
         ([3, 1], 1, r"histograms has shape \(2,\)"),
         ([[3], [1]], 1, r"histograms has shape \(2, 1\)"),
         ([[np.nan, 1]], 1, "histograms holds NaN or infinity"),
-        ([[3, 1]], 0, "temperature=0 must be a positive, finite number"),
+        ([[3, 1]], 0, "temperature=0 must be a number strictly between 0 and inf"),
         ([[3, 1]], np.inf, "temperature=inf must be"),
         ([[3, 1]], True, "temperature=True must be"),
         ([[3, 1]], "hot", "temperature='hot' must be"),
@@ -219,7 +219,7 @@ def test_two_classes_have_one_column_of_scores(tenths):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([[3, -1], [2, 0], [9, -4]], "names one class only, 0"),
+        ([[3, -1], [2, 0], [9, -4]], "holds one class only, 0"),
         ([[3, np.nan], [2, 0], [9, 4]], "NaN or infinity"),
         ([[[3, 1]], [[2, 2]], [[9, 1]]], "array with dim 3"),
         ([[1, 2], [2, 1]], "inconsistent numbers of samples"),

@@ -229,12 +229,12 @@ def test_a_seed_repeats_a_fit_and_none_leaves_the_parts_as_they_are(few_labels):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": 1}, r"alpha=1 must be strictly between 0 and 1"),
+        ({"alpha": 1}, r"alpha=1 must be a number strictly between 0 and 1"),
         ({"alpha": "much"}, r"alpha='much' must be"),
-        ({"share": 0}, r"share=0 must be above 0 and at most 1"),
-        ({"n_neighbors": 0}, r"n_neighbors=0 must be an integer"),
-        ({"n_rounds": 1.5}, r"n_rounds=1.5 must be an integer"),
-        ({"n_rounds": 2}, r"n_rounds=2 needs an estimator with predict_proba"),
+        ({"share": 0}, r"share=0 must be a number above 0 and at most 1"),
+        ({"n_neighbors": 0}, r"n_neighbors=0 must be a whole number"),
+        ({"n_rounds": 1.5}, r"n_rounds=1.5 must be a whole number"),
+        ({"n_rounds": 2}, r"n_rounds=2 needs predict_proba"),
         ({"estimator": PCA()}, r"estimator=PCA\(\) is not a classifier"),
         ({"representation": LinearSVC()}, r"LinearSVC\(\) is not a transformer"),
     ],

@@ -155,4 +155,4 @@ def test_an_error_of_the_student_says_that_the_answers_are_paid_for():
             n_classes=2,
             seed=0,
         )
-    assert "which are paid for" in caught.value.__notes__[0]
+    assert "whose privacy cost is spent" in caught.value.__notes__[0]
