@@ -239,7 +239,7 @@ def test_a_module_without_a_last_linear_layer_is_refused(module, message, public
     [
         ({"similarities": np.zeros((2, 3))}, r"similarities has shape \(2, 3\)"),
         ({"similarities": np.full((3, 3), np.nan)}, "similarities holds NaN"),
-        ({"group_of_row": np.arange(4)}, "names group 3 and similarities has 3"),
+        ({"group_of_row": np.arange(4)}, "has group 3 and similarities has 3"),
         ({"max_epochs": 0}, "max_epochs=0 must be"),
         ({"batch_size": 0}, "batch_size=0 must be"),
         ({"lr": -1}, "lr=-1 must be"),

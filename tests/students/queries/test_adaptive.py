@@ -222,7 +222,7 @@ def test_a_strategy_of_the_users_own_cannot_ask_about_a_row_twice(blobs):
             session.ask(np.array([3, 4]))
             session.ask(np.array([4, 5]))
 
-    with pytest.raises(ValueError, match="asked about a public row twice"):
+    with pytest.raises(ValueError, match="queried a public row twice"):
         ask(Stubborn(), *blobs[2:], 4)
 
 
