@@ -1,17 +1,21 @@
-"""Wrapper that protects public rows from being cut."""
+"""Public rows that cross-validation does not split."""
 
-from typing import Any, Self
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Self, TypeVar, cast
 
-__all__ = ["PublicData"]
+__all__ = ["PublicData", "public_rows_by_name"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class PublicData:
-    """Container of public rows that cross-validation does not cut.
+    """Public rows that cross-validation does not split.
 
-    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others cut
-    every array-like fit parameter that has as many rows as ``X``, so that an
-    ``X_public`` passed as an array may lose rows without a warning. A `PublicData` has
-    neither length nor shape, so that it stays whole.
+    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others split
+    every array-like fit parameter that has as many rows as ``X``, so that a plain
+    ``X_public`` may lose rows without a warning. A `PublicData` has no length and no
+    shape, and is passed on whole.
 
     Parameters
     ----------
@@ -50,3 +54,19 @@ class PublicData:
         shape = getattr(self.X, "shape", None)
         of_shape = f" of shape {tuple(shape)}" if shape is not None else ""
         return f"PublicData(<{type(self.X).__name__}{of_shape}>)"
+
+
+def public_rows_by_name(method: Method) -> Method:
+    """Refuse more positional arguments than X and y, with a message on `X_public`."""
+
+    @wraps(method)
+    def checked(self: Any, X: Any, y: Any, *others: Any, **named: Any) -> Any:
+        if others:
+            name = method.__name__
+            raise TypeError(
+                f"{name} takes X and y by position and all else by name; write "
+                f"{name}(X, y, X_public=PublicData(X_public))."
+            )
+        return method(self, X, y, **named)
+
+    return cast(Method, checked)

@@ -297,7 +297,10 @@ def test_it_is_a_student_of_pate(digits):
         ({"generator": 3}, "generator=3 must be"),
         ({"generator": lambda *shapes: nn.Linear(100, 9)}, r"outputs of shape \(9,\)"),
         ({"module": nn.Flatten()}, r"without a torch\.nn\.Linear"),
-        ({"augmentation": "flip"}, "augmentation='flip' must have methods weak and strong"),
+        (
+            {"augmentation": "flip"},
+            "augmentation='flip' must have methods weak and strong",
+        ),
         ({"augmentation": ImageAugmentation(shift=2)}, "shift=2"),
         ({"n_latent": 0}, "n_latent=0"),
         ({"noise": -1}, "noise=-1"),
