@@ -206,7 +206,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
     def _check_parameters(self) -> None:
         for name in ("max_epochs", "batch_size", "labeled_batch_size"):
             check_count(name, getattr(self, name))
-        check_count("patience", self.patience, optional=True)
+        check_count("patience", self.patience, also=(None,))
         check_number("lr", self.lr, 0, 1)
         check_number("tol", self.tol, 0, 1)
         if self.module is not None and not callable(self.module):
