@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks, where this version has them."""
+"""Callbacks of scikit-learn, if the installed version has them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -84,7 +84,7 @@ class _Output(SharedChange):
 
     @property
     def is_muted(self) -> bool:
-        """Tell whether the calling thread is muted."""
+        """Check whether the calling thread is muted."""
         return getattr(self._of_thread, "depth", 0) > 0
 
     def _begin(self, *, is_first: bool) -> None:

@@ -81,7 +81,7 @@ def check_column_types(X: Any, X_public: Any) -> None:
 
 
 def holds_text(X: NDArray[Any]) -> bool:
-    """Tell whether any value is text, which a teacher has to encode."""
+    """Check whether any value is text, which a teacher has to encode."""
     return X.dtype.kind in "US" or (
         X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
     )
@@ -112,7 +112,7 @@ def _read_column(X: Any, column: int) -> NDArray[np.float64]:
 
 
 def _is_text(X: Any, column: int) -> bool:
-    """Tell whether a column holds text and no value that can be read as a number."""
+    """Check whether a column holds text and no value that can be read as a number."""
     try:
         _read_column(X, column)
     except ValueError:
@@ -121,14 +121,14 @@ def _is_text(X: Any, column: int) -> bool:
 
 
 def _holds_numbers(values: list[Any]) -> bool:
-    """Tell whether the objects are numbers or missing."""
+    """Check whether the objects are numbers or missing."""
     return any(map(_is_number, values)) and not any(
         isinstance(value, str) for value in values
     )
 
 
 def _numeric_columns(X: Any) -> NDArray[np.bool_]:
-    """Tell which columns have a numeric type, without reading their values."""
+    """Find the columns of a numeric type, without reading their values."""
     if not is_frame(X):
         return np.full(X.shape[1], X.dtype.kind in "biuf")
     # Without rows, the arrays that libraries make of their types lack no value.
@@ -149,7 +149,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_word(value: Any) -> bool:
-    """Tell whether a value is text that no number can be read from."""
+    """Check whether a value is text that no number can be read from."""
     if not isinstance(value, str):
         return False
     try:

@@ -53,6 +53,6 @@ def column_names(X: Any) -> list[Any] | None:
 
 
 def _has_shape(values: Any) -> bool:
-    """Tell whether the numbers of rows and columns are known."""
+    """Check whether the numbers of rows and columns are known."""
     shape = getattr(values, "shape", None)
     return isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)

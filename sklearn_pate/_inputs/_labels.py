@@ -110,12 +110,12 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def is_abstention(label: Any) -> bool:
-    """Tell whether a label that is no class means no vote: -1, None or NaN."""
+    """Check whether a label that is no class means no vote: -1, None or NaN."""
     return (isinstance(label, Real) and label == -1) or is_missing(label)
 
 
 def is_missing(label: Any) -> bool:
-    """Tell whether a label or a group id is None, NaN or NaT of any library."""
+    """Check whether a label or a group id is None, NaN or NaT of any library."""
     # pandas.NA cannot be compared, and a comparison of arrays is an array.
     return (
         label is None

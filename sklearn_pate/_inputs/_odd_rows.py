@@ -61,12 +61,12 @@ _SCALERS = (
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether features are in a dataframe, of any library."""
+    """Check whether features are in a dataframe, of any library."""
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
 def takes_missing(estimator: Any) -> bool | None:
-    """Tell whether an estimator accepts missing values in arrays of numbers.
+    """Check whether an estimator accepts missing values in arrays of numbers.
 
     The tag ``allow_nan`` decides; for an estimator that wraps others, the tags of all
     of them. A Pipeline accepts them if all steps do, or those up to an imputer of

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def accepts_unlabeled(student: Any) -> bool:
-    """Tell whether a student takes rows with y = -1, and so gets all public rows.
+    """Check whether a student takes rows with y = -1, and so gets all public rows.
 
     True for scikit-learn's semi-supervised classifiers, for any estimator with an
     attribute ``accepts_unlabeled = True``, and for a Pipeline that ends in one.
@@ -49,7 +49,7 @@ def accepts_unlabeled(student: Any) -> bool:
 
 
 def accepts_hints(student: Any) -> bool:
-    """Tell whether the `fit` of a student takes a `RelationalHint` as `hint`.
+    """Check whether the `fit` of a student takes a `RelationalHint` as `hint`.
 
     True for any estimator that accepts unlabelled rows and has an attribute
     ``accepts_hints = True``, and for a Pipeline that ends in one.
@@ -86,16 +86,11 @@ def train_student(
 ) -> Any:
     """Train a clone of the student on public rows and released answers only.
 
-    `answers` holds a class index for each of the `queried` rows, -1 for no answer;
-    `histograms`, of shape (n_queries, n_classes), are soft labels for a student that
-    accepts them, and `hint` is for one that accepts hints. All three must have been
-    released by a mechanism: training is then post-processing and costs no privacy
-    (Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to sensitivity in private
-    data analysis"), whatever the student's `fit` does. All rows of the `clusters` get
-    the answers to their medoids.
-
-    The student is constant, with a StudentWarning, if the answers hold fewer than two
-    classes, as most classifiers refuse those (Papernot et al. 2017, Section 2.2).
+    `answers` are class indices of the `queried` rows, -1 for no answer; `histograms`
+    have shape (n_queries, n_classes). Both and `hint` must have been released by a
+    mechanism: training is then post-processing and costs no privacy. As most
+    classifiers need two classes, the student is constant, with a StudentWarning, if the
+    answers hold fewer.
     """
     answered = answers != UNLABELED
     rows, labels = queried[answered], answers[answered].astype(np.int64)

@@ -130,26 +130,7 @@ class ConvSmall:
     compression: float = 1
 
     def __call__(self, input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
-        """Build a network.
-
-        Parameters
-        ----------
-        input_shape : tuple of int
-            (n_features,), or (channels, height, width).
-
-        n_classes : int
-            Number of outputs.
-
-        Returns
-        -------
-        module : torch.nn.Sequential
-            From a batch of inputs to logits of shape (n_rows, n_classes).
-
-        Raises
-        ------
-        ValueError
-            If the compression is not a number of at least 1.
-        """
+        """Build a network from a batch of inputs of this shape to logits."""
         check_number("compression", self.compression, 1, math.inf)
         widths = [max(1, round(width / self.compression)) for width in _SMALL]
         return _reduced(input_shape, n_classes, widths[:3], widths[3], normalized=True)

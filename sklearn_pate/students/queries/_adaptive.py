@@ -71,7 +71,7 @@ class AdaptiveQueries(QueryStrategy):
 
 
 class UncertaintyQueries(AdaptiveQueries):
-    """Public rows on which the student of the answers so far is least confident.
+    """Query the rows on which the student of the answers so far is least confident.
 
     It uses released answers and no votes: no parameter costs any privacy.
 
@@ -123,7 +123,7 @@ class UncertaintyQueries(AdaptiveQueries):
 
 
 class ExpertQueries(AdaptiveQueries):
-    """Public rows on which binary experts, one for each class, disagree.
+    """Query the rows on which binary experts, one for each class, disagree.
 
     No expert is confident, and several find their class possible. Experts learn from
     released answers and no votes: no parameter costs any privacy.
@@ -260,7 +260,7 @@ class OneExpertPerClass(ClassifierMixin, BaseEstimator):
 
 
 class InteractiveQueries(AdaptiveQueries):
-    """Queries with the student's class probabilities, for the interactive mechanism.
+    """Query with the student's class probabilities, for the interactive mechanism.
 
     For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers do not
     contradict a confident student, its prediction is the answer, which does not count

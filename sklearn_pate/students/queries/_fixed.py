@@ -131,7 +131,7 @@ class FixedQueries(QueryStrategy):
 
 
 class RandomQueries(FixedQueries):
-    """Random public rows. The choice costs no privacy.
+    """Query random public rows. The choice costs no privacy.
 
     Notes
     -----
@@ -175,7 +175,7 @@ class RandomQueries(FixedQueries):
 
 
 class RepresentativeQueries(FixedQueries):
-    """Medoids of as many clusters of public rows as there are queries.
+    """Query the medoids of as many clusters of public rows as there are queries.
 
     Useful for few queries, as each medoid is similar to many rows. With many queries,
     clusters are small, and some medoids are outliers. Clusters depend on public rows
@@ -232,7 +232,7 @@ class RepresentativeQueries(FixedQueries):
 
 
 class ClusterQueries(QueryStrategy):
-    """One query for each cluster of public rows, at the privacy cost of one row.
+    """Query clusters of public rows, each at the privacy cost of one row.
 
     Each teacher votes for the class that it predicts most often for the rows in the
     core of the cluster, and all of these rows get the answer. As far as rows in a
@@ -300,13 +300,10 @@ def find_clusters(
     """Cluster public rows by k-means, on features whose columns are on one scale.
 
     `core` is the share of each cluster, nearest to its centre, that belongs to it;
-    other rows are in no cluster. Fewer than `n_clusters` are found where fewer rows
-    differ. All rows must be public: clusters that depend on private rows would void the
-    privacy statement.
-
-    k-means: Lloyd (1982), "Least squares quantization in PCM", from the start of
-    Arthur, Vassilvitskii (2007), "k-means++: the advantages of careful seeding". Beyond
-    50,000 rows, centres are those of a random sample.
+    other rows are in no cluster. k-means: Lloyd (1982), "Least squares quantization in
+    PCM", from the start of Arthur, Vassilvitskii (2007), "k-means++: the advantages of
+    careful seeding". All rows must be public: clusters that depend on private rows
+    would void the privacy statement.
     """
     n_public = len(features)
     sample = features

@@ -36,9 +36,8 @@ def standardized_features(X: Any, seed: int) -> NDArray[np.float64] | None:
 
     Where rows and columns are both more than 50, they are the first 50 principal
     components (Pearson 1901, "On lines and planes of closest fit to systems of points
-    in space"; for large arrays Halko, Martinsson, Tropp 2011, "Finding structure with
-    randomness"). Queries chosen by them cost no privacy, as long as all rows are
-    public; the seed may be known to anyone.
+    in space"). All rows must be public: features that depend on private rows would
+    reveal them.
     """
     features = numeric_features(X)
     if features is None:
