@@ -248,7 +248,7 @@ def test_pate_trains_the_student_on_all_public_rows(student, digits):
         ({"tol": "small"}, "tol='small' must be"),
         ({"device": "abacus"}, "device='abacus' is unknown"),
         ({"module": "resnet"}, "module='resnet' must be"),
-        ({"image_shape": (9, 9)}, "account for the 64 values"),
+        ({"image_shape": (9, 9)}, "with the 64 values"),
         ({"image_shape": (64,)}, "must be .height, width."),
     ],
 )
@@ -262,7 +262,7 @@ def test_bad_parameters_are_named(student, parameters, message, public):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_reported(public):
     X, answers, _ = public
-    with pytest.raises(ValueError, match="finds no GPU; use device='cpu'"):
+    with pytest.raises(ValueError, match="needs a GPU and torch finds none; use device='cpu'"):
         clone(STUDENTS[0]).set_params(device="cuda").fit(X, answers)
 
 
