@@ -124,7 +124,7 @@ def plan_queries(
                 "a transformer that makes dense numbers of them, or use 'random'."
             )
     clusters = None
-    if isinstance(strategy, ClusterQueries):
+    if compared is not None and isinstance(strategy, ClusterQueries):
         clusters = find_clusters(
             compared, n_queried, strategy.core, check_random_state(seed % MAX_SEED)
         )

@@ -10,6 +10,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from sklearn_pate._estimators._shared_change import SharedChange
+
 __all__ = ["one_thread", "this_thread"]
 
 
@@ -33,7 +35,7 @@ def one_thread(limit: bool = True) -> Iterator[None]:
     controller = _controller(len(sys.modules))
     with (
         controller.select(user_api="openmp").limit(limits=1),  # of this thread only
-        _WHOLE_PROCESS.limited(controller.select(user_api="blas")),
+        _ONE_THREAD.block(),
     ):
         yield
 
@@ -44,37 +46,27 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class _WholeProcess:
-    """Limit of BLAS and torch threads, restored by the last thread to leave."""
+class _OneThread(SharedChange):
+    """One thread of BLAS and torch, for all threads of this process."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
+    def _begin(self, *, is_first: bool) -> None:
+        if not is_first:
+            return
+        self._torch: Any = sys.modules.get("torch")
+        self._torch_threads = self._torch and self._torch.get_num_threads()
+        blas = _controller(len(sys.modules)).select(user_api="blas")
+        self._libraries = blas.lib_controllers
+        self._let_any_thread_set()
+        self._blas = blas.limit(limits=1)
+        if self._torch is not None:
+            self._torch.set_num_threads(1)
 
-    @contextmanager
-    def limited(self, blas: Any) -> Iterator[None]:
-        """Limit BLAS and torch while any thread is inside."""
-        with self._lock:
-            if self._n_inside == 0:
-                self._torch = sys.modules.get("torch")
-                self._torch_threads = self._torch and self._torch.get_num_threads()
-                self._libraries = blas.lib_controllers
-                self._let_any_thread_set()
-                self._blas = blas.limit(limits=1)
-                if self._torch is not None:
-                    self._torch.set_num_threads(1)
-            self._n_inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0:
-                    self._let_any_thread_set()
-                    self._blas.restore_original_limits()
-                    self._let_any_thread_set()
-                    if self._torch is not None:
-                        self._torch.set_num_threads(self._torch_threads)
+    def _undo(self) -> None:
+        self._let_any_thread_set()
+        self._blas.restore_original_limits()
+        self._let_any_thread_set()
+        if self._torch is not None:
+            self._torch.set_num_threads(self._torch_threads)
 
     def _let_any_thread_set(self) -> None:
         # Since threadpoolctl 3.8 only the first thread that sets a limit can change it,
@@ -84,4 +76,4 @@ class _WholeProcess:
                 library.clear_controlling_thread(force=True)
 
 
-_WHOLE_PROCESS = _WholeProcess()
+_ONE_THREAD = _OneThread()

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.bounds import (
@@ -156,13 +157,7 @@ class ConfidentGNMax(Mechanism):
                 f"threshold={self.threshold!r} must be a positive number: a share of "
                 "the teachers such as 0.8, or a number of votes such as 200."
             )
-        max_answers = self.max_answers
-        if max_answers is not None and (
-            not isinstance(max_answers, Integral) or max_answers < 1
-        ):
-            raise ValueError(
-                f"max_answers={max_answers!r} must be None or an integer of at least 1."
-            )
+        check_count("max_answers", self.max_answers, also=(None,))
 
     def _check_ready(self) -> None:
         super()._check_ready()

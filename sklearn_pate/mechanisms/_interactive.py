@@ -1,11 +1,11 @@
 """InteractiveGNMax: answers only if the teachers disagree with the student."""
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
@@ -261,11 +261,7 @@ class InteractiveGNMax(ConfidentGNMax):
 
     def _check_ready(self) -> None:
         super()._check_ready()
-        if not isinstance(self.n_teachers, Integral) or self.n_teachers < 1:
-            raise ValueError(
-                f"n_teachers={self.n_teachers!r} of InteractiveGNMax must be an "
-                "integer of at least 1; set it to the number of teachers."
-            )
+        check_count("n_teachers", self.n_teachers)
         if not is_positive(self.confidence) or self.confidence > 1:
             raise ValueError(
                 f"confidence={self.confidence!r} must be a probability above 0, such "

@@ -1,12 +1,12 @@
 """NoisySum: a sum of clipped vectors with Gaussian noise."""
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, largest_gdp_mu
@@ -227,11 +227,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
 
     def _check_noise(self) -> None:
         super()._check_noise()
-        if not isinstance(self.n_parts, Integral) or self.n_parts < 1:
-            raise ValueError(
-                f"n_parts={self.n_parts!r} of NoisySum must be an integer of at least "
-                "1; pass the number of parts of each vector."
-            )
+        check_count("n_parts", self.n_parts)
 
     @property
     def _sigma(self) -> float:

@@ -15,7 +15,6 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._base._ledger_entry import record_release
@@ -25,6 +24,7 @@ from sklearn_pate._base._split_inputs import (
     check_target,
     read_labels,
 )
+from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
@@ -56,16 +56,6 @@ from sklearn_pate.publication._student_state import without_fitted_estimators
 __all__ = ["PrivateSearchCV"]
 
 
-def _winner_has(method):
-    """Check the winner, or what it will be made of, for a method."""
-
-    def check(self):
-        winner = getattr(self, "best_estimator_", None)
-        return hasattr(self.estimator if winner is None else winner, method)
-
-    return check
-
-
 @dataclass(frozen=True)
 class SearchSetup:
     """What is settled about a search before the first trial."""
@@ -79,7 +69,7 @@ class SearchSetup:
     statement: PrivacySpent
 
 
-class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
+class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClassifier):
     """Search for hyper-parameters, without a look that is not paid for.
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
@@ -336,40 +326,6 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         X = self._check_before_predicting(X)
         return self.best_estimator_.predict(X)
 
-    @available_if(_winner_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Predict class probabilities with the winner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_rows, n_classes)
-            A column for every class in ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(_winner_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Score classes with the winner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for every class in ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.best_estimator_.decision_function(X)
-
     def _published_model(self) -> Any:
         learner = last_step(self.best_estimator_)
         if not isinstance(learner, PrivateClassifier):
@@ -456,7 +412,11 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         return PrivateRows(X, y, codes, fit_params), classes
 
-    def _check_before_predicting(self, X):
+    def _predictor(self) -> Any:
+        winner = getattr(self, "best_estimator_", None)
+        return self.estimator if winner is None else winner
+
+    def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         return check_features(self, X, reset=False)
 

@@ -70,7 +70,7 @@ OWN = {"epsilon": None}
 # Parameters, arguments of fit (changes to the defaults), and what the message says.
 WRONG_FITS = {
     # who votes
-    "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be 'auto' or an integer of at least 1"),
+    "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be a whole number of at least 1, or 'auto'"),
     "n_neighbors is a float": ({"n_neighbors": 30.0}, {}, r"n_neighbors=30.0 must be"),
     "n_neighbors is a bool": ({"n_neighbors": True}, {}, r"n_neighbors=True must be"),
     "n_neighbors is a word": ({"n_neighbors": "many"}, {}, r"n_neighbors='many' must be"),
@@ -106,7 +106,7 @@ WRONG_FITS = {
     "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 1"),
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
     # what is asked
-    "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be 'auto' or an integer"),
+    "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be a whole number of at least 1, or 'auto'"),
     "more queries than public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
     "unknown strategy": ({"query_strategy": "all"}, {}, r"query_strategy='all' is unknown"),
     "interactive strategy": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together"),
