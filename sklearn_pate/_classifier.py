@@ -1,17 +1,14 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
+from sklearn_pate._base._fit_plan import MARGINS, FitPlan
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameters import (
-    as_mechanism,
-    as_teacher,
-    calibrated_mechanism,
-    resolve_n_teachers,
-)
+from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
     check_parties,
     check_votes,
@@ -29,6 +26,7 @@ from sklearn_pate._base._teacher_ensemble import (
     assign_shards,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._teachers import TeacherProblems, poll_teachers
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import Mechanism
@@ -158,6 +156,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
         ``set_callbacks(ProgressBar())`` works too.
 
+    noise_seed : int, default=None
+        Seeds the noise, for research and tests only: the statement's epsilon is
+        infinite. None draws the noise from the operating system.
+
     random_state : int, RandomState instance or None, default=None
         Seeds shards, teachers, queries and student. It may be known to anyone.
 
@@ -248,6 +250,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -267,8 +270,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.noise_seed = noise_seed
         self.random_state = random_state
 
+    @public_rows_by_name
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
@@ -417,6 +422,57 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
         return self._set_fitted(plan, answers, student, analysis, None)
 
+    @public_rows_by_name
+    def plan_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_public: Any = None,
+        groups: Any = None,
+        margins: Sequence[float] = MARGINS,
+    ) -> FitPlan:
+        """Plan a fit: its noise, its privacy cost, and its label accuracy.
+
+        Nothing is fitted, drawn or charged. Numbers of rows, classes and queries are
+        read from the data, the rest from the parameters.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : object
+            As in `fit`.
+
+        margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+            Leads of the most-voted class over every other class, as shares of the
+            teachers, at which to compute the label accuracy.
+
+        Returns
+        -------
+        plan : FitPlan
+            To be printed, or read. It may be published where the number of rows may,
+            or where groups are the unit.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot work.
+
+        See Also
+        --------
+        sklearn_pate.inspection.plan_fit : Plan from numbers alone, without data.
+        """
+        plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        return FitPlan.of_mechanism(
+            plan.release.mechanism,
+            n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
+            n_teachers=plan.release.n_teachers,
+            n_queries=plan.release.n_queries,
+            n_classes=plan.n_classes,
+            delta=self.delta,
+            unit=self.privacy_unit,
+            margins=margins,
+        )
+
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> FitSetup:
@@ -434,7 +490,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         return plan_queries(
             public.X_public,
             self._unfitted_student(),
-            as_mechanism(self.mechanism, self.release),
+            self._chosen_mechanism(),
             n_queries=self.n_queries,
             query_strategy=self.query_strategy,
             representation=self.representation,
@@ -448,14 +504,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         n_classes = len(public.classes)
 
         def calibrated(epsilon: float | None) -> Mechanism:
-            return calibrated_mechanism(
-                self.mechanism,
-                self.release,
-                n_teachers=n_teachers,
-                n_queries=queries.n_queries,
-                n_classes=n_classes,
-                epsilon=epsilon,
-                delta=self.delta,
+            return self._prepared_mechanism(
+                n_teachers, queries.n_queries, n_classes, epsilon
             )
 
         return plan_release(
@@ -467,6 +517,18 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             n_teachers=n_teachers,
             n_queries=queries.n_queries,
             n_values=n_classes,
+        )
+
+    def _prepared_mechanism(
+        self, n_teachers: int, n_queries: int, n_classes: int, epsilon: float | None
+    ) -> Mechanism:
+        """Return the mechanism with its noise, calibrated to an epsilon if given."""
+        return self._chosen_mechanism().prepared(
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=self.delta,
         )
 
     def _unfitted_student(self) -> BaseEstimator:

@@ -20,7 +20,11 @@ from sklearn_pate._base._parameter_checks import (
     check_strategy,
     check_transformer,
 )
-from sklearn_pate._base._parameters import as_teacher, memory_location
+from sklearn_pate._base._parameters import (
+    as_mechanism,
+    as_teacher,
+    memory_location,
+)
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
 from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
@@ -43,8 +47,9 @@ from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning, warn_user
-from sklearn_pate.mechanisms import Oracle
+from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
+from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_fitted_estimators
 from sklearn_pate.students._train_student import train_student
 
@@ -273,13 +278,19 @@ class QueryingClassifier(TaughtClassifier):
     n_queries: Any
     query_strategy: Any
     release: str
+    noise_seed: int | None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count_or_auto("n_queries", self.n_queries)
+        check_noise_seed(self.noise_seed)
         check_strategy(
             self.query_strategy, self.mechanism, self.release, self._unfitted_student()
         )
+
+    def _chosen_mechanism(self) -> Mechanism:
+        """Return the mechanism, perhaps without its noise parameters."""
+        return as_mechanism(self.mechanism, self.release, self.noise_seed)
 
     def _train_student(self, plan: AnswerPlan, answers: Answers) -> BaseEstimator:
         """Train the student on public rows and released answers alone."""
@@ -317,7 +328,7 @@ class QueryingClassifier(TaughtClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
+        tags.non_deterministic = self.noise_seed is None
         return tags
 
 
