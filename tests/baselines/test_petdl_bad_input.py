@@ -72,7 +72,7 @@ WRONG_FITS = {
     "n_jobs is zero": ({"n_jobs": 0}, {}, r"n_jobs=0 must be None, a positive integer, or -1"),
     "memory is a number": ({"memory": 5, "random_state": 0}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
     "memory without a fixed random_state": ({"memory": "kept"}, {}, r"memory='kept' needs an integer random_state, and has None"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # groups of public rows
     "batch_size is zero": ({"batch_size": 0}, {}, r"batch_size=0 must be a whole number of at least 1"),
