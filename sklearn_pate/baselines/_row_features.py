@@ -69,8 +69,8 @@ class RowFeatures:
         ):
             raise ValueError(
                 f"representation={self._representation!r} computes features of a "
-                "public row that depend on other rows or on earlier calls; use another, "
-                "which computes the same features of a row each time, from it alone."
+                "public row that depend on other rows or earlier calls; use one that "
+                "computes the same features of a row each time, from that row alone."
             )
 
     def of_rows(
