@@ -340,7 +340,7 @@ def test_a_label_in_a_whole_fit_moves_the_released_sum_within_the_bound(digits):
             LogisticRegression(max_iter=500),
             DistillationClassifier(LogisticRegression(max_iter=500)),
             n_teachers=N_TEACHERS,
-            batch_size=40,
+            public_batch_size=40,
             epsilon=None,
             noise_scale=1.0,
             noise_seed=0,

@@ -67,7 +67,7 @@ DEFAULTS = {"student": GaussianNB(), "n_queries": 5}
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
 OWN = {"epsilon": None}
 
-# Parameters, arguments of fit (changes to the defaults), and what the message says.
+# Parameters, arguments of fit (changes to the defaults), and message.
 WRONG_FITS = {
     # who votes
     "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be a whole number of at least 1, or 'auto'"),
@@ -105,7 +105,7 @@ WRONG_FITS = {
     "epsilon is a word": ({"epsilon": "low"}, {}, r"epsilon='low' must be"),
     "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 1"),
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
-    # what is asked
+    # queries
     "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be a whole number of at least 1, or 'auto'"),
     "more queries than public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
     "unknown strategy": ({"query_strategy": "all"}, {}, r"query_strategy='all' is unknown"),
@@ -115,13 +115,13 @@ WRONG_FITS = {
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
     "student is a class": ({"student": GaussianNB}, {}, r"student=GaussianNB is a class; pass an instance"),
     # what is compared
-    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
+    "representation is not a transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
     "representation is a class": ({"representation": StandardScaler}, {}, r"is not a transformer"),
-    "public rows are text": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"compares rows as dense numbers, and the public ones are text, sparse, or have missing values; pass representation="),
-    "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public ones are text, sparse"),
+    "public rows are text": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"compares rows as dense numbers, and the public rows are text, sparse, or have missing values; pass representation="),
+    "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public rows are text, sparse"),
     "sparse rows": ({}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"Sparse data was passed"),
     "fewer features of a row alone": ({"representation": Uneven("fewer")}, {}, r"features of a public row that depend on other rows"),
-    "missing features of a row alone": ({"representation": Uneven("NaN")}, {}, r"cannot transform one row of float64 alone.*no finite numbers"),
+    "missing features of a row alone": ({"representation": Uneven("NaN")}, {}, r"cannot transform a single row of float64.*no finite numbers"),
     # whose rows
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
     "the unit without groups": ({"privacy_unit": "group"}, {}, r"privacy_unit='group' needs groups in fit"),
