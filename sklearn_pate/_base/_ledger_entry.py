@@ -145,7 +145,7 @@ def _what_fits(
 ) -> str:
     """Say which change of a parameter would bring the cost within the budget."""
     spent, n_queries, n_values = release.statement, release.n_queries, release.n_values
-    share, left = ledger.shares(spent.curve)
+    share, left = ledger.budget_fractions(spent.curve)
     if not np.isfinite(share):
         return ""
     affordable = max(left, 0.0) / share
@@ -167,6 +167,6 @@ def _what_fits(
         curve = release.calibrated(fitting).account_curve(n_queries, n_values)
         if ledger.fits(curve):
             return f"epsilon={fitting:g} would fit."
-        share, left = ledger.shares(curve)
+        share, left = ledger.budget_fractions(curve)
         fitting *= 0.999 * math.sqrt(max(left, 0.0) / share)  # as for Gaussian noise
     return "Next to nothing is left, and no fit of use would be within it."

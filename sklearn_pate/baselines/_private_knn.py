@@ -50,7 +50,7 @@ class PrivateKNNClassifier(QueryingClassifier):
     The statement is about rows that are **added or removed**, not replaced: it neither
     compares nor adds up with that of :class:`~sklearn_pate.PATEClassifier` for rows. A
     row that is replaced is two such steps, see
-    :func:`~sklearn_pate.accounting.composition.two_steps`.
+    :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
 
     Parameters
     ----------

@@ -269,7 +269,7 @@ def plan_search(
     if search.refit:
         cost = cost + np.max(costs(len(y)), axis=0)
     with pate.ledger.reading() as file:
-        share, left = pate.ledger.filter.shares(cost, spent(file))
+        share, left = pate.ledger.filter.budget_fractions(cost, spent(file))
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
