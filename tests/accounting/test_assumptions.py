@@ -3,7 +3,6 @@
 from sklearn_pate.accounting import _assumptions
 from sklearn_pate.accounting._assumptions import (
     ASSUMPTIONS,
-    NO_PRIVACY,
     NORM_READ,
     SEEDED,
     Assumption,
@@ -28,4 +27,4 @@ def test_every_sentence_follows_that_and_is_stated_once():
 
 def test_only_assumptions_that_void_privacy_have_no_question():
     without_question = {one for one in ASSUMPTIONS.values() if not one.question}
-    assert without_question == {SEEDED, NORM_READ, NO_PRIVACY}
+    assert without_question == {SEEDED, NORM_READ}
