@@ -156,7 +156,7 @@ class BudgetExceededError(RuntimeError):
     ...         description="500 queries",
     ...     )
     ... except BudgetExceededError:
-    ...     share, left = ledger.shares(curve)
+    ...     share, left = ledger.budget_fractions(curve)
     ...     print(f"{left / share:.0%} of these queries would fit")
     12% of these queries would fit
     >>> ledger.spent

@@ -151,7 +151,7 @@ def test_a_wrong_fit_is_refused_before_any_draw_or_charge(name, ledger):
     with pytest.raises((ValueError, TypeError), match=message):
         knn.fit(**(DEFAULT_ARGUMENTS | arguments))
     assert not hasattr(knn, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_seeded_noise_is_not_charged(ledger):
@@ -160,7 +160,7 @@ def test_seeded_noise_is_not_charged(ledger):
     )
     with pytest.raises(Exception, match="no finite cost"):
         knn.fit(**DEFAULT_ARGUMENTS)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():

@@ -311,7 +311,7 @@ def test_figures_of_public_rows_are_one_more_thing_to_sign():
 def test_the_history_of_a_ledger_makes_it_internal(ledger):
     spent = pate().privacy_spent_
     report = report_on(pate(), ledger=charged(ledger, spent))
-    [charge] = ledger.charges()
+    [charge] = ledger.entries()
     account = report.to_dict()["ledger"]
     assert report.internal
     assert account["spent"] >= ledger.spent - 1e-12
