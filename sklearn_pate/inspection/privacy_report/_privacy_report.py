@@ -3,7 +3,6 @@
 import html
 import json
 import os
-import secrets
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +12,7 @@ from sklearn_pate.inspection.privacy_report._facts import collect_facts
 from sklearn_pate.inspection.privacy_report._guarantee import epsilon_text
 from sklearn_pate.inspection.privacy_report._html import to_html
 from sklearn_pate.inspection.privacy_report._markdown import to_markdown
+from sklearn_pate.publication._model_file import write_all
 
 __all__ = ["PrivacyReport"]
 
@@ -263,11 +263,11 @@ class PrivacyReport:
             )
         if path.exists() and not overwrite:
             raise FileExistsError(
-                f"{path} exists already; choose another path, or pass overwrite=True "
+                f"{path} is there already; choose another path, or pass overwrite=True "
                 "to replace it."
             )
         mode = 0o600 if self.internal else 0o666
-        _write(path, formats[path.suffix]().encode(), mode)
+        write_all({path: formats[path.suffix]().encode()}, mode)
 
     def __repr__(self) -> str:
         facts = self._facts
@@ -284,18 +284,3 @@ class PrivacyReport:
             f'<iframe srcdoc="{page}" title="Privacy report" sandbox="allow-popups" '
             'style="width:100%;height:40rem;border:1px solid #b6bec8"></iframe>'
         )
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Write a file under another name, then rename it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-
-    def opener(name: str, flags: int) -> int:
-        return os.open(name, flags, mode)
-
-    try:
-        with open(temporary, "xb", opener=opener) as file:
-            file.write(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
