@@ -39,8 +39,8 @@ def publish(estimator: Any) -> PublishedClassifier:
         If `estimator` is not fitted.
 
     ValueError
-        If `estimator` is no private classifier of this package, is a search whose
-        winner is none, or was fitted without noise.
+        If `estimator` is no private classifier of this package, or is a search whose
+        winner is none.
 
     Warns
     -----
@@ -80,11 +80,6 @@ def publish(estimator: Any) -> PublishedClassifier:
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
-    if mechanism is None:
-        raise ValueError(
-            "mode='paper' trains the student without any privacy, so that it must not "
-            "be published; fit with mode='sound'."
-        )
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()

@@ -309,7 +309,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
 
 def test_a_share_of_rows_that_is_held_out_makes_their_number_public(blobs):
     X, y, _, _ = blobs
-    with pytest.warns(PublicDataWarning, match="get no protection"):
+    with pytest.warns(PublicDataWarning, match="are not protected"):
         knn = make(public_size=0.3).fit(X, y)
     assert len(knn.public_indices_) == 180
     assert "number of rows is public" in str(knn.privacy_spent_)
@@ -342,7 +342,7 @@ def test_there_is_no_data_dependent_analysis(blobs):
 
 @pytest.mark.filterwarnings("ignore:noise_seed")
 def test_seeded_noise_voids_the_statement(blobs):
-    spent = fit(blobs, mechanism=GNMax(2.0, noise_seed=0)).privacy_spent_
+    spent = fit(blobs, mechanism=GNMax(2.0), noise_seed=0).privacy_spent_
     assert spent.epsilon == np.inf
     assert "the noise was seeded" in str(spent)
 

@@ -87,7 +87,7 @@ def collect_facts(
         internal_because.append(LEDGER_IS_PRIVATE)
     has_guarantee = bool(np.isfinite(spent.epsilon))
     private = has_guarantee and not leaks
-    kind = _kind_of(learner, spent)
+    kind = _kind_of(spent)
     model = _model_of(learner)
     return {
         "format": FORMAT,
@@ -296,7 +296,7 @@ def _two_digits_up(delta: Decimal) -> float:
     return min(round_up(Decimal(repr(float(delta))), places), 1.0)
 
 
-def _costs(spent: PrivacySpent, kind: str | None) -> dict[str, Any]:
+def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
     """Compute the cost of the fit at several deltas, of one query, and of two fits."""
     delta, curve = float(spent.delta), spent.curve
 
@@ -344,10 +344,8 @@ def _assumptions(
     return list(dict.fromkeys(assumptions))
 
 
-def _kind_of(learner: Any, spent: PrivacySpent) -> str | None:
+def _kind_of(spent: PrivacySpent) -> str:
     """Read the kind of the data flow from the statement, for published models too."""
-    if getattr(learner, "mechanism_", "") is None:
-        return None  # the student sees the votes without noise
     if spent.release != "answers":
         return {"sum": "sums", "model": "learner", "search": "search"}[spent.release]
     if spent.relation == "add-remove":

@@ -62,9 +62,7 @@ _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
     """Write all sections in order, as plain text that is not escaped yet."""
-    sections = [*guarantee_sections(facts), _assumptions(facts)]
-    if facts["kind"] is not None:
-        sections.append(_method(facts))
+    sections = [*guarantee_sections(facts), _assumptions(facts), _method(facts)]
     if facts["costs"] is not None:
         sections.append(_costs(facts))
     sections.append(_parameters(facts))
