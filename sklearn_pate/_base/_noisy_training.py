@@ -6,6 +6,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._base._ledger_entry import record_release
@@ -173,7 +174,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             curve=curve,
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.noise_seed is None
         # On a few dozen rows the noise exceeds the signal.

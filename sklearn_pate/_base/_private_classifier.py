@@ -45,7 +45,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
-    mechanism_: AccountedRelease | None
+    mechanism_: AccountedRelease
 
     #: The search that this fit won, where it won one.
     _selected_by: AccountedRelease | None = None
@@ -117,7 +117,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_ledger(self.ledger)
 
     def _set_release(
-        self, mechanism: AccountedRelease | None, statement: PrivacySpent
+        self, mechanism: AccountedRelease, statement: PrivacySpent
     ) -> None:
         """Set mechanism and statement of a fit that no search has selected."""
         self.mechanism_ = mechanism
@@ -125,7 +125,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         self.__dict__.pop("_selected_by", None)
 
     @property
-    def _released_by(self) -> AccountedRelease | None:
+    def _released_by(self) -> AccountedRelease:
         """Release that ``privacy_spent_`` covers."""
         return self.mechanism_ if self._selected_by is None else self._selected_by
 
@@ -133,7 +133,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     def _published_model(self) -> Any:
         """Return the model that predicts class indices, and nothing else of the fit."""
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Return the state without sensitive attributes.
 
         Constructor estimators are replaced by unfitted clones, as they may have been

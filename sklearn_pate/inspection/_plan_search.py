@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -97,8 +97,8 @@ class SearchPlan:
         sentences = [
             f"This search will fit {self.n_fits} times ({self.n_candidates} candidates "
             f"on {self.n_splits} splits{refit}), and every new fit is charged: at most "
-            f"{self.share:.2%} of the budget of {self.ledger}, of which {self.left:.2%} "
-            "is left.",
+            f"{self.share:.2%} of the budget of {self.ledger}, of which "
+            f"{self.left:.2%} is left.",
             "The choice between candidates depends on private labels, which no charge "
             "covers.",
         ]
@@ -198,14 +198,14 @@ def plan_search(
     """
     if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
         raise ValueError(
-            f"search={search!r} is not a GridSearchCV or RandomizedSearchCV, so that its "
-            "number of fits is not known before it starts."
+            f"search is a {type(search).__name__}, not a GridSearchCV or "
+            "RandomizedSearchCV; its number of fits is not known before it starts."
         )
     pate = _pate_in(search.estimator)
     if pate is None or pate.ledger is None:
         raise ValueError(
-            f"search={search!r} has no ledger; set ledger=PrivacyLedger(...) on "
-            "the PATEClassifier inside it."
+            "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
+            "inside it."
         )
     if hasattr(search.cv, "__next__"):
         raise ValueError(
@@ -218,24 +218,26 @@ def plan_search(
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
     n_public = None if X_public is None else _n_rows(X_public)
 
-    def costs(n_rows: int) -> list[NDArray[np.float64]]:
+    ledger = pate.ledger
+
+    def costs(n_rows: int) -> list[tuple[float, ...]]:
         return [
-            _cost(_pate_in(one), pate.ledger, n_rows, n_public, n_classes)
+            _cost(_pate_in(one), ledger, n_rows, n_public, n_classes)
             for one in candidates
         ]
 
     cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
     if search.refit:
         cost = cost + np.max(costs(len(y)), axis=0)
-    with pate.ledger.reading() as file:
-        share, left = pate.ledger.filter.shares(cost, spent(file))
+    with ledger.reading() as file:
+        share, left = ledger.filter.shares(cost, spent(file))
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
         refit=bool(search.refit),
         share=float(share),
         left=float(left),
-        ledger=str(pate.ledger.path),
+        ledger=str(ledger.path),
         stratified=looks_at_labels(cv),
     )
 
@@ -256,8 +258,8 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
         )
     else:
         raise ValueError(
-            f"search={search!r} draws its candidates when it starts; set an integer "
-            "random_state to know them before."
+            f"search has random_state={search.random_state!r} and draws its candidates "
+            "when it starts; set an integer random_state to know them before."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
 
@@ -268,7 +270,7 @@ def _cost(
     n_rows: int,
     n_public: int | None,
     n_classes: int,
-) -> NDArray[np.float64]:
+) -> tuple[float, ...]:
     """Return the cost of one fit at each order of the ledger."""
     if pate is None or pate.ledger != ledger:
         raise ValueError(
@@ -285,7 +287,7 @@ def _cost(
         n_public = round(pate.public_size * n_rows)
         n_rows -= n_public
     if pate.classes is not None:
-        n_classes = len(pate.classes)
+        n_classes = len(np.asarray(pate.classes))
     n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
     n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
     mechanism = pate._prepared_mechanism(n_teachers, n_queries, n_classes, pate.epsilon)

@@ -49,7 +49,6 @@ DEFAULTS = {"estimator": MustNotBeFitted(), "student": GaussianNB(), "batch_size
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
 NETWORK = {"student": None}
 GROUPED = {"privacy_unit": "group", "n_teachers": 5}
-PAPER = {"mode": "paper", "student": None, "epsilon": None, "noise_scale": 1.0}
 TWO_A_GROUP = np.arange(60) // 2
 
 
@@ -64,7 +63,7 @@ WRONG_FITS = {
     "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be a whole number of at least 1, or 'auto'"),
     "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows"),
-    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer"),
+    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
     "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
@@ -72,7 +71,7 @@ WRONG_FITS = {
     "n_jobs is zero": ({"n_jobs": 0}, {}, r"n_jobs=0 must be None, a positive integer, or -1"),
     "memory is a number": ({"memory": 5, "random_state": 0}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
     "memory without a fixed random_state": ({"memory": "kept"}, {}, r"memory='kept' needs an integer random_state, and has None"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # groups of public rows
     "batch_size is zero": ({"batch_size": 0}, {}, r"batch_size=0 must be a whole number of at least 1"),
@@ -132,35 +131,17 @@ WRONG_FITS = {
     "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows"),
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row'"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
-    # what the paper does
-    "unknown mode": ({"mode": "fast"}, {}, r"mode='fast' is unknown; use one of \['sound', 'paper'\]"),
-    "paper with a student": ({**PAPER, "student": GaussianNB()}, {}, r"mode='paper' trains a network of its own by the noisy loss; pass student=None"),
-    "paper with an epsilon": ({**PAPER, "epsilon": 1.21}, {}, r"mode='paper' reaches no epsilon, as its noise hides nothing; pass epsilon=None instead of 1.21"),
-    "paper without noise": ({**PAPER, "noise_scale": None}, {}, r"noise_scale=None must be a number"),
-    "paper with negative noise": ({**PAPER, "noise_scale": -1.0}, {}, r"noise_scale=-1.0 must be a number"),
-    "paper with a fractional seed": ({**PAPER, "noise_seed": 0.5}, {}, r"noise_seed=0.5 must be None or an integer"),
-    "paper with an image_shape of other rows": ({**PAPER, "image_shape": (3, 3)}, {}, r"image_shape=\(3, 3\) must be"),
-    "paper with more teachers than rows": ({**PAPER, "n_teachers": 61}, {}, r"n_teachers=61 is more than"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG_FITS)
 def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
     parameters, arguments, message = WRONG_FITS[name]
-    if parameters.get("mode") != "paper":
-        parameters = {"ledger": ledger} | parameters
-    petdl = PETDLClassifier(**(DEFAULTS | parameters))
+    petdl = PETDLClassifier(**(DEFAULTS | {"ledger": ledger} | parameters))
     # TypeError is what scikit-learn raises for sparse data.
     with pytest.raises((ValueError, TypeError), match=message):
         petdl.fit(**(DEFAULT_ARGUMENTS | arguments))
     assert not hasattr(petdl, "privacy_spent_")
-    assert ledger.charges() == []
-
-
-def test_the_papers_mode_takes_no_ledger(ledger):
-    petdl = PETDLClassifier(MustNotBeFitted(), **PAPER, ledger=ledger, batch_size=5)
-    with pytest.raises(ValueError, match="mode='paper' has no finite cost"):
-        petdl.fit(**DEFAULT_ARGUMENTS)
     assert ledger.charges() == []
 
 
@@ -191,15 +172,12 @@ WRONG_OUTPUTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ["sound", "paper"])
 @pytest.mark.parametrize("name", WRONG_OUTPUTS)
 def test_wrong_outputs_are_refused_before_any_noise_or_charge(
-    name, mode, ledger, monkeypatch
+    name, ledger, monkeypatch
 ):
     parameters, outputs, message = WRONG_OUTPUTS[name]
     parameters = DEFAULTS | {"classes": ["a", "b"], "ledger": ledger} | parameters
-    if mode == "paper":
-        parameters |= PAPER | {"ledger": None}
     monkeypatch.setattr(torch.Tensor, "backward", no_training)
     petdl = PETDLClassifier(**parameters)
     with pytest.raises(ValueError, match=message):
@@ -221,7 +199,7 @@ def test_outputs_need_the_rows_that_they_are_about():
 
 
 def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():
-    petdl = PETDLClassifier(LinearSVC(), batch_size="many", mode="fast")
+    petdl = PETDLClassifier(LinearSVC(), batch_size="many")
     assert clone(petdl).batch_size == "many"
     before = petdl.get_params()
     with pytest.raises(ValueError, match="batch_size='many' must be"):

@@ -64,11 +64,11 @@ def test_it_says_how_often_and_whether_it_will_do(ledger):
         "every new fit is charged: at most "
     )
     assert cost.fits
-    assert "where 100.00% is left. Its choice" in str(cost)
-    dear = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
-    cost = plan_search(dear, X, Y, X_public=PUBLIC)
+    assert "of which 100.00% is left. The choice" in str(cost)
+    costly = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
+    cost = plan_search(costly, X, Y, X_public=PUBLIC)
     assert not cost.fits
-    assert "left: it would fail half-way." in str(cost)
+    assert "left. It would fail before its end." in str(cost)
 
 
 def test_splits_that_look_at_labels_are_pointed_out(ledger):
@@ -101,15 +101,15 @@ def test_held_out_rows_count_as_public(ledger):
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        (lambda pate: HalvingGridSearchCV(pate, GRID), "how often it fits is not kn"),
-        (lambda pate: pate, "is no GridSearchCV or RandomizedSearchCV"),
+        (lambda pate: HalvingGridSearchCV(pate, GRID), "number of fits is not known"),
+        (lambda pate: pate, "search is a PATEClassifier, not a GridSearchCV or R"),
         (lambda pate: RandomizedSearchCV(pate, GRID), "set an integer random_state"),
-        (lambda _: GridSearchCV(make(None), GRID), "charges to no ledger; set ledger="),
-        (lambda _: GridSearchCV(LogisticRegression(), {}), "charges to no ledger"),
+        (lambda _: GridSearchCV(make(None), GRID), "has no ledger; set ledger="),
+        (lambda _: GridSearchCV(LogisticRegression(), {}), "has no ledger"),
         (lambda pate: GridSearchCV(pate, {"epsilon": [-1]}), "epsilon=-1 must be"),
         (lambda pate: GridSearchCV(pate, {"n_queries": [99]}), "more than the 60 publ"),
-        (lambda pate: GridSearchCV(pate, {"ledger": [None]}), "to another ledger than"),
-        (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read once only"),
+        (lambda pate: GridSearchCV(pate, {"ledger": [None]}), "have different ledgers"),
+        (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read only once"),
     ],
 )
 def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):
