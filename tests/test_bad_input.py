@@ -203,7 +203,7 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
     with pytest.raises((ValueError, TypeError), match=message):
         pate.fit(**arguments)
     assert not hasattr(pate, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.skipif(
@@ -261,7 +261,7 @@ def test_wrong_votes_are_refused_before_any_noise_or_charge(name, ledger):
     with pytest.raises(ValueError, match=message):
         pate.fit_from_votes(X_public, votes)
     assert not hasattr(pate, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def charge(**changes):
@@ -273,7 +273,7 @@ def charge(**changes):
         try:
             ledger.charge(gaussian_worst_case(100), **what)
         finally:
-            assert ledger.charges() == []
+            assert ledger.entries() == []
 
 
 WRONG_CALLS = {

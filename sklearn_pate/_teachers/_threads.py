@@ -1,8 +1,9 @@
-"""One thread a teacher."""
+"""Limit of one thread a teacher."""
 
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -14,30 +15,19 @@ from sklearn_pate._estimators._shared_change import SharedChange
 __all__ = ["one_thread", "this_thread"]
 
 
-def this_thread():
-    """Identify the calling thread on this machine.
-
-    Returns
-    -------
-    identity : tuple of (int, int)
-        Process and thread.
-    """
+def this_thread() -> tuple[int, int]:
+    """Return the process and thread numbers of the calling thread."""
     return os.getpid(), threading.get_ident()
 
 
 @contextmanager
-def one_thread(limit=True):
-    """Give BLAS, OpenMP and torch one thread each.
+def one_thread(limit: bool = True) -> Iterator[None]:
+    """Give BLAS, OpenMP and torch one thread each, if `limit`.
 
-    Small shards gain nothing from threads and lose much when several teachers compete
-    for the cores; and the number of threads would change the rounding, so that votes
-    would depend on `n_jobs`. Set once in the thread that polls, and for each teacher
-    that is trained elsewhere.
-
-    Parameters
-    ----------
-    limit : bool, default=True
-        False does nothing.
+    Small shards gain nothing from threads, and several teachers would compete for the
+    cores; the number of threads also changes the rounding, so that votes would depend
+    on `n_jobs`. Set once in the thread that collects results, and for each teacher that
+    is trained elsewhere.
     """
     if not limit:
         yield
@@ -51,8 +41,8 @@ def one_thread(limit=True):
 
 
 @lru_cache(maxsize=1)
-def _controller(n_modules):
-    # Looking for the libraries takes milliseconds; new ones come with new modules.
+def _controller(n_modules: int) -> ThreadpoolController:
+    # The search takes milliseconds; new libraries come with new modules.
     return ThreadpoolController()
 
 
@@ -78,9 +68,9 @@ class _OneThread(SharedChange):
         if self._torch is not None:
             self._torch.set_num_threads(self._torch_threads)
 
-    def _let_any_thread_set(self):
-        # From threadpoolctl 3.8 on, the first thread that sets a limit is the only one
-        # whose calls have an effect. Here the last one to leave restores.
+    def _let_any_thread_set(self) -> None:
+        # Since threadpoolctl 3.8 only the first thread that sets a limit can change it,
+        # but here the last thread to leave restores it.
         for library in self._libraries:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread(force=True)

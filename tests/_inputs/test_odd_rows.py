@@ -85,7 +85,7 @@ LEARNERS = {
         GaussianNB(),
         GaussianNB(),
         n_teachers=4,
-        batch_size=5,
+        public_batch_size=5,
         epsilon=None,
         noise_scale=5.0,
         random_state=0,

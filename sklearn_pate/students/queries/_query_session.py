@@ -81,8 +81,8 @@ class QuerySession:
     ask : callable
         Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
         shape (n_rows, n_classes) or None; returns class indices, -1 for no answer. Its
-        privacy cost must be recorded: pass :meth:`Oracle.ask
-        <sklearn_pate.mechanisms.Oracle.ask>`.
+        privacy cost must be recorded: pass :meth:`Oracle.answer
+        <sklearn_pate.mechanisms.Oracle.answer>`.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -134,7 +134,12 @@ class QuerySession:
     >>> votes = Votes(100 * [np.array([0, 0, 0, 1, 1, 1])], n_public=6, n_classes=2)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=4)
     >>> session = QuerySession(
-    ...     oracle.ask, X_public, LogisticRegression(), n_classes=2, n_queries=4, seed=0
+    ...     oracle.answer,
+    ...     X_public,
+    ...     LogisticRegression(),
+    ...     n_classes=2,
+    ...     n_queries=4,
+    ...     seed=0,
     ... )
     >>> session.ask([0, 5])
     array([0, 1])

@@ -262,7 +262,7 @@ def test_bad_parameters_are_named(student, parameters, message, public):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_reported(public):
     X, answers, _ = public
-    with pytest.raises(ValueError, match="needs a GPU and torch finds none; use device='cpu'"):
+    with pytest.raises(ValueError, match="needs a GPU and torch finds none"):
         clone(STUDENTS[0]).set_params(device="cuda").fit(X, answers)
 
 
