@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,9 @@ class PublicBatches:
         """Layout of a teacher's vector."""
         return self.form.layout
 
-    def aggregate(self, contributions: Iterable[NDArray[np.int64] | None]) -> SoftVotes:
+    def aggregate(
+        self, contributions: Iterable[NDArray[np.integer] | None]
+    ) -> SoftVotes:
         """Add up the vectors of teachers, None for one that failed."""
         return SoftVotes(contributions, layout=self.layout)
 
@@ -104,8 +106,8 @@ class SumPlan(TaughtPlan):
     def query(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
         oracle = Oracle(soft_votes, self.release.mechanism, n_queries=1, entry=entry)
-        oracle.ask([0])
-        return self.batches.read(oracle.transcript().histograms)
+        oracle.answer([0])
+        return self.batches.read(cast(NDArray, oracle.transcript().histograms))
 
     def teach(self, student: BaseEstimator, released: ReleasedSum) -> BaseEstimator:
         """Train a clone of a student on public rows and the released sum only."""

@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import InputTags
 
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameter_checks import check_count_or_auto
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -48,7 +48,8 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     The statement is about rows that are **added or removed**, not replaced: it can
     neither be compared with nor added to that of :class:`~sklearn_pate.PATEClassifier`
-    for rows, see :func:`~sklearn_pate.accounting.composition.two_steps`.
+    for rows; :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`
+    converts it.
 
     Parameters
     ----------
@@ -363,7 +364,7 @@ class PrivateKNNClassifier(QueryingClassifier):
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
         super()._check_parameters()
-        check_count_or_auto("n_neighbors", self.n_neighbors)
+        check_count("n_neighbors", self.n_neighbors, also=("auto",))
         if self.metric not in METRICS:
             raise ValueError(
                 f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."

@@ -1,7 +1,6 @@
 """Private hyper-parameter search."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, Self
@@ -16,7 +15,6 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._base._ledger_entry import record_release
@@ -26,6 +24,7 @@ from sklearn_pate._base._split_inputs import (
     check_target,
     read_labels,
 )
+from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
@@ -60,18 +59,8 @@ from sklearn_pate.publication._student_state import without_fitted_estimators
 __all__ = ["PrivateSearchCV"]
 
 
-def _best_has(method: str) -> Callable[[Any], bool]:
-    """Check ``best_estimator_``, or before `fit` the estimator, for a method."""
-
-    def check(self: Any) -> bool:
-        best = getattr(self, "best_estimator_", None)
-        return hasattr(self.estimator if best is None else best, method)
-
-    return check
-
-
 @dataclass(frozen=True)
-class SearchPlan:
+class SearchSetup:
     """Plan of a search: candidates, trials, their noise, and the statement."""
 
     candidates: list[Candidate]
@@ -82,7 +71,7 @@ class SearchPlan:
     statement: PrivacySpent
 
 
-class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
+class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClassifier):
     """Private hyper-parameter search.
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
@@ -338,40 +327,6 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         X = self._check_before_predicting(X)
         return self.best_estimator_.predict(X)
 
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Predict class probabilities with ``best_estimator_``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_rows, n_classes)
-            A column for every class in ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(_best_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Score classes with ``best_estimator_``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for every class in ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.best_estimator_.decision_function(X)
-
     def _published_model(self) -> Any:
         learner = last_step(self.best_estimator_)
         if not isinstance(learner, PrivateClassifier):
@@ -406,7 +361,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         super()._check_parameters()
         check_noise_seed(self.noise_seed)
 
-    def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchPlan:
+    def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchSetup:
         """Plan a search: everything that comes before the first trial."""
         self._check_parameters()
         noise = NoiseSource(self.noise_seed)
@@ -446,7 +401,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         ceilings = [one.curve.values for one in costs.of_candidates]
         trials = TrialSetup(rows, split, classes, scoring, ceilings)
         law = selection_law(distribution, mean)
-        return SearchPlan(candidates, trials, law, noise, mechanism, statement)
+        return SearchSetup(candidates, trials, law, noise, mechanism, statement)
 
     def _receive(
         self, X: Any, y: Any, fit_params: dict[str, Any]
@@ -462,6 +417,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         return PrivateRows(X, y, codes, fit_params), classes
+
+    def _predictor(self) -> Any:
+        winner = getattr(self, "best_estimator_", None)
+        return self.estimator if winner is None else winner
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

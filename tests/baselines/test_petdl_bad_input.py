@@ -64,7 +64,7 @@ WRONG_FITS = {
     "estimator without probabilities": ({"estimator": LinearSVC()}, {}, r"estimator=LinearSVC\(\) has no predict_proba, and teachers send class probabilities"),
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
     "student is a class": ({"student": GaussianNB}, {}, r"student=GaussianNB is a class"),
-    "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be 'auto' or an integer"),
+    "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be a whole number of at least 1, or 'auto'"),
     "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows"),
     "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
@@ -146,7 +146,7 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
     with pytest.raises((ValueError, TypeError), match=message):
         petdl.fit(**(DEFAULT_ARGUMENTS | arguments))
     assert not hasattr(petdl, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 OUTPUTS = np.full((30, 2), 0.5)
@@ -187,7 +187,7 @@ def test_wrong_outputs_are_refused_before_any_noise_or_charge(
     with pytest.raises(ValueError, match=message):
         petdl.fit_from_outputs(PublicData(X_PUBLIC), outputs)
     assert not hasattr(petdl, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def no_training(self, *args, **kwargs):
@@ -220,4 +220,4 @@ def test_frames_of_text_are_refused_before_a_charge(ledger):
     )
     with pytest.raises(ValueError, match="could not convert string to float"):
         petdl.fit(words, Y[:30], X_public=PublicData(words))
-    assert ledger.charges() == []
+    assert ledger.entries() == []

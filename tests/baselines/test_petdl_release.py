@@ -112,13 +112,13 @@ def test_a_fit_is_charged_its_cost_before_any_noise_is_drawn(
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     petdl = fit(blobs, ledger=ledger)
-    (charge,) = ledger.charges()
-    assert charge.share == ledger.shares(petdl.privacy_spent_.curve)[0]
+    (charge,) = ledger.entries()
+    assert charge.share == ledger.budget_fractions(petdl.privacy_spent_.curve)[0]
     assert charge.epsilon >= petdl.privacy_spent_.epsilon, "curves are not exact"
     assert "20 teachers, NoisySum(n_parts=15, noise_scale=3.0)" in charge.description
 
@@ -139,7 +139,7 @@ def test_the_same_fit_gets_the_same_release_at_no_further_charge(
     np.testing.assert_array_equal(
         again.predict_proba(blobs[0]), first.predict_proba(blobs[0])
     )
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     assert again.privacy_spent_ == first.privacy_spent_
 
 
@@ -161,7 +161,7 @@ def test_anything_else_is_another_fit_and_charged(blobs, ledger, case):
     wanted = {"noise_scale": 8.0, "ledger": ledger}
     fit(blobs, **wanted)
     fit(blobs, **(wanted | ANOTHER_FIT[case]))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_collected_outputs_are_charged_and_recognised_too(blobs, ledger):
@@ -172,12 +172,12 @@ def test_collected_outputs_are_charged_and_recognised_too(blobs, ledger):
         return petdl.fit_from_outputs(PublicData(blobs[2]), outputs).released_
 
     first = released()
-    assert "25 teachers" in ledger.charges()[0].description
+    assert "25 teachers" in ledger.entries()[0].description
     np.testing.assert_array_equal(released(), first)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     outputs[7] = outputs[7, ::-1].copy()
     released()
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_fit_beyond_the_budget_trains_no_teacher_and_states_what_would_fit(
@@ -189,7 +189,7 @@ def test_a_fit_beyond_the_budget_trains_no_teacher_and_states_what_would_fit(
     wanted["ledger"] = ledger
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S+ would fit") as caught:
         fit(blobs, epsilon=3.0, **wanted)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert list((tmp_path / "diary").iterdir()) == []
     suggested = float(str(caught.value).split("epsilon=")[-1].split()[0])
     fit(blobs, epsilon=suggested, **wanted)
@@ -202,7 +202,7 @@ def test_noise_that_is_too_little_is_refused_with_the_reason(blobs, tmp_path):
         fit(blobs, noise_scale=0.5, ledger=ledger)
     with pytest.raises(BudgetExceededError, match="no finite cost"):
         fit(blobs, noise_seed=0, ledger=ledger)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 # What is kept of teachers

@@ -70,7 +70,7 @@ OWN = {"epsilon": None}
 # Parameters, arguments of fit (changes to the defaults), and message.
 WRONG_FITS = {
     # who votes
-    "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be 'auto' or an integer of at least 1"),
+    "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be a whole number of at least 1, or 'auto'"),
     "n_neighbors is a float": ({"n_neighbors": 30.0}, {}, r"n_neighbors=30.0 must be"),
     "n_neighbors is a bool": ({"n_neighbors": True}, {}, r"n_neighbors=True must be"),
     "n_neighbors is a word": ({"n_neighbors": "many"}, {}, r"n_neighbors='many' must be"),
@@ -80,7 +80,7 @@ WRONG_FITS = {
     "sampling_rate is NaN": ({"sampling_rate": np.nan}, {}, r"sampling_rate=nan must be"),
     "sampling_rate is a word": ({"sampling_rate": "auto"}, {}, r"sampling_rate='auto' must be"),
     "sampling_rate is nothing": ({"sampling_rate": None}, {}, r"sampling_rate=None must be"),
-    "sampling_rate that never samples": ({"sampling_rate": 1e-30}, {}, r"sampling_rate=1e-30 is below 2\^-64, and nobody would ever vote"),
+    "sampling_rate that never samples": ({"sampling_rate": 1e-30}, {}, r"sampling_rate=1e-30 is below 2\^-64, so that all samples would be empty"),
     "unknown metric": ({"metric": "manhattan"}, {}, r"metric='manhattan' is unknown; use one of \['euclidean', 'cosine'\]"),
     "metric is a function": ({"metric": np.dot}, {}, r"is unknown; use one of \['euclidean', 'cosine'\]"),
     # how it is answered
@@ -94,8 +94,8 @@ WRONG_FITS = {
     "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"releases histograms; set release='histogram'"),
     "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='confident'"),
     "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown"),
-    "a cap": ({"mechanism": ConfidentGNMax(max_answers=3)}, {}, r"max_answers=3 saves nothing on a secret sample"),
-    "a cap of zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 saves nothing"),
+    "a cap": ({"mechanism": ConfidentGNMax(max_answers=3)}, {}, r"max_answers=3 lowers no cost on a secret sample"),
+    "a cap of zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 lowers no cost"),
     "a threshold of zero": ({"mechanism": ConfidentGNMax(0)}, {}, r"threshold=0 must be a positive number"),
     "noise and a target": ({"mechanism": GNMax(sigma=9.0)}, {}, r"epsilon=1.0 and GNMax\(sigma=9.0\) both fix the noise"),
     "neither noise nor a target": (OWN, {}, r"GNMax has sigma=None; set it"),
@@ -106,7 +106,7 @@ WRONG_FITS = {
     "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 1"),
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
     # queries
-    "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be 'auto' or an integer"),
+    "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be a whole number of at least 1, or 'auto'"),
     "more queries than public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
     "unknown strategy": ({"query_strategy": "all"}, {}, r"query_strategy='all' is unknown"),
     "interactive strategy": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together"),
@@ -151,7 +151,7 @@ def test_a_wrong_fit_is_refused_before_any_draw_or_charge(name, ledger):
     with pytest.raises((ValueError, TypeError), match=message):
         knn.fit(**(DEFAULT_ARGUMENTS | arguments))
     assert not hasattr(knn, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_seeded_noise_is_not_charged(ledger):
@@ -160,7 +160,7 @@ def test_seeded_noise_is_not_charged(ledger):
     )
     with pytest.raises(Exception, match="no finite cost"):
         knn.fit(**DEFAULT_ARGUMENTS)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():

@@ -87,7 +87,7 @@ def test_a_wrong_search_is_refused_before_any_fit_or_charge(name, tmp_path):
         with pytest.raises(ValueError, match=message):
             method(X, Y)
     assert FITS == []
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert not hasattr(search, "privacy_spent_")
 
 

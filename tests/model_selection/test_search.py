@@ -410,20 +410,20 @@ def test_a_search_is_charged_once_and_first(ledger, distribution):
     )
     assert clone(searched).ledger == ledger
     planned = searched.plan_privacy(X, Y)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     searched.fit(X, Y)
-    (charge,) = ledger.charges()
+    (charge,) = ledger.entries()
     assert charge.epsilon == pytest.approx(planned.epsilon, rel=0.011)
     assert charge.description == planned.mechanism
     searched.fit(X, Y)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_search_beyond_the_budget_fits_nothing(ledger):
     with pytest.raises(BudgetExceededError):
         search(estimator=Constant(epsilon=9.0), ledger=ledger).fit(X, Y)
     assert FITS == []
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_if_the_selected_fit_failed_nothing_is_published(ledger):
@@ -434,7 +434,7 @@ def test_if_the_selected_fit_failed_nothing_is_published(ledger):
     assert info.value.__cause__ is None
     assert info.value.__context__ is None
     assert not hasattr(failing, "privacy_spent_")
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def law_of_the_best(n_right, rate, law):

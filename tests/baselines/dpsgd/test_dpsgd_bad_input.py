@@ -134,7 +134,7 @@ def test_wrong_parameters_are_refused(case, tmp_path):
     clf = DPSGDClassifier(**({"estimator": network(), "ledger": ledger} | parameters))
     with pytest.raises(ValueError, match=message):
         clf.fit(X, Y)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.parametrize("case", WRONG_PARAMETERS)

@@ -160,12 +160,12 @@ def test_the_cost_is_charged_before_any_noise_is_drawn(rows, tmp_path, monkeypat
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     clf = make(noise_multiplier=3.0, ledger=ledger).fit(*rows)
-    (charge,) = ledger.charges()
+    (charge,) = ledger.entries()
     assert charge.epsilon >= clf.privacy_spent_.epsilon
     assert charge.description == clf.privacy_spent_.mechanism
 
@@ -179,7 +179,7 @@ def test_a_fit_beyond_the_budget_draws_nothing(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(NoiseSource, "words", draw)
     with pytest.raises(BudgetExceededError):
         make(ledger=ledger).fit(*rows)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 # The effect of one row

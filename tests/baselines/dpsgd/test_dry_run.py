@@ -180,7 +180,7 @@ def test_a_row_that_could_do_more_is_refused_before_the_charge(
     X = np.random.default_rng(0).normal(size=(60, *row_shape))
     with pytest.raises(ValueError, match=f"estimator cannot be trained .*{message}"):
         clf.fit(X, np.arange(60) % N_CLASSES)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def tied():

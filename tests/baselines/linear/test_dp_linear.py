@@ -334,14 +334,14 @@ def test_a_fit_is_charged_before_any_noise_is_drawn(two, ledger, method, monkeyp
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     X, y = two
     learnt = DPLogisticRegression(method=method, data_norm=20, ledger=ledger).fit(X, y)
-    (charge,) = ledger.charges()
-    assert charge.share == ledger.shares(learnt.privacy_spent_.curve)[0]
+    (charge,) = ledger.entries()
+    assert charge.share == ledger.budget_fractions(learnt.privacy_spent_.curve)[0]
     assert learnt.privacy_spent_.mechanism in charge.description
 
 
@@ -350,7 +350,7 @@ def test_every_fit_is_a_release_of_its_own(two, ledger):
     learner = DPLogisticRegression(data_norm=20, ledger=ledger)
     learner.fit(X, y)
     learner.fit(X, y)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 @every_learner
@@ -360,7 +360,7 @@ def test_a_fit_beyond_the_budget_leaves_nothing(two, ledger, learner, monkeypatc
     learner = learner(epsilon=30.0, data_norm=20, ledger=ledger)
     with pytest.raises(BudgetExceededError):
         learner.fit(X, y)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert not hasattr(learner, "coef_")
     assert not hasattr(learner, "privacy_spent_")
 

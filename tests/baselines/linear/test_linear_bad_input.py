@@ -82,7 +82,7 @@ def test_a_wrong_fit_is_refused_in_one_sentence(case, call, learner, ledger):
     with pytest.raises(ValueError, match=message):
         getattr(learner, call)(**({"X": X, "y": Y} | arguments))
     assert learner.get_params() == before
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert not hasattr(learner, "coef_")
 
 
