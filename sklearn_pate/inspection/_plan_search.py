@@ -230,7 +230,7 @@ def plan_search(
     if search.refit:
         cost = cost + np.max(costs(len(y)), axis=0)
     with ledger.reading() as file:
-        share, left = ledger.filter.shares(cost, spent(file))
+        share, left = ledger.filter.budget_fractions(cost, spent(file))
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),

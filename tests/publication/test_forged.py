@@ -77,7 +77,7 @@ def distil(blobs, **parameters):
         GaussianNB(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        batch_size=20,
+        public_batch_size=20,
         random_state=0,
         **({"epsilon": 3.0} | parameters),
     )

@@ -279,7 +279,7 @@ def _answer_queries(
     probabilities = _student_probabilities(mechanism, votes.n_classes)
     if probabilities is not None:
         arguments["probabilities"] = np.tile(probabilities, (len(rows), 1))
-    answers = [oracle.ask(rows, **arguments) for _ in range(n_repeats)]
+    answers = [oracle.answer(rows, **arguments) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # All released histograms, in the order of the rows.
         released = oracle.transcript().histograms

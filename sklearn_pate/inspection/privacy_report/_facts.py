@@ -217,7 +217,7 @@ def _ledger_facts(
         unit, relation, created = file.execute(
             "SELECT unit, relation, created FROM budget"
         ).fetchone()
-        charges = read_entries(file, ledger.filter)
+        entries = read_entries(file, ledger.filter)
         share = ledger.spent
     if unit is not None and (unit, relation) != (spent.unit, spent.relation):
         raise ValueError(
@@ -234,19 +234,19 @@ def _ledger_facts(
         "created": created,
         "spent": round_up(share, 4),
         "guesses": _guesses(ledger.epsilon, ledger.delta),
-        "charges": [
+        "entries": [
             {
-                "number": charge.number,
-                "time": charge.time,
-                "who": charge.who,
-                "what": charge.description,
-                "dataset": charge.dataset[:_FINGERPRINT],
-                "fit": charge.fit[:_FINGERPRINT],
-                "epsilon": round_up(charge.epsilon, 3),
-                "delta": charge.delta,
-                "share": round_up(charge.share, 4),
+                "number": entry.number,
+                "time": entry.time,
+                "who": entry.who,
+                "what": entry.description,
+                "dataset": entry.dataset[:_FINGERPRINT],
+                "fit": entry.fit[:_FINGERPRINT],
+                "epsilon": round_up(entry.epsilon, 3),
+                "delta": entry.delta,
+                "share": round_up(entry.share, 4),
             }
-            for charge in charges
+            for entry in entries
         ],
     }
 

@@ -133,7 +133,7 @@ def test_what_an_audit_fits_is_not_charged(tmp_path):
     X, y, X_canaries = canaries(100, 20)
     pate = make(n_teachers=10, ledger=ledger, random_state=0)
     audit_canaries(pate, X, y, X_canaries=X_canaries, labels=(0, 1))
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_canaries_are_seen_where_there_is_next_to_no_noise():

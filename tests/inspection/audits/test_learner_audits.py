@@ -119,7 +119,7 @@ def petdl():
         KNeighborsClassifier(1),
         KNeighborsClassifier(1),
         n_teachers=200,
-        batch_size=1,
+        public_batch_size=1,
         epsilon=1.0,
         classes=[0, 1],
     )

@@ -273,15 +273,15 @@ def test_an_oracle_that_draws_new_noise_without_cost_is_found(
         return audit_mechanism(mechanism, *data_sets, n_trials=10_000, n_repeats=40)
 
     assert not audit().contradicted
-    ask = Oracle.ask
+    answer = Oracle.answer
 
     def forgetful(oracle, rows, probabilities=None):
         oracle._answer_of.clear()
         oracle.n_charged = 0
         oracle._answers_left = len(rows)
-        return ask(oracle, rows, probabilities)
+        return answer(oracle, rows, probabilities)
 
-    monkeypatch.setattr(Oracle, "ask", forgetful)
+    monkeypatch.setattr(Oracle, "answer", forgetful)
     assert audit().contradicted
 
 

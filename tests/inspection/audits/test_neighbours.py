@@ -145,7 +145,7 @@ def test_what_an_audit_fits_is_not_charged(tmp_path):
     pate = make(n_teachers=10, ledger=ledger, random_state=0)
     result = audit_neighbours(pate, *dealt(10), X_public=X_PUBLIC, n_runs=20)
     assert not result.contradicted
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def near_and_far(n_far):

@@ -159,7 +159,10 @@ def results_of(**columns):
     [
         (GridSearchCV(SVR(), {}), "no cv_results_, as GridSearchCV is none or is not"),
         (results_of(param_pate__epsilon=[1, 2]), r"\['epsilon', 'pate__epsilon'\]"),
-        ({"param_C": [1], "split0_test_score": [1]}, r"over \['C'\], which must include"),
+        (
+            {"param_C": [1], "split0_test_score": [1]},
+            r"over \['C'\], which must include",
+        ),
         (results_of(param_C=[1, 2]), "over C as well.*over epsilon alone"),
         (results_of(param_epsilon=[1, None]), "epsilon=None is the target of a"),
         (results_of(param_epsilon=[1, np.inf]), "epsilon=inf is the target of a"),
@@ -207,7 +210,9 @@ def test_units_are_not_mixed_and_nothing_is_scored_before(fits):
 def test_a_fit_without_a_guarantee_has_no_place(fits):
     with pytest.warns(PrivacyLeakWarning):
         void = fitted(1.0, noise_seed=0)
-    with pytest.raises(ValueError, match="no place on an axis of epsilon; leave it"):
+    with pytest.raises(
+        ValueError, match="cannot be drawn on an axis of epsilon; leave it"
+    ):
         PrivacyUtilityDisplay.from_estimators(
             [fits[0], void], *TEST, sensitive=True, scoring=unscored
         )

@@ -75,7 +75,7 @@ def without_question(learner, **public):
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=20,
-            batch_size=20,
+            public_batch_size=20,
         ),
     ],
 )
