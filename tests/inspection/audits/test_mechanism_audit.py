@@ -322,7 +322,7 @@ def test_counts_that_are_no_neighbours_are_refused(arguments, message):
         ((SURE, np.add(CONTRARY, [0, 0, 1])), "longer than its clipping bound"),
         ((SURE, -CONTRARY), "none of them negative"),
         ((SURE, CONTRARY / 2), "whole numbers"),
-        ((SURE, SURE), "the same"),
+        ((SURE, SURE), "are equal"),
         ((SURE, CONTRARY.ravel()), "shape"),
         ((SURE[:4], CONTRARY[:4]), "n_parts=5"),
         ((SURE.T, CONTRARY.T), "n_parts=5"),
