@@ -34,7 +34,7 @@ class AnswerCostDisplay:
 
     **May be published**: it depends on noise and on the numbers of queries and classes.
     Create it by :meth:`from_estimator`, after a fit, or by :meth:`from_mechanisms`,
-    before one. All parameters are stored as attributes.
+    before one. It needs matplotlib. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -112,11 +112,6 @@ class AnswerCostDisplay:
         -------
         display : AnswerCostDisplay
             The display itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         ax = make_axes(type(self), ax)
         self.lines_ = []
@@ -181,9 +176,6 @@ class AnswerCostDisplay:
             If the estimator has no queries or no guarantee, or states the cost of more
             than its queries, such as the winner of a
             :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -274,9 +266,6 @@ class AnswerCostDisplay:
         ValueError
             If a mechanism has no noise set, or seeded noise, or if some use secret
             samples and others do not, as their neighbouring data sets differ.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------

@@ -32,8 +32,8 @@ class EpsilonDeltaDisplay:
 
     A release satisfies (epsilon, delta) at every point of its line, and its statement
     is one of them. **May be published**, as the statements. Create it by
-    :meth:`from_estimator` or :meth:`from_statements`. All parameters are stored as
-    attributes.
+    :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
+    parameters are stored as attributes.
 
     Parameters
     ----------
@@ -120,11 +120,6 @@ class EpsilonDeltaDisplay:
         -------
         display : EpsilonDeltaDisplay
             The display itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         ax = make_axes(type(self), ax)
         left_end = np.min(self.deltas)
@@ -180,9 +175,6 @@ class EpsilonDeltaDisplay:
         ValueError
             If the estimator has no guarantee.
 
-        ImportError
-            If matplotlib is not installed.
-
         Examples
         --------
         >>> import matplotlib.pyplot as plt
@@ -223,9 +215,6 @@ class EpsilonDeltaDisplay:
         ------
         ValueError
             If units or relations differ, or one statement has no guarantee.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------

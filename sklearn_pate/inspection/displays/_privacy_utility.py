@@ -29,7 +29,8 @@ class PrivacyUtilityDisplay:
     """Scores of private estimators against their publishable epsilon.
 
     Create it by :meth:`from_estimators`, :meth:`from_predictions` or
-    :meth:`from_cv_results`. All parameters are stored as attributes.
+    :meth:`from_cv_results`. It needs matplotlib. All parameters are stored as
+    attributes.
 
     Parameters
     ----------
@@ -141,9 +142,6 @@ class PrivacyUtilityDisplay:
         ------
         ValueError
             If the parameters are invalid.
-
-        ImportError
-            If matplotlib is not installed.
         """
         check_sensitivity(self.sensitive, self.baseline)
         epsilons, means, deviations = mean_scores(self.epsilons, self.scores)

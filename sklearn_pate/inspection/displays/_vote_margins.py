@@ -34,8 +34,8 @@ class VoteMarginsDisplay:
     is always stamped. A choice of parameters by this plot is not covered, either:
     choose them on public or made-up rows.
 
-    Create it by :meth:`from_estimator` or :meth:`from_counts`. All parameters are
-    stored as attributes. It cannot be pickled.
+    Create it by :meth:`from_estimator` or :meth:`from_counts`. It needs matplotlib. All
+    parameters are stored as attributes. It cannot be pickled.
 
     Parameters
     ----------
@@ -124,11 +124,6 @@ class VoteMarginsDisplay:
         -------
         display : VoteMarginsDisplay
             The display itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         ax = make_axes(type(self), ax)
         shares = np.asarray(self.margins) / self.n_teachers
@@ -195,9 +190,6 @@ class VoteMarginsDisplay:
 
         NotFittedError
             If the estimator is not fitted.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -276,9 +268,6 @@ class VoteMarginsDisplay:
         ValueError
             If `sensitive` is not True, a query has more votes than teachers, or the
             mechanism has no noise set.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
