@@ -48,7 +48,8 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     The statement is about rows that are **added or removed**, not replaced: it can
     neither be compared with nor added to that of :class:`~sklearn_pate.PATEClassifier`
-    for rows, see :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
+    for rows; :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`
+    converts it.
 
     Parameters
     ----------

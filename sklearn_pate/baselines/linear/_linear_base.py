@@ -129,7 +129,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         check_positive("intercept_scaling", self.intercept_scaling)
         super()._check_parameters()
 
-    def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
         return check_numbers(self, X, reset=reset, dtype=np.float64)
 
     def _bounds_of(self, n_features: int, data_norm: float) -> Bounds:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -282,7 +282,7 @@ def _answer_queries(
     answers = [oracle.answer(rows, **arguments) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # All released histograms, in the order of the rows.
-        released = np.asarray(oracle.transcript().histograms)
+        released = cast(NDArray[np.int64], oracle.transcript().histograms)
         by_trial = released.reshape(-1, n_trials, n_queries, votes.n_classes)
         return by_trial.sum(axis=(0, 2))
     return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])
