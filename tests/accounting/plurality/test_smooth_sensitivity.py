@@ -341,7 +341,7 @@ def test_a_thousand_questions_are_released_in_well_under_a_second():
         ({"sigma": 1.2}, "sigma"),
         ({"sigma": None, "pure_epsilon": -1.0}, "pure_epsilon"),
         ({"log_q": [0.5]}, "log_q"),
-        ({"log_pass": [-1.0]}, "belong together"),
+        ({"log_pass": [-1.0]}, "passed together"),
         ({"log_pass": [-1.0], "log_fail": [-1.0]}, "shape"),
         ({"log_pass": [-0.7] * 11, "log_fail": [-np.inf] * 11}, "finite"),
         ({"log_pass": [-0.7] * 11, "log_fail": [-0.1] * 11}, "sum to 1"),
