@@ -99,7 +99,7 @@ class TeacherWarning(UserWarning):
     ...     warnings.simplefilter("always", TeacherWarning)
     ...     votes = Votes.from_labels(by_party, classes=["ill", "well"])
     >>> print(caught[0].message)
-    Some labels may not be in classes, and count as abstentions. How many and whose...
+    Some labels may not be in classes, and count as abstentions; compare the parti...
     """
 
 

@@ -1,4 +1,4 @@
-"""What one fit costs, what it repeats, and what leaves the house with it."""
+"""The ledger entry of a fit, repeated fits, and the fitted state."""
 
 import copy
 import json
@@ -130,7 +130,7 @@ ANOTHER_FIT = {
     "release": {"release": "histogram"},
     "n_queries": {"n_queries": 61},
     "random_state": {"random_state": 1},
-    "nobody knows": {"random_state": None},
+    "unknown": {"random_state": None},
 }
 
 
@@ -195,7 +195,7 @@ def test_rows_that_are_replaced_and_rows_that_are_added_have_ledgers_of_their_ow
     assert len(ledger.entries()) == 1
 
 
-# What leaves the house
+# Fitted state
 
 
 class Peeking(TransformerMixin, BaseEstimator):
