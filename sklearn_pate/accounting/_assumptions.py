@@ -207,8 +207,7 @@ FLOATING_POINT = Assumption(
 # Searches.
 SECRET = Assumption(
     "search-secret",
-    "the number of fits, their scores and the duration of the search stay with the data "
-    "holder",
+    "the number of fits, their scores and the duration of the search stay secret",
     "Do logs, timings and results of the search stay with the data holder?",
 )
 ALIKE = Assumption(
