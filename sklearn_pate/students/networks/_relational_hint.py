@@ -31,8 +31,9 @@ class RelationalHint:
 
     similarities : ndarray of shape (n_clusters, n_clusters)
         Released similarity of each pair of clusters: symmetric, noisy, possibly
-        negative, in any unit. The diagonal is not used, and is set to 0. Similarities without
-        noise, and a network that learns them, would be as sensitive as the teachers.
+        negative, in any unit. The diagonal is not used, and is set to 0. Similarities
+        without noise, and a network that learns them, would be as sensitive as the
+        teachers.
 
     max_epochs : int
         Number of passes over the rows in clusters; on few rows, a pass is repeated
