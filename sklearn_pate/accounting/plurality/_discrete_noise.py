@@ -94,7 +94,7 @@ class DiscreteGaussian:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return points and weights that approximate a sum over all whole numbers.
 
-        `values` and `sizes`, of shape (n_vectors, n_groups), are the vote counts of
+        `values` and `sizes`, of shape (n_vectors, n_levels), are the vote counts of
         each vector and the numbers of classes with them; the results have shape
         (n_vectors, n_points).
 

@@ -176,8 +176,8 @@ def local_costs(
     queries = UniqueQueries(counts, whole)
     teachers = None
     if votes_by_teacher is not None:
-        groups = queries.groups_of(counts, whole)
-        teachers = _Teachers(queries, groups, np.asarray(votes_by_teacher), orders.size)
+        levels = queries.levels_of(counts, whole)
+        teachers = _Teachers(queries, levels, np.asarray(votes_by_teacher), orders.size)
     del counts  # of a million queries, the distinct ones take far less memory
     total, largest = np.zeros(orders.size), np.zeros(orders.size)
     for batch in queries.batches(plurality.points_per_move):
@@ -239,24 +239,24 @@ class _Teachers:
     def __init__(
         self,
         queries: UniqueQueries,
-        groups: NDArray[np.intp],
+        levels: NDArray[np.intp],
         votes_by_teacher: NDArray[Any],
         n_orders: int,
     ) -> None:
         self._queries = queries
-        self._groups = groups
+        self._levels = levels
         self._votes_by_teacher = votes_by_teacher
         self._total = np.zeros((len(votes_by_teacher), n_orders))
 
     def add(self, batch: Batch, costs: NDArray[np.float64]) -> None:
-        """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
+        """Add the costs of a batch, of shape (n_vectors, n_levels + 1, n_orders)."""
         row = np.full(len(self._queries.repeats), -1)
         row[batch.index] = np.arange(len(batch.index))
         for query in np.flatnonzero(row[self._queries.vector_of_query] >= 0):
             cost = costs[row[self._queries.vector_of_query[query]]]
             vote = self._votes_by_teacher[:, query]
-            group = np.where(vote < 0, len(cost) - 1, self._groups[query, vote])
-            self._total += cost[group]
+            level = np.where(vote < 0, len(cost) - 1, self._levels[query, vote])
+            self._total += cost[level]
 
     def largest(self) -> NDArray[np.float64]:
         """Return the largest sum over the teachers."""
@@ -273,10 +273,10 @@ def _costs_by_loser(
     """Return the largest cost of a move, by loser of a vote and by order."""
     moves = plurality.moves(batch.values, batch.sizes)
     log_p, change = moves.log_p, moves.change
-    n_vectors, n_groups = batch.values.shape
+    n_vectors, n_levels = batch.values.shape
     possible = np.all(untouched(batch.sizes) >= 0, axis=-1)
-    possible[:, :n_groups] &= (batch.values > 0)[:, :, None]
-    possible[:, n_groups, n_groups] = False
+    possible[:, :n_levels] &= (batch.values > 0)[:, :, None]
+    possible[:, n_levels, n_levels] = False
     if check is not None:
         log_p, change = _with_check(check, batch, log_p, change)
 
@@ -288,7 +288,7 @@ def _costs_by_loser(
         possible = np.concatenate([possible, possible], axis=2)
     n_outcomes = log_q.shape[-1]
     log_ratio = np.where(np.isneginf(log_q), 0.0, log_ratio)
-    costs = np.zeros((n_vectors * (n_groups + 1), orders.size))
+    costs = np.zeros((n_vectors * (n_levels + 1), orders.size))
     where = np.nonzero(possible.reshape(len(costs), -1))
     flat = possible.reshape(-1)
     raise_to_largest(
@@ -299,7 +299,7 @@ def _costs_by_loser(
         orders,
         stride=_STRIDE,
     )
-    return costs.reshape(n_vectors, n_groups + 1, orders.size)
+    return costs.reshape(n_vectors, n_levels + 1, orders.size)
 
 
 def _with_check(

@@ -99,7 +99,7 @@ class _LatticePlurality(Plurality):
 
 
 def _padded(factors: _Array, factor: float) -> _Array:
-    """Flatten the grid, and append the constant factor of the last group."""
+    """Flatten the grid, and append the constant factor of the last level."""
     flat = factors.reshape(*factors.shape[:2], -1)
     last = np.full((flat.shape[0], 1, flat.shape[2]), float(factor))
     return np.concatenate([flat, last], axis=1)
@@ -123,7 +123,7 @@ def _sums(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Integrand of the law of the winner: factors per group, point and tie priority."""
+    """Integrand of the law of the winner: factors per level, point and tie priority."""
 
     z: _Array
     at: _Array

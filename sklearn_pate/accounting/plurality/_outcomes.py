@@ -31,14 +31,14 @@ DIRECT = 0.5
 class Moves:
     """Laws of the answers to some queries, and of all their neighbours.
 
-    Classes with equal counts form a group, as they have equal chances. A move takes a
-    vote from a class of one group and gives it to another class; the last index stands
+    Classes with equal counts form a level, as they have equal chances. A move takes a
+    vote from a class of one level and gives it to another class; the last index stands
     for an abstention before or after. Outcomes are a partition of the classes such that
     each part changes by one factor; the last two are the class that loses the vote and
     the one that gains it.
 
     `log_p` holds ln P, -inf for an empty outcome, and `change` ln P' / P, both of shape
-    (n_vectors, n_groups + 1, n_groups + 1, n_outcomes), by loser and gainer.
+    (n_vectors, n_levels + 1, n_levels + 1, n_outcomes), by loser and gainer.
     """
 
     log_p: _Array
@@ -46,40 +46,40 @@ class Moves:
 
 
 def untouched(sizes: _Array) -> _Array:
-    """Count the classes of each group that a move does not touch.
+    """Count the classes of each level that a move does not touch.
 
-    From (n_vectors, n_groups) to (n_vectors, n_groups + 1, n_groups + 1, n_groups), by
+    From (n_vectors, n_levels) to (n_vectors, n_levels + 1, n_levels + 1, n_levels), by
     loser and gainer; -1 where a move would need one class twice.
     """
-    n_groups = sizes.shape[1]
-    taken = np.eye(n_groups + 1, n_groups)
+    n_levels = sizes.shape[1]
+    taken = np.eye(n_levels + 1, n_levels)
     return sizes[:, None, None, :] - taken[:, None] - taken
 
 
 def after_move(values: _Array, sizes: _Array) -> tuple[_Array, _Array]:
     """Return the counts after each move, and the number of classes that have them.
 
-    `values` holds the count of each group, or another score that a vote raises by 1.
-    Both results have shape (n_vectors, n_groups + 1, n_groups + 1, n_groups + 2), by
-    loser and gainer: the untouched classes of each group, the loser and the gainer. An
-    empty group has -inf, as it must not set the maximum.
+    `values` holds the count of each level, or another score that a vote raises by 1.
+    Both results have shape (n_vectors, n_levels + 1, n_levels + 1, n_levels + 2), by
+    loser and gainer: the untouched classes of each level, the loser and the gainer. An
+    empty level has -inf, as it must not set the maximum.
     """
-    n_vectors, n_groups = values.shape
-    shape = (n_vectors, n_groups + 1, n_groups + 1, n_groups + 2)
+    n_vectors, n_levels = values.shape
+    shape = (n_vectors, n_levels + 1, n_levels + 1, n_levels + 2)
     after, left = np.zeros(shape), np.zeros(shape)
-    after[..., :n_groups] = values[:, None, None, :]
-    after[:, :n_groups, :, n_groups] = values[:, :, None] - 1
-    after[:, :, :n_groups, n_groups + 1] = values[:, None, :] + 1
-    left[..., :n_groups] = np.maximum(untouched(sizes), 0)
-    left[:, :n_groups, :, n_groups] = 1
-    left[:, :, :n_groups, n_groups + 1] = 1
+    after[..., :n_levels] = values[:, None, None, :]
+    after[:, :n_levels, :, n_levels] = values[:, :, None] - 1
+    after[:, :, :n_levels, n_levels + 1] = values[:, None, :] + 1
+    left[..., :n_levels] = np.maximum(untouched(sizes), 0)
+    left[:, :n_levels, :, n_levels] = 1
+    left[:, :, :n_levels, n_levels + 1] = 1
     return np.where(left > 0, after, -np.inf), left
 
 
 def log_p_by_move(log_p: _Array, sizes: _Array) -> _Array:
     """Compute ln P of each outcome of each move, as in `Moves`.
 
-    The outcomes are all untouched classes of each group together, the loser and the
+    The outcomes are all untouched classes of each level together, the loser and the
     gainer.
     """
     spread = _of_outcome(log_p)
@@ -89,20 +89,20 @@ def log_p_by_move(log_p: _Array, sizes: _Array) -> _Array:
 
 
 def _of_outcome(log_p: _Array) -> _Array:
-    """Return ln P of one class of each group, of the loser and of the gainer."""
-    n_vectors, n_groups = log_p.shape
-    spread = np.full((n_vectors, n_groups + 1, n_groups + 1, n_groups + 2), -np.inf)
-    spread[..., :n_groups] = log_p[:, None, None, :]
-    spread[:, :n_groups, :, n_groups] = log_p[:, :, None]
-    spread[:, :, :n_groups, n_groups + 1] = log_p[:, None, :]
+    """Return ln P of one class of each level, of the loser and of the gainer."""
+    n_vectors, n_levels = log_p.shape
+    spread = np.full((n_vectors, n_levels + 1, n_levels + 1, n_levels + 2), -np.inf)
+    spread[..., :n_levels] = log_p[:, None, None, :]
+    spread[:, :n_levels, :, n_levels] = log_p[:, :, None]
+    spread[:, :, :n_levels, n_levels + 1] = log_p[:, None, :]
     return spread
 
 
 class Plurality(ABC):
     """Law of the winner of a noisy vote.
 
-    `values` and `sizes`, of shape (n_vectors, n_groups), are the vote count and the
-    number of classes of each group.
+    `values` and `sizes`, of shape (n_vectors, n_levels), are the vote count and the
+    number of classes of each level.
     """
 
     #: Approximate number of floats for computing one move.
@@ -110,9 +110,9 @@ class Plurality(ABC):
 
     @abstractmethod
     def log_probabilities(self, values: _Array, sizes: _Array) -> _Array:
-        """Compute the log-probability that a given class of each group wins.
+        """Compute the log-probability that a given class of each level wins.
 
-        Of shape (n_vectors, n_groups), in nats; exp(log_p) times sizes sums to 1.
+        Of shape (n_vectors, n_levels), in nats; exp(log_p) times sizes sums to 1.
         """
 
     @abstractmethod

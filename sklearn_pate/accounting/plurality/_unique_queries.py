@@ -42,10 +42,10 @@ def distinct_rows(
 
 @dataclass(frozen=True)
 class Batch:
-    """Distinct vectors of counts with the same number of groups of equal classes.
+    """Distinct vectors of counts with the same number of levels of equal classes.
 
     `index` are their indices among the distinct vectors. The other arrays have shape
-    (n_vectors, n_groups): the vote count of each group, not decreasing; its number of
+    (n_vectors, n_levels): the vote count of each level, not decreasing; its number of
     classes; and its score, the count minus expected votes, for the maximum in a check.
     """
 
@@ -92,9 +92,9 @@ class UniqueQueries:
         `points_per_move` is the approximate number of floats per move.
         """
         starts = self._starts(self._vectors)
-        n_groups = starts.sum(axis=1)
-        for n in np.unique(n_groups):
-            same = np.flatnonzero(n_groups == n)
+        n_levels = starts.sum(axis=1)
+        for n in np.unique(n_levels):
+            same = np.flatnonzero(n_levels == n)
             at_once = max(1, _BLOCK_SIZE // (points_per_move * (int(n) + 1) ** 2))
             for first in range(0, len(same), at_once):
                 block = same[first : first + at_once]
@@ -109,21 +109,21 @@ class UniqueQueries:
                     scores=np.take_along_axis(vectors, at + offset, axis=1),
                 )
 
-    def groups_of(
+    def levels_of(
         self,
         counts: NDArray[np.float64],
         expected: NDArray[np.float64] | None,
     ) -> NDArray[np.intp]:
-        """Return the group of each class of each query in the query's vector."""
+        """Return the level of each class of each query in the query's vector."""
         scores = counts if expected is None else counts - expected
         order = np.lexsort((scores, counts), axis=1)
         starts = self._starts(self._vectors)[self.vector_of_query]
-        groups = np.empty(counts.shape, dtype=np.intp)
-        np.put_along_axis(groups, order, np.cumsum(starts, axis=1) - 1, axis=1)
-        return groups
+        levels = np.empty(counts.shape, dtype=np.intp)
+        np.put_along_axis(levels, order, np.cumsum(starts, axis=1) - 1, axis=1)
+        return levels
 
     def _starts(self, vectors: NDArray[Any]) -> NDArray[np.bool_]:
-        """Mark the first class of each group of equal classes."""
+        """Mark the first class of each level of equal classes."""
         n = self._n_classes
         starts = np.ones((len(vectors), n), dtype=bool)
         starts[:, 1:] = np.diff(vectors[:, :n]) != 0
