@@ -1,1 +1,1 @@
-"""What all private classifiers share."""
+"""Base classes of private classifiers, and what they share."""

@@ -85,7 +85,7 @@ LABEL_SET = Assumption(
 LABEL_SET_READ = Assumption(
     "label-set-read",
     "the label set (read from y) is public",
-    "A rare label, such as a diagnosis, reveals that somebody has it. "
+    "A rare label, such as a diagnosis, reveals that a person has it. "
     "Were all labels known beforehand?",
 )
 COLUMNS = Assumption(
