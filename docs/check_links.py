@@ -7,13 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """Links of a page, and its anchors.
-
-    Parameters
-    ----------
-    path : Path
-        An HTML file.
-    """
+    """Links of a page, and its anchors."""
 
     def __init__(self, path):
         super().__init__()
@@ -22,34 +16,14 @@ class Page(HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attributes):
-        """Collect links and anchors.
-
-        Parameters
-        ----------
-        tag : str
-            Not used: any tag may have either.
-
-        attributes : list of (str, str)
-            Of the tag.
-        """
+        """Collect links and anchors."""
         found = dict(attributes)
         self.links.update(found[one] for one in ("href", "src") if found.get(one))
         self.anchors.update(found[one] for one in ("id", "name") if found.get(one))
 
 
 def broken_links(site):
-    """Find links of a site that lead nowhere.
-
-    Parameters
-    ----------
-    site : Path
-        Its folder.
-
-    Returns
-    -------
-    broken : list of str
-        A line each.
-    """
+    """Find links of a site that lead nowhere."""
     pages = {
         path.resolve(): Page(path)
         for path in site.rglob("*.html")
