@@ -24,6 +24,7 @@ from sklearn_pate._base._teacher_ensemble import (
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._teachers import OutputsForm, TeacherProblems, collect
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -324,6 +325,7 @@ class PETDLClassifier(TeacherEnsemble):
         self.verbose = verbose
         self.random_state = random_state
 
+    @public_rows_by_name
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy knowledge.
