@@ -45,7 +45,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
-    mechanism_: AccountedRelease | None
+    mechanism_: AccountedRelease
 
     #: The search that this fit won, where it won one.
     _selected_by: AccountedRelease | None = None
@@ -117,7 +117,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_ledger(self.ledger)
 
     def _set_release(
-        self, mechanism: AccountedRelease | None, statement: PrivacySpent
+        self, mechanism: AccountedRelease, statement: PrivacySpent
     ) -> None:
         """Set mechanism and statement of a fit that no search has selected."""
         self.mechanism_ = mechanism
@@ -125,7 +125,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         self.__dict__.pop("_selected_by", None)
 
     @property
-    def _released_by(self) -> AccountedRelease | None:
+    def _released_by(self) -> AccountedRelease:
         """Release that ``privacy_spent_`` covers."""
         return self.mechanism_ if self._selected_by is None else self._selected_by
 
