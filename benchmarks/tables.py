@@ -82,7 +82,7 @@ def adult():
 
 
 def diabetes():
-    """The private student compared with models without privacy."""
+    """Private student compared with models without privacy."""
     columns = {
         "Diabetes, readmitted within 30 days": lambda row: (
             f"**private, epsilon {row['publishable_epsilon']:.2f} per patient**"
@@ -217,7 +217,7 @@ def _lowest_in_bold(values):
 
 
 def accounting_worst_case():
-    """The tight worst case of GNMax compared with the classical one."""
+    """Tight worst case of GNMax compared with the classical one."""
     columns = {
         "GNMax sigma": ("sigma", "{:g}".format),
         "answers": "n_answers",
