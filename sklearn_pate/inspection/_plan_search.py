@@ -198,14 +198,14 @@ def plan_search(
     """
     if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
         raise ValueError(
-            f"search={search!r} is not a GridSearchCV or RandomizedSearchCV, so that "
-            "its number of fits is not known before it starts."
+            f"search is a {type(search).__name__}, not a GridSearchCV or "
+            "RandomizedSearchCV; its number of fits is not known before it starts."
         )
     pate = _pate_in(search.estimator)
     if pate is None or pate.ledger is None:
         raise ValueError(
-            f"search={search!r} has no ledger; set ledger=PrivacyLedger(...) on "
-            "the PATEClassifier inside it."
+            "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
+            "inside it."
         )
     if hasattr(search.cv, "__next__"):
         raise ValueError(
@@ -258,8 +258,8 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
         )
     else:
         raise ValueError(
-            f"search={search!r} draws its candidates when it starts; set an integer "
-            "random_state to know them before."
+            f"search has random_state={search.random_state!r} and draws its candidates "
+            "when it starts; set an integer random_state to know them before."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
 

@@ -63,7 +63,7 @@ WRONG_FITS = {
     "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be 'auto' or an integer"),
     "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows"),
-    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer"),
+    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
     "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
@@ -71,7 +71,7 @@ WRONG_FITS = {
     "n_jobs is zero": ({"n_jobs": 0}, {}, r"n_jobs=0 must be None, a positive integer, or -1"),
     "memory is a number": ({"memory": 5, "random_state": 0}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
     "memory without a fixed random_state": ({"memory": "kept"}, {}, r"memory='kept' needs an integer random_state, and has None"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # groups of public rows
     "batch_size is zero": ({"batch_size": 0}, {}, r"batch_size=0 must be a whole number of at least 1"),

@@ -179,7 +179,7 @@ def test_a_delta_of_one_over_the_parties_warns(blobs, outputs):
 def test_a_refit_on_outputs_forgets_the_rows_held_out_before(blobs, outputs):
     X, y, X_public, _ = blobs
     petdl = make(estimator=LogisticRegression(), public_size=0.3, n_teachers=10)
-    with pytest.warns(UserWarning, match="get no protection"):
+    with pytest.warns(UserWarning, match="are not protected"):
         petdl.fit(X, NAMES[y])
     petdl.set_params(public_size=None, n_teachers="auto")
     petdl.fit_from_outputs(X_public, outputs)

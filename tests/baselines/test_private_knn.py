@@ -309,7 +309,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
 
 def test_a_share_of_rows_that_is_held_out_makes_their_number_public(blobs):
     X, y, _, _ = blobs
-    with pytest.warns(PublicDataWarning, match="get no protection"):
+    with pytest.warns(PublicDataWarning, match="are not protected"):
         knn = make(public_size=0.3).fit(X, y)
     assert len(knn.public_indices_) == 180
     assert "number of rows is public" in str(knn.privacy_spent_)

@@ -91,8 +91,8 @@ WRONG_FITS = {
     "interactive object": ({"mechanism": InteractiveGNMax()}, {}, r"has no cost on a secret sample"),
     "unknown mechanism": ({"mechanism": "median"}, {}, r"mechanism='median' has no cost"),
     "a sampled mechanism": ({"mechanism": SampledMechanism(GNMax(), 0.1)}, {}, r"mechanism=.* is unknown"),
-    "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"set release='histogram' to use them"),
-    "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' publishes votes with Gaussian noise, and mechanism='confident' is another"),
+    "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"releases histograms; set release='histogram'"),
+    "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='confident'"),
     "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown"),
     "a cap": ({"mechanism": ConfidentGNMax(max_answers=3)}, {}, r"max_answers=3 saves nothing on a secret sample"),
     "a cap of zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 saves nothing"),
@@ -115,8 +115,8 @@ WRONG_FITS = {
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
     "student is a class": ({"student": GaussianNB}, {}, r"student=GaussianNB is a class; pass an instance"),
     # what is compared
-    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer"),
-    "representation is a class": ({"representation": StandardScaler}, {}, r"is no transformer"),
+    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
+    "representation is a class": ({"representation": StandardScaler}, {}, r"is not a transformer"),
     "public rows are text": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"compares rows as dense numbers, and the public ones are text, sparse, or have missing values; pass representation="),
     "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public ones are text, sparse"),
     "sparse rows": ({}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"Sparse data was passed"),
@@ -138,7 +138,7 @@ WRONG_FITS = {
     "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
     "classes of another type": ({"classes": ["0", "1"]}, {}, r"No private row of y has a label in classes"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
 }  # fmt: skip
 

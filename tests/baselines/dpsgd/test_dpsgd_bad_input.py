@@ -122,7 +122,7 @@ WRONG_PARAMETERS = {
     "the accountant": ({"accountant": "gdp"}, r"accountant='gdp' is unknown; use 'pld' or 'rdp'"),
     "noise_seed": ({"noise_seed": "secret"}, r"noise_seed='secret' must be None or an integer"),
     "random_state": ({"random_state": "secret"}, r"'secret' cannot be used to seed"),
-    "ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is no account; pass PrivacyLedger"),
+    "ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is not a PrivacyLedger; pass PrivacyLedger"),
     "classes": ({"classes": [1]}, r"classes=\[1\] must list at least two distinct labels"),
 }  # fmt: skip
 

@@ -55,7 +55,7 @@ WRONG_FITS = {
     "fit_intercept is a word": ({"fit_intercept": "yes"}, {}, r"fit_intercept='yes' must be True or False"),
     "intercept_scaling is zero": ({"intercept_scaling": 0}, {}, r"intercept_scaling=0 must be a positive"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "noise_seed is a word": ({"noise_seed": "zero"}, {}, r"noise_seed='zero' must be None or an integer"),
     "noise beyond what can be drawn": ({"method": "gaussian", "epsilon": 1e-7, "delta": 1e-12}, {}, r"epsilon=1e-07 with delta=1e-12 takes noise beyond 1048576"),
     "C regularises without limit": ({"C": 5e-324}, {}, r"C=5e-324 regularises without limit"),
