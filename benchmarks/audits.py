@@ -205,12 +205,12 @@ def exact_epsilon(first, second, delta):
 @contextmanager
 def planted(owner, name, defect):
     """Replace a method or function within a block."""
-    sound = getattr(owner, name)
-    setattr(owner, name, lambda *args, **kwargs: defect(sound, *args, **kwargs))
+    original = getattr(owner, name)
+    setattr(owner, name, lambda *args, **kwargs: defect(original, *args, **kwargs))
     try:
         yield
     finally:
-        setattr(owner, name, sound)
+        setattr(owner, name, original)
 
 
 def answer_again(ask, oracle, rows, probabilities=None):

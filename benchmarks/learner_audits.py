@@ -172,25 +172,25 @@ LEARNERS = {
 @contextmanager
 def replaced(owner, name, value):
     """Plant a defect within a block."""
-    sound = getattr(owner, name)
-    setattr(owner, name, value(sound))
+    original = getattr(owner, name)
+    setattr(owner, name, value(original))
     try:
         yield
     finally:
-        setattr(owner, name, sound)
+        setattr(owner, name, original)
 
 
 def divided_by(factor):
     """Return a defect that divides the noise by a factor."""
-    return lambda sound: lambda *given: sound(*given) / factor
+    return lambda original: lambda *given: original(*given) / factor
 
 
-def full_sample(sound):
+def full_sample(original):
     """Return a sampler that puts all units in the sample."""
     return lambda self, n_units: np.ones(n_units, dtype=bool)
 
 
-def all_rows(sound):
+def all_rows(original):
     """Return a function that gives every teacher all rows."""
     return lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers
 
@@ -221,9 +221,9 @@ DEFECTS = {
 
 def without_and_with_defects(attack, names, defects):
     """Return the results of every learner without a defect, then with one."""
-    sound = dict.fromkeys(names, (None, nullcontext))
+    unchanged = dict.fromkeys(names, (None, nullcontext))
     rows = []
-    for name, (defect, plant) in [*sound.items(), *defects.items()]:
+    for name, (defect, plant) in [*unchanged.items(), *defects.items()]:
         with plant():
             facts = attack(name)
         rows.append({"learner": name, "defect": defect, **facts})

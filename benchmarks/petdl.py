@@ -260,9 +260,9 @@ def weighted(images, runs):
     ]
     rows = _rows(images, runs, settings)
     for row, setting in zip(rows, settings, strict=True):
-        quiet = [_without_noise(images, setting, seed) for seed in SHUFFLES]
-        row["right_without_noise"] = summary(right for right, _ in quiet)
-        row["lead"] = summary(lead for _, lead in quiet)
+        unnoised = [_without_noise(images, setting, seed) for seed in SHUFFLES]
+        row["right_without_noise"] = summary(right for right, _ in unnoised)
+        row["lead"] = summary(lead for _, lead in unnoised)
     return rows
 
 

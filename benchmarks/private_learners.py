@@ -98,7 +98,7 @@ def stated(spent):
 
 
 def predicted(fitted, data):
-    """Return what a fitted classifier says about the evaluated rows."""
+    """Return predictions for the evaluated rows, suited to the metric."""
     takes_frames = hasattr(fitted, "feature_names_in_")
     X = data.frame_test if takes_frames else data.X_test
     if data.metric == "accuracy":
@@ -224,7 +224,7 @@ TABLES = {name: partial(comparison, name) for name in RUNS}
 
 
 def main():
-    """Run the tables that were asked for."""
+    """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
     parser.add_argument("--learners", nargs="+", choices=[*PRIVATE, *NOT_PRIVATE])

@@ -40,7 +40,7 @@ REPRESENTATIONS = {
 @contextmanager
 def transformed_together():
     """Plant the defect: transform all private rows in one call."""
-    sound = RowFeatures.of_rows
+    original = RowFeatures.of_rows
 
     def of_rows(self, X, rows, default):
         part = _safe_indexing(X, rows)
@@ -52,7 +52,7 @@ def transformed_together():
     try:
         yield
     finally:
-        RowFeatures.of_rows = sound
+        RowFeatures.of_rows = original
 
 
 class Attack:

@@ -75,9 +75,9 @@ def audits_mechanisms():
 def _defect(row):
     settings = {
         "factor": row.get("factor"),
-        "each asked": row.get("n_repeats"),
+        "repeats": row.get("n_repeats"),
         "release": row.get("release"),
-        "seen by": row.get("seen_by"),
+        "by": row.get("seen_by"),
     }
     settings = ", ".join(f"{key} {value}" for key, value in settings.items() if value)
     return f"{row['defect']} ({settings})"
