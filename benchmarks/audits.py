@@ -213,12 +213,12 @@ def planted(owner, name, defect):
         setattr(owner, name, original)
 
 
-def answer_again(ask, oracle, rows, probabilities=None):
+def answer_again(answer, oracle, rows, probabilities=None):
     """Answer a repeated query with new noise, and charge it once."""
     oracle._answer_of.clear()
     oracle.n_charged = 0
     oracle._answers_left = len(rows)
-    return ask(oracle, rows, probabilities)
+    return answer(oracle, rows, probabilities)
 
 
 def all_rows_to_all(split, private, n_teachers, seed):
@@ -281,7 +281,7 @@ def defects(n_audits=3):
     for n_repeats, mechanism in product(
         (2, 5, 10, 40), (GNMax(sigma=4), NoisyHistogram(sigma=4))
     ):
-        with planted(Oracle, "ask", answer_again):
+        with planted(Oracle, "answer", answer_again):
             add(
                 "a repeated query is answered anew",
                 lambda m=mechanism, n=n_repeats: audit_mechanism(

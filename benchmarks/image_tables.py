@@ -122,10 +122,21 @@ def teachers():
     return table(load("teachers")["teachers"], columns)
 
 
+def images_vat():
+    """Comparison of VAT with the same network on the answered rows only."""
+    columns = {
+        "student, 1000 answers": "student",
+        "accuracy, %": ("accuracy", percent),
+        "CPU, s": ("cpu_seconds", decimals(0)),
+    }
+    return table(load("vat")["mnist"], columns)
+
+
 IMAGE_TABLES = (
     images_pate_g,
     images_ours,
     images_ablation,
+    images_vat,
     images_noise,
     images_queries,
     images_distillation,

@@ -132,7 +132,7 @@ def fitted(images, setting, seed, estimator):
     public, _, frozen, outputs = prepare(images, setting, seed)
     clf = PETDLClassifier(
         student=estimator,
-        batch_size=setting["batch_size"],
+        public_batch_size=setting["batch_size"],
         weighted=setting["weighted"],
         hint_epochs=setting["hint_epochs"],
         **common(setting, seed, frozen),
@@ -143,8 +143,8 @@ def fitted(images, setting, seed, estimator):
 
 def labels_right(clf, values, y_public):
     """Return the share of right labels among the rows with a label from `values`."""
-    labelled = clf.group_of_row_ >= 0
-    labels = values.argmax(axis=1)[clf.group_of_row_[labelled]]
+    labelled = clf.batch_of_row_ >= 0
+    labels = values.argmax(axis=1)[clf.batch_of_row_[labelled]]
     return float(np.mean(labels == y_public[labelled]))
 
 

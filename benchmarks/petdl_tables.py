@@ -77,6 +77,23 @@ def _claim(name, n_teachers, *pairs):
     return [name, n_teachers, *cells]
 
 
+def petdl_noise_on_loss():
+    """Attack on the method of the paper."""
+    columns = {
+        "noise on the loss, MNIST": lambda row: (
+            f"{_TEACHERS[row['teacher']]}{', weighted' if row['weighted'] else ''}"
+        ),
+        "teachers": "n_teachers",
+        "claimed, % at epsilon": lambda row: (
+            f"{row['claimed_accuracy']:.2f} at {row['claimed_epsilon']:.2f}"
+        ),
+        "accuracy, %": ("accuracy", percent),
+        "right guesses": lambda row: f"{row['right']} of {row['guesses']}",
+        "epsilon is at least (95 %)": ("epsilon_at_least", decimals(2)),
+    }
+    return _petdl("noise_on_loss", columns)
+
+
 def petdl_main():
     """Accuracy by the number of teachers and epsilon."""
     by_number = {}
@@ -150,6 +167,7 @@ def petdl_sizes():
 
 PETDL_TABLES = (
     petdl_claims,
+    petdl_noise_on_loss,
     petdl_reachable,
     petdl_main,
     petdl_weighted,

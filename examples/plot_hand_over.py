@@ -75,7 +75,7 @@ print(f"A fit with more queries: {ledger.spent:.0%}.")
 
 large = clone(pate).set_params(n_queries=200, epsilon=6.0)
 planned = large.plan_privacy(X, y, X_public=PublicData(X_public))
-wanted, left = ledger.shares(planned.curve)
+wanted, left = ledger.budget_fractions(planned.curve)
 print(f"A fit at epsilon 6 takes {wanted:.0%}, and {left:.0%} is left.")
 try:
     large.fit(X, y, X_public=PublicData(X_public))
@@ -88,13 +88,13 @@ except BudgetExceededError as error:
 #
 # ``ledger.report()`` has all details, for auditors: user, parameters and time.
 
-charges = ledger.charges()
-for charge in charges:
-    print(f"{charge.share:.2%}  epsilon {charge.epsilon:.3f}  {charge.description}")
-print(f"{ledger.spent:.2%} in {len(charges)} entries")
+entries = ledger.entries()
+for entry in entries:
+    print(f"{entry.share:.2%}  epsilon {entry.epsilon:.3f}  {entry.description}")
+print(f"{ledger.spent:.2%} in {len(entries)} entries")
 
 figure, axis = plt.subplots(figsize=(7, 2), layout="constrained")
-shares = [charge.share for charge in charges]
+shares = [entry.share for entry in entries]
 bars = axis.barh(0, shares, left=[0, shares[0]], color="#2277cc", edgecolor="white")
 axis.bar_label(bars, ["epsilon 4"] * 2, label_type="center", color="white")
 bars = axis.barh(0, wanted, left=ledger.spent, color="white", ec="#d55e00", hatch="//")

@@ -25,7 +25,7 @@ from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.inspection._leak_rules import looks_at_labels
+from sklearn_pate.inspection._leak_rules import splits_by_labels
 
 __all__ = ["SearchPlan", "plan_search"]
 
@@ -230,7 +230,7 @@ def plan_search(
     if search.refit:
         cost = cost + np.max(costs(len(y)), axis=0)
     with ledger.reading() as file:
-        share, left = ledger.filter.shares(cost, spent(file))
+        share, left = ledger.filter.budget_fractions(cost, spent(file))
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
@@ -238,7 +238,7 @@ def plan_search(
         share=float(share),
         left=float(left),
         ledger=str(ledger.path),
-        stratified=looks_at_labels(cv),
+        stratified=splits_by_labels(cv),
     )
 
 

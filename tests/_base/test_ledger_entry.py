@@ -107,9 +107,9 @@ def no_noise(monkeypatch):
 
 def test_a_fit_is_charged_its_publishable_price(ledger):
     pate = fit(ledger)
-    (charge,) = ledger.charges()
+    (charge,) = ledger.entries()
     assert charge.epsilon == pate.privacy_spent_.epsilon
-    assert charge.share == ledger.shares(pate.privacy_spent_.curve)[0]
+    assert charge.share == ledger.budget_fractions(pate.privacy_spent_.curve)[0]
     assert ledger.spent == pytest.approx(charge.share, rel=1e-12)
     assert charge.description == "20 queries to 10 teachers, GumbelMax(c=0.5)"
 
@@ -125,7 +125,7 @@ def test_the_charge_is_on_disk_before_any_noise_is_drawn(ledger, monkeypatch):
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
@@ -137,7 +137,7 @@ def test_the_same_fit_gets_the_same_answers_at_no_further_charge(ledger, no_nois
     no_noise()
     again = fit(ledger)
     assert released(again) == released(first)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     assert again.privacy_spent_ == first.privacy_spent_
 
 
@@ -185,8 +185,8 @@ ANOTHER_FIT = {
 def test_anything_else_is_another_fit_and_charged(ledger, case):
     first = fit(ledger)
     other = fit(ledger, **ANOTHER_FIT[case])
-    assert len(ledger.charges()) == 2
-    assert len({charge.fit for charge in ledger.charges()}) == 2
+    assert len(ledger.entries()) == 2
+    assert len({charge.fit for charge in ledger.entries()}) == 2
     assert other.privacy_spent_.epsilon > 0
     assert released(first) == released(fit(ledger))
 
@@ -196,9 +196,9 @@ def test_groups_belong_to_the_question(ledger):
     grouped = {"privacy_unit": "group"}
     fit(ledger, groups=groups, **grouped)
     fit(ledger, groups=groups, **grouped)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     fit(ledger, groups=one_changed(groups, (0,), 1), **grouped)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     with pytest.raises(ValueError, match="protects unit='group' with relation='add-"):
         fit(ledger)
 
@@ -221,25 +221,25 @@ def test_a_frame_is_recognised_in_another_process(ledger, tmp_path):
             check=True,
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         )
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_data_sets_are_told_apart_without_being_named(ledger, tmp_path):
     fit(ledger)
     fit(ledger, n_queries=5)
     fit(ledger, X=X[::-1].copy())
-    names = [charge.dataset for charge in ledger.charges()]
+    names = [charge.dataset for charge in ledger.entries()]
     assert names[0] == names[1] != names[2]
     elsewhere = PrivacyLedger(tmp_path / "other.sqlite", epsilon=50, delta=1e-6)
     fit(elsewhere)
-    assert elsewhere.charges()[0].dataset != names[0], "the key makes the name"
+    assert elsewhere.entries()[0].dataset != names[0], "the key makes the name"
 
 
 def test_whoever_loses_the_key_pays_again(ledger):
     fit(ledger)
     Path(f"{ledger.path}.key").unlink()
     fit(ledger)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(tmp_path):
@@ -250,7 +250,7 @@ def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(tmp_path)
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S+ would fit") as caught:
         fit(ledger, epsilon=0.8, n_queries=30, **wanted)
     assert CountedTeacher.fits == 0
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     suggested = float(str(caught.value).split("epsilon=")[-1].split()[0])
     with pytest.raises(BudgetExceededError):
         fit(ledger, epsilon=1.02 * suggested, n_queries=30, **wanted)
@@ -276,7 +276,7 @@ def test_with_noise_of_ones_own_the_number_of_questions_that_fit_is_named(tmp_pa
 def test_seeded_noise_is_refused(ledger):
     with pytest.raises(BudgetExceededError, match="no finite cost, as with seeded"):
         fit(ledger, mechanism=GumbelMax(c=0.1), noise_seed=0)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 # Where a fit dies: before its charge, before it draws, before it stores, and after.
@@ -314,11 +314,11 @@ def test_a_fit_that_died_goes_on_and_pays_again_only_for_what_was_not_stored(
     with open_file(ledger) as file:
         stored = file.execute("SELECT row, answer FROM answers").fetchall()
     pate = fit(ledger, **wanted)
-    assert len(ledger.charges()) == n_charges
+    assert len(ledger.entries()) == n_charges
     answer_of = dict(zip(*released(pate), strict=True))
     assert {row: answer_of[row] for row, _ in stored} == dict(stored)
     assert released(fit(ledger, **wanted)) == released(pate)
-    assert len(ledger.charges()) == n_charges
+    assert len(ledger.entries()) == n_charges
 
 
 def open_file(ledger):
@@ -335,7 +335,7 @@ def test_answers_that_cannot_be_stored_are_not_handed_out(ledger, monkeypatch):
         with pytest.raises(LedgerError):
             pate.fit(X, Y, X_public=PublicData(X_PUBLIC))
     assert not hasattr(pate, "answers_")
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
@@ -350,9 +350,9 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
 
     monkeypatch.setattr(GumbelMax, "respond", while_another_runs)
     pate = fit(ledger)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     assert released(pate) == released(others[0]) == released(fit(ledger))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
@@ -368,7 +368,7 @@ def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
             account.open(2)
         for account in (one, other):
             account.keep(rows, drawn)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     assert len(one.stored()) == 20
 
 
@@ -380,7 +380,7 @@ def test_a_price_that_has_changed_is_paid_anew(ledger):
         account = FitEntry(ledger, cost, 20, str)
         account.open(5)
         account.keep(np.arange(5), Response(np.zeros(5, dtype=int), 5))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_fit_that_died_and_cannot_be_paid_again_trains_nobody(tmp_path, monkeypatch):
@@ -405,14 +405,14 @@ def test_a_subclass_asks_questions_of_its_own(ledger):
     first = fit(ledger)
     other = Another(**make(ledger).get_params(deep=False))
     other.fit(X, Y, X_public=PublicData(X_PUBLIC))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     assert first.privacy_spent_.epsilon == other.privacy_spent_.epsilon
 
 
 def test_a_number_of_numpy_seeds_the_same_fit(ledger):
     fit(ledger)
     fit(ledger, random_state=np.int64(0))
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
@@ -433,7 +433,7 @@ def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
             fit(ledger, **wanted)
     pate = fit(ledger, **wanted)
     assert np.count_nonzero(pate.answers_ >= 0) == 7
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_histograms_come_back_as_they_were(ledger, no_noise):
@@ -450,7 +450,7 @@ def test_interactive_answers_come_back_as_they_were(ledger, no_noise):
     first = fit(ledger, mechanism=mechanism)
     no_noise()
     assert released(fit(ledger, mechanism=mechanism)) == released(first)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -465,12 +465,12 @@ def test_collected_votes_are_charged_and_recognised_too(ledger, sealed, no_noise
         return clone(pate).fit_from_votes(PublicData(X_PUBLIC), votes)
 
     first = fit_from_votes()
-    assert "15 teachers" in ledger.charges()[0].description
+    assert "15 teachers" in ledger.entries()[0].description
     assert released(fit_from_votes()) == released(first)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     votes_by_teacher[3, 5] = 1 - votes_by_teacher[3, 5]
     fit_from_votes()
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_search_charges_every_fit_in_every_process(ledger):
@@ -481,7 +481,7 @@ def test_a_search_charges_every_fit_in_every_process(ledger):
         n_jobs=2,
     )
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
-    assert len(ledger.charges()) == 3 * 3 + 1
+    assert len(ledger.entries()) == 3 * 3 + 1
     assert search.best_estimator_.ledger == ledger
 
 
@@ -491,14 +491,14 @@ def run_one(path, seed):
 
 
 def ledger_share(path, pate):
-    return PrivacyLedger(path).shares(pate.privacy_spent_.curve)[0]
+    return PrivacyLedger(path).budget_fractions(pate.privacy_spent_.curve)[0]
 
 
 def test_the_charges_of_24_fits_at_once_are_the_sum_of_what_was_run(ledger):
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         done = pool.starmap(run_one, [(ledger.path, seed) for seed in range(24)])
-    assert len(ledger.charges()) == 24
-    assert sorted(one.epsilon for one in ledger.charges()) == sorted(
+    assert len(ledger.entries()) == 24
+    assert sorted(one.epsilon for one in ledger.entries()) == sorted(
         epsilon for epsilon, _ in done
     )
     assert ledger.spent == pytest.approx(sum(share for _, share in done), rel=1e-12)
@@ -523,14 +523,14 @@ def test_a_killed_fit_goes_on_with_its_teachers_and_its_answers(tmp_path):
     begun = len(os.listdir(tmp_path / "diary"))
     assert 4 <= begun < 10
     ledger = PrivacyLedger(tmp_path / "patients.sqlite")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     first = fit_with_memory(tmp_path)
     # The one at work when the kill came has to begin again.
     assert len(os.listdir(tmp_path / "diary")) <= 10 + 1
     again = fit_with_memory(tmp_path)
     assert released(again) == released(first)
     assert len(os.listdir(tmp_path / "diary")) <= 10 + 1
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def fit_with_memory(folder):
@@ -558,10 +558,10 @@ def test_what_is_not_recognised_is_charged_each_time(ledger):
 
     for _ in range(2):
         fit(ledger, estimator=Local(), student=GaussianNB())
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_pandas_and_arrays_may_be_two_data_sets_but_never_one_answer_too_many(ledger):
     fit(ledger)
     fit(ledger, X=pd.DataFrame(X), X_public=pd.DataFrame(X_PUBLIC))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2

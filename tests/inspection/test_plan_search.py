@@ -47,7 +47,7 @@ def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
     assert ledger.spent == 0
     name = "pateclassifier__X_public" if in_pipeline else "X_public"
     search.fit(X, Y, **{name: PUBLIC})
-    assert len(ledger.charges()) == cost.n_fits == 6 + refit
+    assert len(ledger.entries()) == cost.n_fits == 6 + refit
     # The winner may be the cheaper one.
     if refit:
         assert ledger.spent <= cost.share * (1 + 1e-12)

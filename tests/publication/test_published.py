@@ -119,7 +119,7 @@ def assert_same(one, other, X):
             )
 
 
-# What it does as a classifier.
+# Prediction.
 
 
 def test_it_predicts_as_the_fit_did(fitted, published, digits):
@@ -224,7 +224,7 @@ def test_printing_shows_the_student_and_the_statement(published):
 # The card.
 
 
-def test_the_card_says_what_the_statement_says(fitted, published):
+def test_the_card_agrees_with_the_statement(fitted, published):
     card, spent = published.card, fitted.privacy_spent_
     assert card["private"] is True
     assert card["statement"] == str(spent)
@@ -313,7 +313,7 @@ def test_the_seed_of_the_noise_is_not_published(void):
     assert str(PLANTED_SEED).encode() not in packed
 
 
-# There and back.
+# Saving and loading.
 
 
 def test_a_pipeline_comes_back_as_it_was(published, saved, digits):
@@ -500,7 +500,7 @@ def test_another_version_of_scikit_learn_is_warned_about_once(
     assert_same(loaded, older, digits[0])
 
 
-# What must not be in it.
+# Content that must not be published.
 
 
 @pytest.fixture(scope="module")
@@ -606,7 +606,7 @@ def test_which_rows_were_public_is_not_published(blobs):
     assert pate.public_indices_.tobytes() not in pickle.dumps(publish(pate))
 
 
-# Files that are not as they were.
+# Damaged and edited files.
 
 
 def test_a_missing_file_is_named(saved):
@@ -784,7 +784,7 @@ def test_no_damage_gives_another_answer(saved, published, digits, which, how):
     assert survived < len(positions) / 4, "blanks between the fields of the card"
 
 
-# Wrong calls, and what cannot be saved.
+# Wrong calls, and students that cannot be saved.
 
 
 @pytest.mark.parametrize("path", ["model", "model.pkl", "model.skops.gz", 3, None])
@@ -826,7 +826,7 @@ def test_files_have_the_usual_permissions(saved):
     assert saved.stat().st_mode == card_of(saved).stat().st_mode == plain.stat().st_mode
 
 
-def test_a_student_that_skops_cannot_save_says_so(blobs, tmp_path):
+def test_a_student_that_skops_cannot_save_is_named(blobs, tmp_path):
     class Local(OwnStudent):
         pass
 

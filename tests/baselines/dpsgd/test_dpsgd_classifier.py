@@ -1,4 +1,4 @@
-"""DP-SGD: what a fit states, what one row can do to it, and what leaves the house."""
+"""DP-SGD: accuracy, statements, the effect of one row, and the fitted state."""
 
 import copy
 import pickle
@@ -71,7 +71,7 @@ def weights(clf):
     return torch.cat([p.detach().flatten() for p in module.parameters()]).double()
 
 
-# What it learns
+# Accuracy
 
 
 @pytest.mark.parametrize("probabilities", [False, True])
@@ -127,7 +127,7 @@ def test_without_a_bound_or_noise_a_full_batch_is_gradient_descent(rows):
     torch.testing.assert_close(weights(clf), expected.double(), rtol=1e-4, atol=1e-6)
 
 
-# What it states
+# The statement
 
 
 def test_the_statement_names_every_number_and_assumption(rows):
@@ -148,24 +148,24 @@ def test_the_moments_accountant_states_its_curve(rows):
     assert spent.epsilon == spent.curve.to_epsilon(1e-5)
 
 
-def test_the_price_is_known_before_the_fit(rows):
+def test_the_plan_is_the_statement_of_the_fit(rows):
     clf = make(epsilon=1.0, noise_multiplier=None)
     planned = clf.plan_privacy(*rows)
     assert not hasattr(clf, "n_features_in_")
     assert planned == clf.fit(*rows).privacy_spent_
 
 
-def test_the_price_is_charged_before_any_noise_is_drawn(rows, tmp_path, monkeypatch):
+def test_the_cost_is_charged_before_any_noise_is_drawn(rows, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-5)
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     clf = make(noise_multiplier=3.0, ledger=ledger).fit(*rows)
-    (charge,) = ledger.charges()
+    (charge,) = ledger.entries()
     assert charge.epsilon >= clf.privacy_spent_.epsilon
     assert charge.description == clf.privacy_spent_.mechanism
 
@@ -179,10 +179,10 @@ def test_a_fit_beyond_the_budget_draws_nothing(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(NoiseSource, "words", draw)
     with pytest.raises(BudgetExceededError):
         make(ledger=ledger).fit(*rows)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
-# What one row can do
+# The effect of one row
 
 
 CRITERIA = {
@@ -259,7 +259,7 @@ def sums_of_gradients(net, rows, indices, plan):
     with _dpsgd_training.one_thread_quietly():
         initialized = _dpsgd_training.initialized(net, N_CLASSES, 0)
         steps = NoisySteps(initialized, X, y.long(), plan, noise)
-        steps.follow(indices)
+        steps.step(indices)
         sums = [p.summed_grad.flatten() for p in steps.optimizer.params]
     return torch.cat(sums).numpy(), steps
 
@@ -309,7 +309,7 @@ def test_noisy_sums_are_whole_multiples_of_a_unit_whatever_the_rows_are(rows):
                 assert np.abs(sums - np.rint(sums)).max() <= 1e-7 * np.abs(sums).max()
 
 
-def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
+def test_rows_of_unknown_labels_are_not_used_and_cost_the_same(rows):
     X, y = rows
     clf = make(classes=range(N_CLASSES))
     known = clf.fit(X, y).privacy_spent_
@@ -322,14 +322,14 @@ def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
 
 def test_every_step_has_a_sample_of_its_own(rows, monkeypatch):
     sizes = []
-    follow = NoisySteps.follow
+    step = NoisySteps.step
 
     def watched(self, indices):
         if self.optimizer.noise is not None:
             sizes.append(len(indices))
-        follow(self, indices)
+        step(self, indices)
 
-    monkeypatch.setattr(NoisySteps, "follow", watched)
+    monkeypatch.setattr(NoisySteps, "step", watched)
     make(network(max_epochs=3)).fit(*rows)
     assert len(sizes) == 3 * 18
     low, high = binom.isf([1 - 1e-9, 1e-9], 1797, 100 / 1797)
@@ -421,7 +421,7 @@ def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
     assert "seeded" in str(clf.privacy_spent_)
 
 
-def test_generators_of_everybody_else_are_left_alone(rows):
+def test_global_generators_are_restored(rows):
     state = torch.random.get_rng_state()
     np.random.seed(0)
     expected = np.random.random()
@@ -431,7 +431,7 @@ def test_generators_of_everybody_else_are_left_alone(rows):
     assert np.random.random() == expected
 
 
-# What leaves the house
+# Fitted state
 
 
 class Remembering(Perceptron):
@@ -459,7 +459,7 @@ def test_saved_bytes_hold_no_row(planted):
     assert [one for one in secrets if one in saved] == []
 
 
-def test_the_network_keeps_no_diary_no_gradient_and_no_hook(planted, capsys):
+def test_the_network_keeps_no_history_no_gradient_and_no_hook(planted, capsys):
     net = planted[0].network_
     assert net.history_ == []
     assert net.optimizer_.state_dict()["state"] == {}
@@ -506,7 +506,7 @@ def test_training_prints_nothing_and_leaves_the_network_given_alone(rows, capsys
     assert not hasattr(net, "module_")
 
 
-def test_what_is_frozen_stays_as_it_was(rows):
+def test_frozen_weights_do_not_change(rows):
     pretrained = Perceptron()
     pretrained.layers[0].requires_grad_(False)
     clf = make(network(pretrained)).fit(*rows)

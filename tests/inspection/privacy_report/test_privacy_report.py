@@ -1,4 +1,4 @@
-"""What a privacy report says, that it is right, and what it does not say."""
+"""Content of a privacy report: correct, complete, and without private values."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ from tests.inspection.privacy_report.reported import (
 
 QUALITY = {
     "quality": {"accuracy": 0.8125, "AUC": 0.9},
-    "evaluated_on": "rows that nobody was trained on.",
+    "evaluated_on": "rows that no model was trained on.",
 }
 CANARY = "CANARY-31415926"
 
@@ -76,10 +76,10 @@ def charged(ledger, spent):
     return ledger
 
 
-# What is promised.
+# Guarantee.
 
 
-def test_it_says_what_the_statement_says():
+def test_its_facts_are_those_of_the_statement():
     clf = pate()
     facts, spent = report_on(clf).to_dict(), clf.privacy_spent_
     assert facts["private"] is True
@@ -121,8 +121,8 @@ def test_every_unit_is_explained_with_its_neighbours_verbatim(unit, relation):
     text = report_on(Stated(unit=unit, relation=relation)).to_markdown()
     assert NEIGHBOURS[unit, relation] in text
     assert f"one {unit}" in text
-    asks_twice = "compares data sets that are two changes apart" in text
-    assert asks_twice == (relation == "add-remove")
+    has_two_changes = "compares data sets that are two changes apart" in text
+    assert has_two_changes == (relation == "add-remove")
 
 
 @pytest.mark.parametrize(
@@ -148,14 +148,14 @@ def test_a_bound_under_which_nearly_all_guesses_are_right_is_called_weak(epsilon
     report = report_on(Stated(epsilon=epsilon, delta=0.0))
     weak = np.exp(epsilon) / (1 + np.exp(epsilon)) > 0.99
     assert report.to_dict()["promise"]["weak"] == weak
-    assert ("This promise is weak" in report.to_markdown()) == weak
+    assert ("This guarantee is weak" in report.to_markdown()) == weak
     if epsilon == 8.0:
         assert f"only once in {np.ceil(1 + np.exp(8)):,.0f} guesses" in (
             report.to_markdown()
         )
 
 
-def test_a_seeded_fit_promises_nothing_in_any_format():
+def test_a_seeded_fit_has_no_guarantee_in_any_format():
     clf = pate(mechanism=GNMax(sigma=12), noise_seed=1234567891)
     report = report_on(clf)
     facts = json.loads(report.to_json())
@@ -165,7 +165,7 @@ def test_a_seeded_fit_promises_nothing_in_any_format():
     for text in every_format(report).values():
         assert "1234567891" not in text
     for text in (report.to_html(), report.to_markdown()):
-        assert "Nothing is promised." in text
+        assert "No privacy guarantee." in text
         assert "1000 cases" not in text
         assert "to sign" not in text
         assert "is protected" not in text
@@ -173,7 +173,7 @@ def test_a_seeded_fit_promises_nothing_in_any_format():
 
 def test_the_seed_of_a_learner_is_not_shown_either():
     report = report_on(linear(noise_seed=1234567891))
-    assert "Nothing is promised." in report.to_markdown()
+    assert "No privacy guarantee." in report.to_markdown()
     assert not any("1234567891" in text for text in every_format(report).values())
 
 
@@ -187,7 +187,7 @@ def test_however_a_seed_is_written_it_is_not_shown(seed):
         assert hidden_already == shown
 
 
-# What it cost.
+# Privacy cost.
 
 
 def shown_costs(clf):
@@ -196,7 +196,7 @@ def shown_costs(clf):
     }
 
 
-def test_prices_at_other_deltas_are_those_of_the_curve_rounded_up():
+def test_costs_at_other_deltas_are_those_of_the_curve_rounded_up():
     clf = pate()
     for delta, epsilon in shown_costs(clf).items():
         exact = clf.privacy_spent_.curve.to_epsilon(delta)
@@ -204,18 +204,18 @@ def test_prices_at_other_deltas_are_those_of_the_curve_rounded_up():
         assert epsilon < exact + 1e-3
 
 
-def test_a_price_below_that_of_the_curve_holds_at_larger_deltas_and_not_at_smaller():
+def test_a_cost_below_that_of_the_curve_holds_at_larger_deltas_and_not_at_smaller():
     sharper = 0.5
     clf = Stated(epsilon=sharper)
     costs, curve = shown_costs(clf), clf.privacy_spent_.curve
     assert costs[1e-5] == sharper
     assert costs[1e-4] <= sharper
     assert sharper < curve.to_epsilon(1e-6) <= costs[1e-6]
-    assert "more sharply" in report_on(clf).to_markdown()
-    assert "more sharply" not in report_on(Stated()).to_markdown()
+    assert "more exactly" in report_on(clf).to_markdown()
+    assert "more exactly" not in report_on(Stated()).to_markdown()
 
 
-def test_a_pure_price_holds_at_every_delta():
+def test_a_pure_cost_holds_at_every_delta():
     costs = shown_costs(linear())
     assert costs[0.0] == 1
     assert set(costs.values()) == {1.0}
@@ -230,16 +230,16 @@ def test_two_fits_cost_what_their_curves_add_up_to():
     assert exact <= two["epsilon"] < exact + 1e-3
 
 
-def test_a_question_costs_an_equal_share():
+def test_a_query_costs_an_equal_share():
     clf = pate()
-    one = report_on(clf).to_dict()["costs"]["one_question"]
+    one = report_on(clf).to_dict()["costs"]["one_query"]
     alone = GNMax(sigma=12).account_curve(1, 3).to_epsilon(1e-5)
     assert alone <= one["epsilon"] + 1e-9
     assert one["epsilon"] < alone + 1e-3
-    assert report_on(linear()).to_dict()["costs"]["one_question"] is None
+    assert report_on(linear()).to_dict()["costs"]["one_query"] is None
 
 
-# What is not on it.
+# Values that it must not show.
 
 
 def test_no_format_shows_a_parameter_or_a_value(tmp_path, ledger):
@@ -311,11 +311,11 @@ def test_figures_of_public_rows_are_one_more_thing_to_sign():
 def test_the_history_of_a_ledger_makes_it_internal(ledger):
     spent = pate().privacy_spent_
     report = report_on(pate(), ledger=charged(ledger, spent))
-    [charge] = ledger.charges()
-    account = report.to_dict()["ledger"]
+    [charge] = ledger.entries()
+    history = report.to_dict()["ledger"]
     assert report.internal
-    assert account["spent"] >= ledger.spent - 1e-12
-    [shown] = account["charges"]
+    assert history["spent"] >= ledger.spent - 1e-12
+    [shown] = history["charges"]
     assert shown["who"] == charge.who
     assert shown["what"] == "40 queries"
     assert shown["epsilon"] >= charge.epsilon - 1e-9
@@ -326,7 +326,7 @@ def test_the_history_of_a_ledger_makes_it_internal(ledger):
 def test_an_empty_ledger_has_a_history_too(ledger):
     report = report_on(pate(), ledger=ledger)
     assert report.internal
-    assert "in 0 charges" in report.to_markdown()
+    assert "in 0 entries" in report.to_markdown()
 
 
 def test_a_ledger_of_another_unit_is_refused(ledger):
@@ -342,7 +342,7 @@ def test_a_ledger_of_another_relation_is_refused(ledger):
         report_on(pate(), ledger=ledger)
 
 
-# Who may be reported on.
+# Estimators with a report.
 
 
 def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_path):
@@ -353,7 +353,7 @@ def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_pat
     assert report_on(read).to_dict() == report_on(published).to_dict()
     of_fit = report_on(pate()).to_dict()
     assert of_fit["classifier"] == "PATEClassifier"
-    # Nobody fitted a PublishedClassifier.
+    # A PublishedClassifier was not fitted.
     of_fit |= {"classifier": None, "published": published.card["date"]}
     assert report_on(published).to_dict() == of_fit
     for text in every_format(report_on(published)).values():
@@ -371,7 +371,7 @@ def saved(tmp_path):
     return published, path
 
 
-def test_who_signs_is_told_which_model_it_is_about(saved):
+def test_the_model_to_sign_for_is_named(saved):
     published, path = saved
     report = report_on(published, model_file=path)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -382,19 +382,19 @@ def test_who_signs_is_told_which_model_it_is_about(saved):
         assert CANARY not in text
     for text in (report.to_html(), report.to_markdown()):
         to_sign = text[text.index("Assumptions to sign") :]
-        for said in ("model.skops", "2024-02-29", sha256):
-            assert said in to_sign[: to_sign.index("Data protection")]
-            assert said in to_sign[to_sign.index("What the fit is made of") :]
+        for name in ("model.skops", "2024-02-29", sha256):
+            assert name in to_sign[: to_sign.index("Data protection")]
+            assert name in to_sign[to_sign.index("Parameters of the fit") :]
 
 
 def test_the_file_of_another_model_is_refused(saved):
     published, path = saved
     another = pate(n_queries=41).publish()
-    for clf, says in (
+    for clf, message in (
         (another, r"model_file='.*model\.skops' has another privacy card than clf"),
         (pate(), r"and clf is a PATEClassifier; pass clf\.publish\(\), as it was"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             report_on(clf, model_file=path)
     with pytest.raises(ValueError, match=r"model_file='m\.pickle' must end in '\.sk"):
         report_on(published, model_file="m.pickle")
@@ -424,7 +424,7 @@ def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
     assert (facts["unit"], facts["relation"]) == ("row", "add-remove")
 
 
-def test_what_a_pipeline_learns_in_front_voids_the_promise():
+def test_steps_that_learn_in_front_void_the_guarantee():
     X, y = rows()
     pipeline = make_pipeline(StandardScaler(), clone(linear())).fit(X, y)
     facts = report_on(pipeline).to_dict()
@@ -434,21 +434,21 @@ def test_what_a_pipeline_learns_in_front_voids_the_promise():
     assert facts["private"] is False
     assert facts["promise"] is facts["costs"] is None
     text = report_on(pipeline).to_markdown()
-    assert "Nothing is promised for this pipeline" in text
-    assert "## Not covered" in text
+    assert "No privacy guarantee for this pipeline" in text
+    assert "## Parts without a guarantee" in text
     assert "to sign" not in text
 
 
-def test_steps_that_learn_nothing_leave_the_promise_and_frozen_ones_are_to_be_signed():
+def test_steps_that_learn_nothing_keep_the_guarantee_and_frozen_ones_are_to_be_signed():
     X, y = rows()
     frozen = FrozenEstimator(StandardScaler().fit(X[:50]))
     inner = make_pipeline(Normalizer(), clone(linear()))
     facts = report_on(make_pipeline(frozen, inner).fit(X, y)).to_dict()
     assert facts["private"] is True
     assert facts["not_covered"] == []
-    said = asdict(FROZEN_IS_PUBLIC)
-    assert said in facts["assumptions"]
-    assert said not in report_on(inner.fit(X, y)).to_dict()["assumptions"]
+    frozen_is_public = asdict(FROZEN_IS_PUBLIC)
+    assert frozen_is_public in facts["assumptions"]
+    assert frozen_is_public not in report_on(inner.fit(X, y)).to_dict()["assumptions"]
 
 
 def test_names_in_nested_pipelines_are_those_of_privacy_leaks():
@@ -459,7 +459,7 @@ def test_names_in_nested_pipelines_are_those_of_privacy_leaks():
     assert shown == [leak.name for leak in privacy_leaks(pipeline)]
 
 
-def test_a_curve_that_is_infinite_at_some_orders_has_a_price():
+def test_a_curve_that_is_infinite_at_some_orders_has_a_cost():
     curve = RdpCurve([2.0, 3.0, 4.0], [0.1, np.inf, np.inf])
     clf = Stated(curve=curve, epsilon=curve.quiet_epsilon(1e-5))
     json.loads(report_on(clf).to_json())
@@ -507,7 +507,7 @@ def test_options_that_cannot_work_are_refused(options, match):
 
 
 @pytest.mark.parametrize("suffix", ["html", "md", "json"])
-def test_the_ending_of_a_file_says_its_format(tmp_path, suffix):
+def test_the_ending_of_a_file_is_its_format(tmp_path, suffix):
     report, path = report_on(pate()), tmp_path / f"report.{suffix}"
     report.save(str(path))
     written = {
@@ -533,7 +533,7 @@ def test_an_internal_report_is_not_saved_by_accident(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_file_is_replaced_only_where_it_is_said(tmp_path):
+def test_a_file_is_replaced_only_on_demand(tmp_path):
     report, path = report_on(pate()), tmp_path / "report.md"
     path.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):
