@@ -11,9 +11,8 @@ publishes a student. The patients are made up.
 # Made-up patients
 # ----------------
 #
-# Twenty measurements per patient, most of them with little information. The
-# distribution of patients and the share of ill ones differ between hospitals. Public
-# rows are people who gave consent, without a diagnosis.
+# Twenty measurements per patient. The distribution of patients differs between
+# hospitals. Public rows are people who gave consent, without a diagnosis.
 
 import tempfile
 from pathlib import Path
@@ -104,9 +103,8 @@ axis.axhline(area(pooled), color="#777777", label="pooled rows, no privacy")
 axis.axhline(0.5, color="black", linestyle=":", label="guessing")
 axis.set_xscale("log")
 axis.set_xticks(list(areas), [str(n) for n in areas])
-axis.minorticks_off()
 axis.set(xlabel="teachers of each hospital", ylabel="AUC", ylim=(0.4, 0.85))
-axis.set(title="Five hospitals, epsilon 2: five students each")
+axis.set_title("Five hospitals, epsilon 2: five students each")
 axis.legend(loc="center right")
 plt.show()
 

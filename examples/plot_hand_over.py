@@ -70,8 +70,7 @@ print(f"A fit with more queries: {ledger.spent:.0%}.")
 # A refused fit
 # -------------
 #
-# ``plan_privacy`` computes the cost of a fit beforehand. A fit beyond the budget draws
-# no noise.
+# ``plan_privacy`` computes the cost beforehand. A fit beyond the budget draws no noise.
 
 large = clone(pate).set_params(n_queries=200, epsilon=6.0)
 planned = large.plan_privacy(X, y, X_public=PublicData(X_public))
@@ -92,7 +91,6 @@ entries = ledger.entries()
 for entry in entries:
     print(f"{entry.share:.2%}  epsilon {entry.epsilon:.3f}  {entry.description}")
 print(f"{ledger.spent:.2%} in {len(entries)} entries")
-
 figure, axis = plt.subplots(figsize=(7, 2), layout="constrained")
 shares = [entry.share for entry in entries]
 bars = axis.barh(0, shares, left=[0, shares[0]], color="#2277cc", edgecolor="white")
