@@ -94,7 +94,6 @@ for n_teachers in [1, 3, 10, 25, 50]:
 
 # %%
 # For comparison, a model of the pooled rows without privacy:
-
 pooled = LogisticRegression().fit(*map(np.concatenate, zip(*hospitals, strict=True)))
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 for n_teachers, values in areas.items():
@@ -103,6 +102,7 @@ axis.axhline(area(pooled), color="#777777", label="pooled rows, no privacy")
 axis.axhline(0.5, color="black", linestyle=":", label="guessing")
 axis.set_xscale("log")
 axis.set_xticks(list(areas), [str(n) for n in areas])
+axis.minorticks_off()
 axis.set(xlabel="teachers of each hospital", ylabel="AUC", ylim=(0.4, 0.85))
 axis.set_title("Five hospitals, epsilon 2: five students each")
 axis.legend(loc="center right")
