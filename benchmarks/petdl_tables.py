@@ -79,19 +79,17 @@ def _claim(name, n_teachers, *pairs):
 
 def petdl_noise_on_loss():
     """Attack on the method of the paper."""
+    results = load("petdl")["noise_on_loss"]
     columns = {
-        "noise on the loss, MNIST": lambda row: (
+        f"noise on the loss, {results['rows'][0]['data']}": lambda row: (
             f"{_TEACHERS[row['teacher']]}{', weighted' if row['weighted'] else ''}"
         ),
         "teachers": "n_teachers",
-        "claimed, % at epsilon": lambda row: (
-            f"{row['claimed_accuracy']:.2f} at {row['claimed_epsilon']:.2f}"
-        ),
-        "accuracy, %": ("accuracy", percent),
+        "claimed epsilon": ("claimed_epsilon", decimals(2)),
         "right guesses": lambda row: f"{row['right']} of {row['guesses']}",
         "epsilon is at least (95 %)": ("epsilon_at_least", decimals(2)),
     }
-    return _petdl("noise_on_loss", columns)
+    return table(results, columns)
 
 
 def petdl_main():

@@ -56,7 +56,7 @@ def test_the_statement_is_about_parties(blobs, outputs):
     spent = petdl.privacy_spent_
     assert 1.99 < spent.epsilon <= 2.0
     assert (spent.unit, spent.n_teachers, spent.n_queries) == ("party", N_PARTIES, 15)
-    for part in ("one party", "from its own data alone", "with more than one party"):
+    for part in ("one party", "from its own data alone", "has data at one party only"):
         assert part in str(spent)
     assert "columns of X" not in str(spent)
 
@@ -133,10 +133,10 @@ def test_without_a_hint_no_similarities_are_released(blobs, outputs):
 
 def test_no_party_moves_the_sum_further_than_its_sensitivity(blobs, outputs):
     X_public = blobs[2]
-    nowhere = [np.eye(3)[np.full(300, code)] for code in range(3)]
-    shouting = [1e30 * one for one in nowhere]
+    constant = [np.eye(3)[np.full(300, code)] for code in range(3)]
+    large = [1e30 * one for one in constant]
     sums = []
-    for party in (outputs[0], *nowhere, *shouting):
+    for party in (outputs[0], *constant, *large):
         petdl = make(noise_scale=1e-3)
         petdl.fit_from_outputs(X_public, [party, *outputs[1:]])
         sums.append(petdl.privacy_analysis_.counts / 1024)

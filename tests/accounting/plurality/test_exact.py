@@ -69,8 +69,8 @@ def cost(kind, scale, counts, orders=ORDERS, **options):
 # Against 50 digits
 
 
-def random_question(kind, rng):
-    """A scale, counts and orders whose exact cost is not too long to compute."""
+def random_example(kind, rng):
+    """A scale, counts and orders with an exact cost that can be computed quickly."""
     many = rng.random() < 0.2
     if kind == "gaussian":
         scale = float(np.exp(rng.uniform(np.log(0.4), np.log(1.2 if many else 5))))
@@ -94,7 +94,7 @@ def test_every_cost_is_right_to_nine_digits(kind):
     rng = np.random.default_rng(5)
     least, deepest = 1, 0
     for _ in range(75):
-        scale, counts, orders = random_question(kind, rng)
+        scale, counts, orders = random_example(kind, rng)
         found = cost(kind, scale, [counts], orders)
         exact = np.array(exact_local_costs(kind, scale, counts, orders), dtype=float)
         # Where probabilities leave float64, so may their share of the cost.
@@ -191,7 +191,7 @@ class EveryVote:
 
     def __init__(self, kind, scale, n_teachers, n_classes):
         counts = product(range(n_teachers + 1), repeat=n_classes)
-        # One teacher at least abstains: otherwise nobody could begin to vote.
+        # One teacher at least abstains: otherwise no teacher could start to vote.
         self.counts = np.array([c for c in counts if sum(c) <= n_teachers])
         self.at = {tuple(c): i for i, c in enumerate(self.counts.tolist())}
         plurality = PLURALITIES[kind](scale)
@@ -199,12 +199,12 @@ class EveryVote:
         self.laws = np.exp(plurality.log_probabilities(self.counts.astype(float), ones))
 
     def inner(self):
-        """Counts whose neighbours are all here."""
+        """Counts with all their neighbours in this list."""
         full = self.counts.sum(axis=1).max()
         return self.counts[self.counts.sum(axis=1) < full].tolist()
 
     def after(self, counts, loser, gainer):
-        """The index of the vector that one ballot makes; None is an abstention."""
+        """The index of the vector after one vote; None is an abstention."""
         moved = list(counts)
         if loser is not None:
             moved[loser] -= 1
@@ -274,7 +274,7 @@ def test_the_joint_cost_is_the_largest_over_all_votes_by_teacher(
 @pytest.mark.parametrize(
     "expected", [[5.25, 3, 0.1], [0, 0, 11], [4, 4, 4], [-0.5, 2, 2]]
 )
-def test_an_interactive_check_subtracts_what_is_expected(kind, expected):
+def test_an_interactive_check_subtracts_the_expected_votes(kind, expected):
     scale, everything = every_vote(kind)
     scores = (everything.counts - np.array(expected)).max(axis=1)
     laws = joint_laws(everything, scores, threshold=3, sigma=2.0)
@@ -296,14 +296,14 @@ def test_a_check_that_always_passes_costs_nothing():
     )
 
 
-def test_questions_that_never_pass_the_check_cost_nothing():
+def test_queries_that_never_pass_the_check_cost_nothing():
     check = NoisyCheck(1000, 2.0)
     assert np.all(cost("gaussian", 3.0, [[9, 5, 1]], check=check) < 1e-300)
 
 
 @by_kind
 @pytest.mark.parametrize("checked", [False, True])
-def test_with_ballots_the_cost_is_that_of_the_worst_teacher(kind, checked):
+def test_with_votes_by_teacher_the_cost_is_that_of_the_worst_teacher(kind, checked):
     n_teachers, n_queries, n_classes = 11, 6, 3
     scale, everything = every_vote(kind)
     rng = np.random.default_rng(8)
@@ -345,7 +345,7 @@ def test_with_ballots_the_cost_is_that_of_the_worst_teacher(kind, checked):
 
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
-def test_the_cost_does_not_know_the_names_of_classes(kind, counts, data):
+def test_the_cost_does_not_depend_on_the_order_of_classes(kind, counts, data):
     scale = data.draw(scales(kind))
     renamed = data.draw(st.permutations(counts))
     np.testing.assert_allclose(
@@ -361,7 +361,7 @@ def test_the_cost_does_not_know_the_names_of_classes(kind, counts, data):
     ),
     data=st.data(),
 )
-def test_costs_add_over_questions_and_repetitions(kind, queries, data):
+def test_costs_add_over_queries_and_repetitions(kind, queries, data):
     scale = data.draw(scales(kind))
     check = data.draw(st.sampled_from([None, NoisyCheck(8, 4.0)]))
     alone = [cost(kind, scale, [query], check=check) for query in queries]
@@ -394,7 +394,7 @@ def test_forward_is_at_most_both(kind, counts, data):
 
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
-def test_orders_between_others_cost_what_they_cost_alone(kind, counts, data):
+def test_the_cost_at_an_order_does_not_depend_on_other_orders(kind, counts, data):
     # Between some orders, moves are left out that cannot be the worst.
     scale = data.draw(scales(kind))
     orders = 1 + np.geomspace(0.02, 200, 40)
@@ -580,7 +580,7 @@ def test_unanimous_tied_and_empty_votes_have_finite_costs(kind, counts):
 @pytest.mark.parametrize(
     "counts", [[[100, 0]], [[5, 5, 3]], [[60, 40, 0]], [[5000, 0]]]
 )
-def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts):
+def test_the_ceiling_is_used_where_noise_is_too_small_for_float64(kind, counts):
     scale = 0.05 if kind == "gaussian" else 40.0
     ceiling = gaussian_worst_case(scale, ORDERS)
     if kind != "gaussian":
@@ -592,7 +592,7 @@ def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts
     np.testing.assert_array_equal(values, np.minimum(without, ceiling.values))
 
 
-def test_a_ceiling_that_is_plainly_too_low_hides_no_cost():
+def test_a_cost_far_above_the_ceiling_is_kept():
     queries = [[9, 5, 1], [4, 4, 4]]
     costs = [cost("gaussian", 3.0, [query]) for query in queries]
     ceiling = RdpCurve(ORDERS, np.mean(costs, axis=0))
@@ -611,7 +611,7 @@ def test_a_cost_that_is_above_the_ceiling_by_rounding_is_the_ceiling():
 @pytest.mark.parametrize("order", [40, 60])
 @pytest.mark.parametrize("counts", [[90, 10], [90, 40, 10]])
 def test_costs_of_tens_of_nats_are_right_too(direction, order, counts):
-    # They come from an outcome whose probability is below 1e-600.
+    # They come from an outcome with probability below 1e-600.
     found = cost("gaussian", 1.0, [counts], [order], direction=direction)[0]
     here = exact_law("gaussian", 1.0, counts)
     laws = [exact_law("gaussian", 1.0, list(n)) for n in neighbours(counts)]
@@ -639,7 +639,7 @@ def test_5000_teachers_and_1000_classes_are_not_too_many(kind):
 
 
 @by_kind
-def test_no_questions_cost_nothing(kind):
+def test_no_queries_cost_nothing(kind):
     assert np.all(cost(kind, 1.0, np.zeros((0, 3))) == 0)
     no_votes_by_teacher = np.zeros((4, 0), dtype=int)
     assert np.all(
