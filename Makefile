@@ -1,4 +1,4 @@
-# `make demo` and `make test` create what they need and reuse it afterwards.
+# `make demo` and `make test` create their virtual environment and reuse it.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,29 +9,29 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constrain
 .PHONY: help demo test test-oldest lint format docs benchmarks dist clean
 
 help:
-	@echo "make demo        the main job on data inside scikit-learn, under two minutes"
-	@echo "make test        the tests"
-	@echo "make test-oldest the tests on the oldest supported scikit-learn"
-	@echo "make lint        style, docstrings, import contract, types"
+	@echo "make demo        a private fit on data of scikit-learn, under two minutes"
+	@echo "make test        all tests"
+	@echo "make test-oldest all tests with the oldest supported scikit-learn"
+	@echo "make lint        check style, docstrings, import contracts, types and tables"
 	@echo "make format      apply the style"
-	@echo "make docs        the site, in docs/build"
-	@echo "make benchmarks  measure again every figure of the pages (some hours)"
-	@echo "make dist        what a release uploads, built and tried out"
-	@echo "make clean       remove the virtual environment and caches"
+	@echo "make docs        build the site in docs/build, and check it"
+	@echo "make benchmarks  repeat all measurements of the pages (some hours)"
+	@echo "make dist        build and test the files of a release"
+	@echo "make clean       remove virtual environments and caches"
 
-# The version that is installed is that of __init__.py.
+# The installed version is that of __init__.py.
 $(VENV)/core: pyproject.toml $(CONSTRAINTS) sklearn_pate/__init__.py
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable .
 	touch $@
 
-# torch first, pinned by the constraints: whatever else depends on it finds it there.
+# torch first, pinned by the constraints, before packages that depend on it.
 $(VENV)/test: $(VENV)/core
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[test]'
 	touch $@
 
-# On top of the tests' packages: the types of torch are checked too.
+# With the packages of the tests, as types of torch are checked too.
 $(VENV)/lint: $(VENV)/test
 	$(INSTALL) --editable '.[lint]'
 	touch $@
@@ -39,11 +39,11 @@ $(VENV)/lint: $(VENV)/test
 demo: $(VENV)/core
 	$(RUN) examples/quickstart.py
 
-# Two at a time: each worker, with torch in it, takes about a gigabyte of memory.
+# Two workers: each imports torch and takes about a gigabyte of memory.
 test: $(VENV)/test
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
-# In an environment of its own, before every release.
+# In a separate environment, before every release.
 test-oldest:
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt
 
@@ -59,7 +59,7 @@ $(VENV)/docs: $(VENV)/test
 	$(INSTALL) --editable '.[docs]'
 	touch $@
 
-# The site, with its gallery; then every link in it, and every example of a docstring.
+# The site with its gallery; then a check of all links and docstring examples.
 docs: $(VENV)/docs
 	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/build
 	$(RUN) docs/check_links.py docs/build
@@ -69,7 +69,7 @@ format: $(VENV)/lint
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-# A peer that needs an older scikit-learn.
+# diffprivlib needs an older scikit-learn.
 .venv-diffprivlib/installed:
 	$(PYTHON) -m venv .venv-diffprivlib
 	.venv-diffprivlib/bin/python -m pip install --quiet diffprivlib==0.6.6 'scikit-learn<1.8'
@@ -100,7 +100,7 @@ $(VENV)/dist: $(VENV)/core
 	$(INSTALL) --editable '.[dist]'
 	touch $@
 
-# The wheel is built from the source distribution, and in an environment of its own.
+# The wheel is built from the source distribution, in a separate environment.
 dist: $(VENV)/dist
 	rm -rf dist
 	$(RUN) -m build

@@ -1,23 +1,20 @@
-"""What answers cost by each account, and how fast it is computed.
+"""Privacy costs of answers, and computing times. Writes results/accounting.json.
 
-published_votes     the vote counts that the 2018 paper published, by every account
-default_mechanism   the noises at equal agreement with the plurality
-worst_case          the tight worst case of GNMax beside the classical one
-speed               seconds and peak memory
+published_votes     epsilons of the vote counts that the 2018 paper published
+default_mechanism   mechanisms at equal agreement with the plurality
+worst_case          tight and classical worst case of GNMax
+speed               time and peak memory
 
 Run one of them with ``python benchmarks/accounting.py speed``, all of them without a
-name; results go to results/accounting.json. All but `worst_case` read the folder
-``pate2018_votes`` of SKLEARN_PATE_DATA.
+name. All but `worst_case` read the folder ``pate2018_votes`` of SKLEARN_PATE_DATA.
 
-Seconds are processor time on one core, on which a busy machine tells less than on time
-by the clock, but does tell: leave the machine alone for `speed`. Each of its rows is
-one call in a fresh process, the best of three such processes, or of one where that took
-more than ten seconds.
+Times are processor times on one core. They still depend somewhat on other load: run
+`speed` on an idle machine. Each of its rows is one call in a new process, the best of
+three processes, or of one if the call took more than ten seconds.
 
-Two peers are short of what is measured here. dp-accounting has no analysis of PATE that
-depends on the votes: its row is its data-independent accountant on as many Gaussian
-answers. autodp, which has Theorem 6 for one query at one order, is not installed
-with the tests, and left out.
+Two other libraries have no equal analysis. dp-accounting has no analysis of PATE that
+depends on the votes: its row is the data-independent accountant on the same number of
+Gaussian answers. autodp has Theorem 6 for one query at one order only, and is omitted.
 """
 
 import os
@@ -71,8 +68,8 @@ def published(data):
 
 # ------------------------------------------------------------------- published votes
 
-# Data, gamma, queries, delta and what the 2017 paper prints. Its text says scale 20,
-# gamma 0.05, of SVHN, too, but its figures are those of gamma 0.1.
+# Data, gamma, queries, delta and the epsilon printed in the 2017 paper. Its text states
+# scale 20, gamma 0.05, for SVHN too, but its figures are those of gamma 0.1.
 PAPER_2017 = (
     ("SVHN", 0.1, 500, 1e-6, 5.04),
     ("SVHN", 0.1, 1000, 1e-6, 8.19),
@@ -82,8 +79,8 @@ PAPER_2017 = (
     ("MNIST", 0.05, 1000, 1e-5, 8.03),
     ("Adult", 0.05, 500, 1e-5, 2.66),
 )
-# Data, threshold and both noises, queries, delta, what the 2018 paper prints, and
-# how many answers it gave.
+# Data, threshold and both scales of noise, queries, delta, the epsilon printed in the
+# 2018 paper, and its number of answers.
 PAPER_2018 = (
     ("MNIST", (200, 150.0, 40.0), 640, 1e-5, 1.97, 286),
     ("Adult", (300, 200.0, 40.0), 1500, 1e-5, 1.68, 524),
@@ -92,7 +89,7 @@ PAPER_2018 = (
 
 
 def published_votes():
-    """Compute the cost of the papers' queries by every account."""
+    """Compute all epsilons of the papers' queries."""
     rows = []
     for data, gamma, n_queries, delta, printed in PAPER_2017:
         counts = published(data)[:n_queries]
@@ -108,7 +105,7 @@ def published_votes():
                 delta
             ),
         }
-        rows.append(row | all_accounts(LNMax(gamma), counts, delta))
+        rows.append(row | all_epsilons(LNMax(gamma), counts, delta))
         print(json.dumps(rows[-1]), flush=True)
     for data, parameters, n_queries, delta, printed, n_answers in PAPER_2018:
         counts = published(data)[:n_queries]
@@ -133,16 +130,16 @@ def published_votes():
                 "tight_capped": account.to_epsilon(delta),
                 "classical_capped": (checks + answer * n_answers).to_epsilon(delta),
             }
-        rows.append(row | all_accounts(mechanism, counts, delta))
+        rows.append(row | all_epsilons(mechanism, counts, delta))
         print(json.dumps(rows[-1]), flush=True)
     return rows
 
 
-def all_accounts(mechanism, counts, delta):
-    """Return epsilon by each account that the mechanism offers.
+def all_epsilons(mechanism, counts, delta):
+    """Return the worst-case, exact, sanitised and published epsilons of a mechanism.
 
-    The release of a cost is drawn several times, which the guarantee of one release
-    does not cover: these votes are public anyway.
+    Several sanitised releases are drawn, which a single release's guarantee does not
+    cover; these votes are public.
     """
     n_queries, n_classes = counts.shape
     start = time.process_time()
@@ -172,7 +169,7 @@ def all_accounts(mechanism, counts, delta):
 
 # ----------------------------------------------------------------- default mechanism
 
-# Each mechanism from its scale in votes.
+# Mechanisms as functions of the scale in votes.
 NOISES = {
     "GNMax": lambda scale: GNMax(scale),
     "LNMax": lambda scale: LNMax(1 / scale),
@@ -180,15 +177,14 @@ NOISES = {
     "PermuteAndFlip": lambda scale: PermuteAndFlip(1 / scale),
 }
 AGREEMENTS = (0.9, 0.95, 0.98)
-# Noise below the first changes no answer but ties.
+# Noise below the first scale changes ties only.
 SCALES = (0.25, 10_000.0)
 
 
 def default_mechanism():
-    """Price 1000 answers at equal agreement with the plurality without noise.
+    """Compute the cost of 1000 answers at equal agreement with the plurality.
 
-    ConfidentGNMax is not among them: it answers fewer queries, which is another
-    trade-off.
+    ConfidentGNMax is omitted, as it answers fewer queries.
     """
     rows = []
     for data in DATA_SETS:
@@ -218,7 +214,7 @@ def default_mechanism():
 
 
 def scale_for(noise, counts, agreement):
-    """Find the scale at which answers agree with the plurality so often, or None."""
+    """Find the scale with this agreement with the plurality, or return None."""
 
     def excess(log_scale):
         plurality = noise(math.exp(log_scale))._plurality()
@@ -234,7 +230,7 @@ def scale_for(noise, counts, agreement):
 
 
 def worst_case():
-    """Price GNMax answers on ten classes, tightly and classically."""
+    """Compute tight and classical worst cases of GNMax answers on ten classes."""
     rows = []
     for sigma in (40.0, 100.0):
         for n_answers in (40, 100, 286, 500, 1000):
@@ -278,14 +274,14 @@ PLURALITIES = {
 
 
 def some_orders(n_orders):
-    """Pick orders all over the range of the default ones."""
+    """Choose orders evenly from the default ones."""
     return DEFAULT_ORDERS[np.linspace(0, DEFAULT_ORDERS.size - 1, n_orders).astype(int)]
 
 
 def votes(kind, n_queries, n_classes):
-    """Draw vote counts: random ones, distinct ones, or published ones again and again.
+    """Draw vote counts: "random", "distinct", or "repeated" from the published votes.
 
-    Random votes agree less than published ones, and so cost more to cost exactly.
+    Random votes agree less than published ones, so that their exact cost takes longer.
     """
     rng = np.random.default_rng(0)
     if kind == "repeated":
@@ -336,7 +332,7 @@ def theorem_6(counts, sigma, orders):
 
 
 def dp_accountant(n_answers, orders):
-    """Compose GNMax answers, whatever the votes, by dp-accounting."""
+    """Compose GNMax answers independently of the votes by dp-accounting."""
     import dp_accounting
 
     accountant = dp_accounting.rdp.RdpAccountant(orders)
@@ -346,37 +342,37 @@ def dp_accountant(n_answers, orders):
     return accountant.get_epsilon(DELTA)
 
 
-def task(what, kind, n_queries, n_classes, n_orders):
-    """Return a call to be measured, with its input made."""
+def task(computation, kind, n_queries, n_classes, n_orders):
+    """Return a call to be measured, with prepared input."""
     orders = some_orders(n_orders)
-    if what == "dp-accounting":
-        import dp_accounting  # noqa: F401 # its import is not measured either
+    if computation == "dp-accounting":
+        import dp_accounting  # noqa: F401 # the import is not measured
 
         return lambda: dp_accountant(n_queries, orders)
-    if what == "calibration":
+    if computation == "calibration":
         public = {"n_teachers": N_TEACHERS, "n_queries": n_queries}
         return lambda: GNMax().prepared(
             n_classes=n_classes, epsilon=1.0, delta=DELTA, **public
         )
-    if what == "tight worst case":
+    if computation == "tight worst case":
         return lambda: GNMax(SIGMA).account_curve(n_queries, n_classes)
     counts = votes(kind, n_queries, n_classes)
-    if what == "Theorem 6":
+    if computation == "Theorem 6":
         return lambda: bounds.gaussian_2018(counts, SIGMA, orders)
-    if what == "Theorem 6, plain loop":
+    if computation == "Theorem 6, plain loop":
         return lambda: plain_loop(counts, SIGMA, orders)
-    plurality = PLURALITIES[what.removeprefix("exact, ")]
+    plurality = PLURALITIES[computation.removeprefix("exact, ")]
     return lambda: local_cost(plurality, counts, orders)
 
 
 def peak_mebibytes():
-    """Return the most memory that this process ever held (Linux)."""
+    """Return the peak memory of this process (Linux)."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
 def measure_here(arguments):
-    """Run one task in this process and print what it took."""
+    """Run one task in this process and print its time and memory."""
     call = task(*arguments)
     before = peak_mebibytes()
     start = time.process_time()
@@ -395,13 +391,13 @@ def measure_here(arguments):
 
 
 def measured(*arguments):
-    """Run one task in fresh processes, and keep the least of each figure."""
+    """Run one task in new processes, and keep the minimum of each figure."""
     command = [sys.executable, __file__, "--measured", json.dumps(arguments)]
     runs = []
     while len(runs) < N_RUNS and (not runs or runs[-1]["seconds"] < LONG):
         run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         runs.append(json.loads(run.stdout))
-    names = ("what", "votes", "n_queries", "n_classes", "n_orders")
+    names = ("computation", "votes", "n_queries", "n_classes", "n_orders")
     row = dict(zip(names, arguments, strict=True)) | {"n_runs": len(runs)}
     row |= {name: min(run[name] for run in runs) for name in runs[0]}
     print(json.dumps(row), flush=True)
@@ -409,14 +405,14 @@ def measured(*arguments):
 
 
 def speed_tasks():
-    """List what is measured: what, votes, queries, classes and orders."""
+    """List the tasks: computation, votes, queries, classes and orders."""
     sizes = [10**k for k in range(2, 7)]
     tasks = []
-    for what in ("Theorem 6", "Theorem 6, plain loop"):
-        tasks += [(what, "repeated", n, 10, 100) for n in sizes]
-        tasks += [(what, "distinct", 100_000, 10, 100)]
-        tasks += [(what, "repeated", 10_000, 10, n) for n in (40, 385)]
-        tasks += [(what, "random", 10_000, k, 100) for k in (2, 10, 100, 1000)]
+    for name in ("Theorem 6", "Theorem 6, plain loop"):
+        tasks += [(name, "repeated", n, 10, 100) for n in sizes]
+        tasks += [(name, "distinct", 100_000, 10, 100)]
+        tasks += [(name, "repeated", 10_000, 10, n) for n in (40, 385)]
+        tasks += [(name, "random", 10_000, k, 100) for k in (2, 10, 100, 1000)]
     tasks += [("dp-accounting", None, n, 10, 100) for n in sizes]
     tasks += [("dp-accounting", None, 10_000, 10, n) for n in (40, 385)]
     gaussian = "exact, Gaussian"
@@ -431,7 +427,7 @@ def speed_tasks():
 
 
 def speed():
-    """Measure seconds and peak memory, after a look at whether both loops agree."""
+    """Measure time and peak memory, after a check that both loops agree."""
     counts, orders = votes("distinct", 1000, 10), some_orders(100)
     np.testing.assert_allclose(
         plain_loop(counts, SIGMA, orders),
@@ -450,7 +446,7 @@ TABLES = {
 
 
 def main():
-    """Measure what was asked for, or everything."""
+    """Measure the named tables, or all."""
     if sys.argv[1:2] == ["--measured"]:
         measure_here(json.loads(sys.argv[2]))
         return

@@ -1,19 +1,18 @@
 """Attacks on the privacy claims. Writes results/audits.json.
 
-mechanisms    lower bounds of epsilon beside the claim, 20 audits of each mechanism
-defects       planted defects, and whether an audit contradicts the claim
-canaries      secret bits in one fit, and two worlds of fits, in the sound package
-membership    who was in the training data: a forest on Adult, and a private student
+mechanisms    lower bounds of epsilon and the claim, 20 audits of each mechanism
+defects       audits of code with planted defects
+canaries      canaries and neighbouring data sets, without a defect
+membership    membership inference against a forest on Adult and a private student
 
 Run one of them with ``python benchmarks/audits.py mechanisms``, all of them without a
 name: about a quarter of an hour on one core. No noise is seeded. Every audit has
 confidence 1 - 1e-4, that is, contradicts a true claim once in 10,000 audits at most.
 
-"epsilon_exact" is what an attacker with infinitely many trials could show at these
-very counts, computed from the exact law of the answers. What lies between it and the
-claim is the room of the account (other counts may be worse, and a Renyi curve is not
-tight at every delta); what lies between it and "epsilon_lower" is what finite trials
-cannot show.
+"epsilon_exact" is the limit of the lower bound for infinitely many trials at these
+counts, computed from the exact distribution of the answers. It differs from the claim,
+as other counts may be worse, and a Renyi curve is not tight at every delta; it differs
+from "epsilon_lower", as the number of trials is finite.
 """
 
 import argparse
@@ -93,11 +92,11 @@ def measured(audits):
 ONCE = {"n_queries": 1, "n_trials": 100_000}
 OFTEN = {"n_queries": 20, "n_trials": 20_000}
 
-# One teacher is sure of one class, or of the other, in each of five parts.
+# One teacher votes for one class, or for the other, in each of five parts.
 SURE, CONTRARY = (STEPS, 0) * 5, (0, STEPS) * 5
 
-# Mechanism, law of its answers (of what is released whole: the scale of its noise), a
-# noisy check before it, counts, neighbour, size.
+# Mechanism, distribution of its answers (the scale of its noise, if all counts are
+# released), a noisy check before it, counts, neighbouring counts, size.
 MECHANISMS = (
     (LNMax(gamma=0.5), LaplacePlurality(0.5), None, (6, 1), (5, 2), ONCE),
     (GumbelMax(c=0.5), GumbelPlurality(0.5), None, (9, 1), (8, 2), ONCE),
@@ -115,7 +114,7 @@ MECHANISMS = (
     (
         InteractiveGNMax(1, 8, 5, n_teachers=20),
         GaussianPlurality(5),
-        NoisyCheck(11, 8),  # a student without an opinion expects 10 of 20
+        NoisyCheck(11, 8),  # an undecided student expects 10 of 20
         TIE,
         MOVED,
         OFTEN,
@@ -126,22 +125,22 @@ MECHANISMS = (
 
 
 def mechanisms():
-    """Return the rows of lower bounds beside claims."""
+    """Return lower bounds and claims."""
     rows = []
-    for mechanism, law, check, counts, neighbour, size in MECHANISMS:
+    for mechanism, plurality, check, counts, neighbour, size in MECHANISMS:
         for delta in DELTAS:
             audits = [
                 audit_mechanism(mechanism, counts, neighbour, delta=delta, **size)
                 for _ in range(N_AUDITS)
             ]
             found = measured(audits)
-            worlds = [
-                law_of_difference(law, one, size["n_queries"])
-                if isinstance(law, int)
-                else law_of_answers(law, check, one, size["n_queries"])
-                for one in (counts, neighbour)
+            distributions = [
+                differences(plurality, votes, size["n_queries"])
+                if isinstance(plurality, int)
+                else answers(plurality, check, votes, size["n_queries"])
+                for votes in (counts, neighbour)
             ]
-            exact = exact_epsilon(*worlds, delta)
+            exact = exact_epsilon(*distributions, delta)
             rows.append(
                 {
                     "mechanism": repr(mechanism),
@@ -161,40 +160,40 @@ def mechanisms():
     return rows
 
 
-def law_of_answers(law, check, counts, n_queries):
-    """Compute the probability of each number of each answer, out of `n_queries`."""
+def answers(plurality, check, counts, n_queries):
+    """Compute the distribution of the number of each answer, out of `n_queries`."""
     counts = np.array([counts], dtype=float)
-    per_question = np.exp(law.log_probabilities(counts, np.ones_like(counts)))[0]
+    one_query = np.exp(plurality.log_probabilities(counts, np.ones_like(counts)))[0]
     if check is not None:
         passes, fails = np.exp(check.log_probabilities(counts.max()))
-        per_question = np.append(passes * per_question, fails)
+        one_query = np.append(passes * one_query, fails)
     numbers = [
         (*most, n_queries - sum(most))
-        for most in product(range(n_queries + 1), repeat=len(per_question) - 1)
+        for most in product(range(n_queries + 1), repeat=len(one_query) - 1)
         if sum(most) <= n_queries
     ]
-    return multinomial.pmf(numbers, n_queries, per_question / per_question.sum())
+    return multinomial.pmf(numbers, n_queries, one_query / one_query.sum())
 
 
-def law_of_difference(sigma, counts, n_queries):
-    """Compute the law of the sum of all differences of pairs, which is sufficient."""
+def differences(sigma, counts, n_queries):
+    """Compute the distribution of the sum of all pair differences, a sufficient one."""
     reach = math.ceil(12 * sigma)
     noise = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
     total = np.ones(1)
     for _ in range(n_queries * len(counts)):
         total = fftconvolve(total, noise / noise.sum()).clip(min=0)  # round-off
     shift = n_queries * (sum(counts[::2]) - sum(counts[1::2]))
-    room = n_queries * sum(counts)
-    return np.pad(total, (room + shift, room - shift))
+    margin = n_queries * sum(counts)
+    return np.pad(total, (margin + shift, margin - shift))
 
 
-def exact_epsilon(law, other, delta):
-    """Find the smallest epsilon for delta, whichever of the two laws comes first."""
+def exact_epsilon(first, second, delta):
+    """Find the smallest epsilon for delta between two distributions, in both orders."""
 
     def excess(epsilon):
         return max(
             np.maximum(p - np.exp(epsilon) * q, 0).sum()
-            for p, q in ((law, other), (other, law))
+            for p, q in ((first, second), (second, first))
         )
 
     return brentq(lambda epsilon: excess(epsilon) - delta, 0, 50)
@@ -205,17 +204,17 @@ def exact_epsilon(law, other, delta):
 
 @contextmanager
 def planted(owner, name, defect):
-    """Replace a method or function for the length of a block."""
-    sound = getattr(owner, name)
-    setattr(owner, name, lambda *args, **kwargs: defect(sound, *args, **kwargs))
+    """Replace a method or function within a block."""
+    original = getattr(owner, name)
+    setattr(owner, name, lambda *args, **kwargs: defect(original, *args, **kwargs))
     try:
         yield
     finally:
-        setattr(owner, name, sound)
+        setattr(owner, name, original)
 
 
-def forgetful(answer, oracle, rows, probabilities=None):
-    """Answer every query anew, and charge for it once."""
+def answer_again(answer, oracle, rows, probabilities=None):
+    """Answer a repeated query with new noise, and charge it once."""
     oracle._answer_of.clear()
     oracle.n_charged = 0
     oracle._answers_left = len(rows)
@@ -223,12 +222,12 @@ def forgetful(answer, oracle, rows, probabilities=None):
 
 
 def all_rows_to_all(split, private, n_teachers, seed):
-    """Leak every shard to every teacher."""
+    """Give all rows to every teacher."""
     return [np.arange(private.n_rows)] * n_teachers
 
 
 def deal_by_class(split, private, n_teachers, seed):
-    """Deal the rows of each class in their order: stratified shards."""
+    """Assign the rows of each class in turn: stratified shards."""
     teacher = np.empty(private.n_rows, dtype=int)
     for code in np.unique(private.codes):
         rows = np.flatnonzero(private.codes == code)
@@ -237,7 +236,7 @@ def deal_by_class(split, private, n_teachers, seed):
 
 
 def defects(n_audits=3):
-    """Return the rows of planted defects; factor 1 is the sound package."""
+    """Return audits of planted defects; factor 1 is without a defect."""
     rows = []
 
     def add(defect, audit, **facts):
@@ -282,7 +281,7 @@ def defects(n_audits=3):
     for n_repeats, mechanism in product(
         (2, 5, 10, 40), (GNMax(sigma=4), NoisyHistogram(sigma=4))
     ):
-        with planted(Oracle, "answer", forgetful):
+        with planted(Oracle, "answer", answer_again):
             add(
                 "a repeated query is answered anew",
                 lambda m=mechanism, n=n_repeats: audit_mechanism(
@@ -301,7 +300,7 @@ def defects(n_audits=3):
     with planted(_classifier, "assign_shards", deal_by_class):
         add(
             "rows are dealt by class",
-            lambda: two_worlds(48, 11.9, 100),
+            lambda: stratified_shards(48, 11.9, 100),
             seen_by="audit_neighbours",
         )
         add(
@@ -316,7 +315,7 @@ def defects(n_audits=3):
 
 
 def secret_bits(n_teachers, n_canaries, **parameters):
-    """Audit canaries among random rows, which divide the other teachers."""
+    """Audit with canaries among random rows, on which the other teachers disagree."""
     rng = np.random.default_rng()
     n_rows = max(4 * n_teachers, 100)
     pate = PATEClassifier(
@@ -335,11 +334,11 @@ def secret_bits(n_teachers, n_canaries, **parameters):
     )
 
 
-def two_worlds(n_teachers, sigma, n_runs, n_queries=6):
-    """Audit two worlds in which one label differs, which moves rows dealt by class.
+def stratified_shards(n_teachers, sigma, n_runs, n_queries=6):
+    """Audit neighbours in which one changed label moves rows of stratified shards.
 
     Class 1 is at 5. The rows of class 0 are, in turn, at 0, where the public rows are,
-    and at 9. Without the row in the middle, those after it move up by one teacher.
+    and at 9. Without the row in the middle, later rows move to the next teacher.
     """
     x0 = np.where(np.arange(2 * n_teachers) % 2 == 0, 0.0, 9.0)
     x0 = np.insert(x0, n_teachers, 9.0)
@@ -351,13 +350,13 @@ def two_worlds(n_teachers, sigma, n_runs, n_queries=6):
 
 
 def one_of_two_teachers(sigma, n_runs, n_queries=6):
-    """Audit two worlds in which one of two teachers changes its mind."""
+    """Audit neighbours in which one of two teachers changes its vote."""
     X, y, changed = np.zeros((2, 1)), np.array([0, 1]), np.array([0, 0])
     return compare(X, y, changed, 2, sigma, n_runs, n_queries)
 
 
 def compare(X, y, changed, n_teachers, sigma, n_runs, n_queries):
-    """Audit two worlds with other labels."""
+    """Audit neighbouring data sets with different labels."""
     pate = PATEClassifier(
         DecisionTreeClassifier(),
         DummyClassifier(),
@@ -378,7 +377,7 @@ def compare(X, y, changed, n_teachers, sigma, n_runs, n_queries):
 
 
 def canaries():
-    """Return the rows of audits of whole fits in the sound package."""
+    """Return audits of whole fits without a defect."""
     settings = [
         ("audit_canaries", N_AUDITS, {"n_teachers": 250, "epsilon": 1.0}),
         (
@@ -386,7 +385,7 @@ def canaries():
             N_AUDITS,
             {"n_teachers": 250, "epsilon": 1.0, "release": "histogram"},
         ),
-        # Next to no noise and one teacher: as much as canaries can show at all.
+        # Hardly any noise and one teacher: the largest bound that canaries can show.
         *(
             (
                 "audit_canaries",
@@ -404,7 +403,7 @@ def canaries():
         facts = {name: str(value) for name, value in parameters.items()}
         rows.append({"audit": audit, "n_canaries": 100, **facts, **found})
         print(rows[-1])
-    found = measured([two_worlds(48, 11.9, 100) for _ in range(3)])
+    found = measured([stratified_shards(48, 11.9, 100) for _ in range(3)])
     rows.append({"audit": "audit_neighbours", "n_teachers": 48, "n_runs": 100, **found})
     print(rows[-1])
     found = measured([one_of_two_teachers(1.0, 100) for _ in range(5)])
@@ -417,7 +416,7 @@ def canaries():
 
 
 def one_hot(model):
-    """Encode categories, and leave numbers as they are."""
+    """Return a pipeline that encodes categories and passes numbers through."""
     return make_pipeline(
         make_column_transformer(
             (
@@ -431,7 +430,7 @@ def one_hot(model):
 
 
 def membership(n_models=16, n_public=5000, seed=0):
-    """Return the rows of the likelihood-ratio attack on Adult."""
+    """Return the results of the likelihood-ratio attack on Adult."""
     train = fetch_adult(subset="train", as_frame=True)
     test = fetch_adult(subset="test", as_frame=True)
     X_public = PublicData(test.data[:n_public])

@@ -3,14 +3,14 @@
 60000 private rows, no public ones, evaluated on the 10000 test rows. The network, the
 batch size, the learning rate, the momentum and the clipping norm are those that Tramer
 and Boneh (2021, "Differentially private learning needs better features (or much more
-data)") give for their end-to-end CNN at epsilon 3, whose tanh network is that of
+data)") give for their end-to-end CNN at epsilon 3, with the tanh network of
 Papernot et al. (2021, "Tempered sigmoid activations for deep learning with differential
 privacy"). They train 40 epochs; here it is 20, so that a run takes minutes on one core.
-All were fixed before the first run, and are the same for each epsilon: nothing was
-chosen by a look at the test rows, nor at the training rows.
+All were fixed before the first run, and are the same for each epsilon: no setting was
+chosen from the test or training rows.
 
-Every finished run is kept in ``benchmarks/work``: after an interruption, the same
-command goes on. Weights are seeded; samples and noise are not, and differ in each run.
+Every finished run is stored in ``benchmarks/work``: after an interruption, the same
+command resumes. Weights are seeded; samples and noise are not, and differ in each run.
 """
 
 import math
@@ -69,7 +69,7 @@ def load_pixels(subset):
 
 
 def run(images, setting, seed, key):
-    """Train once; return the key, and what came of it."""
+    """Train once; return the key and the results."""
     net = NeuralNetClassifier(
         tanh_network,
         criterion=nn.CrossEntropyLoss,
@@ -99,7 +99,7 @@ def run(images, setting, seed, key):
 
 
 def replace_one(noise_multiplier):
-    """Return epsilon for neighbours that replace a row, by moments."""
+    """Return epsilon for the relation replace-one, by moments."""
     rate = SETTING["batch_size"] / N_ROWS
     n_steps = SETTING["max_epochs"] * math.ceil(1 / rate)
     one = sampled_gaussian_curve(noise_multiplier, rate) * n_steps
@@ -107,7 +107,7 @@ def replace_one(noise_multiplier):
 
 
 def main():
-    """Make the runs that are missing, and write the table."""
+    """Make the missing runs, and write the table."""
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "dpsgd-runs.jsonl", run, lambda *_: None)
     settings = [{**SETTING, "epsilon": epsilon} for epsilon in EPSILONS]

@@ -2,10 +2,10 @@
 
 epsilon    error against epsilon, on Adult and KDDCup99 (figures 2 and 3)
 size       error against the number of training rows, on KDDCup99 (figures 4 and 5,
-           and on to all rows that are not evaluated)
+           extended to all rows that are not evaluated)
 
 Run one of them with ``python benchmarks/erm.py epsilon``, both without a name: half
-an hour. The regularisation is the package's fixed rule. Noise is drawn from
+an hour. The regularisation is the package's fixed rule. Noise comes from
 the operating system.
 """
 
@@ -23,7 +23,7 @@ from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 # The paper's figures end at 60,000.
 SIZES = (2_000, 5_000, 10_000, 20_000, 40_000, 60_000, 120_000, 240_000, 440_000)
-# Rows have norm 1: a regularisation that no guarantee asks for is weak.
+# Rows have norm 1: the models without privacy are weakly regularised.
 LOSSES = {
     "logistic": (DPLogisticRegression, LogisticRegression(C=100.0, max_iter=2000)),
     "Huber SVM": (DPLinearSVC, LinearSVC(C=1.0, loss="hinge", max_iter=100_000)),
@@ -33,7 +33,7 @@ METHODS = ("output", "objective", "gaussian")
 
 
 def errors(name, loss, method, epsilon, seeds, n_rows=None):
-    """Return the test errors of fits on the first or on other rows, one a seed."""
+    """Return the test error for each seed, of a fit on `n_rows` random rows."""
     measured = Parallel(n_jobs=2)(
         delayed(_error)(name, loss, method, epsilon, seed, n_rows) for seed in seeds
     )
@@ -94,7 +94,7 @@ def by_size(seeds):
     ]
 
 
-# Where there is little but noise, draws differ more than methods.
+# At small epsilon, repetitions differ more than methods.
 TABLES = {"epsilon": (by_epsilon, range(20)), "size": (by_size, range(5))}
 
 if __name__ == "__main__":

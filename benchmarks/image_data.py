@@ -1,4 +1,4 @@
-"""Images for the benchmarks: pixels and gradients, private, public and held out."""
+"""Image data sets: pixels and gradients; private, public and held-out rows."""
 
 import os
 from dataclasses import dataclass
@@ -14,27 +14,15 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn_pate.datasets import fetch_cifar10, fetch_mnist, fetch_svhn
 from sklearn_pate.students import ContrastiveEncoder
 
-# Histograms of oriented gradients in cells of so many pixels (Dalal and Triggs 2005).
+# Pixels per cell of the histograms of oriented gradients (Dalal and Triggs 2005).
 CELLS = (7, 4)
 
 
 @dataclass(frozen=True)
 class Images:
-    """Rows of pixels, followed by histograms of oriented gradients.
+    """Rows of pixels and histograms of oriented gradients.
 
-    Parameters
-    ----------
-    name : str
-        Of the data, as it is called in the tables.
-
-    shape : tuple of int
-        (height, width), or (channels, height, width).
-
-    private, test : tuple of (ndarray of float32, ndarray of int)
-        Rows and labels; a part of the test rows is public, the rest is held out.
-
-    n_public : int
-        How many of them are public.
+    `n_public` of the test rows are public, the others are held out.
     """
 
     name: str
@@ -66,7 +54,7 @@ class Images:
         )
 
     def encoder(self):
-        """Return a representation by a network that sees no label."""
+        """Return a representation by a network that is trained without labels."""
         return make_pipeline(
             self.pixels(),
             ContrastiveEncoder(image_shape=self.shape, max_epochs=20, random_state=0),
@@ -114,7 +102,7 @@ def load_mnist_small(work):
 
 
 def load_svhn_derived(work):
-    """SVHN (derived grey): the test digits alone, cut in a private and a test part."""
+    """SVHN (derived grey): the test digits only, split into private and test rows."""
     home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
     with np.load(home / "svhn_test_derived_grey32_26032.npz") as file:
         X, y = file["X"].reshape(len(file["y"]), -1), file["y"].astype(int)
@@ -178,7 +166,7 @@ DATA = {
 
 
 def _rows(X, shape, path):
-    """Return scaled pixels and gradients; the latter take minutes, and are kept."""
+    """Return scaled pixels and gradients, from a file if it exists."""
     if path.exists():
         return np.load(path, mmap_mode="r")
     pixels = (X / 255).astype(np.float32)

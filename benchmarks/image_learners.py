@@ -1,8 +1,8 @@
-"""The learners of the comparison on MNIST, where public images make a representation.
+"""Learners of the comparison on MNIST, with a representation from public images.
 
-Learners that ask about public images see them and their gradients through a network
-that was trained on them without labels, as in images.py. Linear learners take the
-public part of that which needs no network.
+Learners with queries use pixels and gradients in the representation of a network
+that was trained on public images without labels, as in images.py. Linear learners use
+the gradients only.
 """
 
 import hashlib
@@ -24,17 +24,9 @@ DISCRIMINANTS = BASE | {"teacher": "discriminant"}
 
 
 class KeptRows(TransformerMixin, BaseEstimator):
-    """A fitted representation that keeps what it makes of single rows, in a file.
+    """A fitted representation with a file cache for single rows.
 
     Private-kNN transforms 60,000 rows one at a time, the same ones at every epsilon.
-
-    Parameters
-    ----------
-    representation : transformer
-        Fitted.
-
-    path : Path
-        Where rows are kept, by their hash.
     """
 
     def __init__(self, representation, path):
@@ -42,20 +34,20 @@ class KeptRows(TransformerMixin, BaseEstimator):
         self.path = path
 
     def fit(self, X, y=None):
-        """Load what is kept."""
+        """Load the cached rows."""
         self.n_dimensions_ = self.representation.transform(X[:1]).shape[1]
         kept = np.dtype([("row", "V16"), ("features", "f8", self.n_dimensions_)])
         self.kept_ = {}
         if self.path.exists():
             content = self.path.read_bytes()
             whole = len(content) // kept.itemsize * kept.itemsize
-            self.path.write_bytes(content[:whole])  # an interruption cuts the last one
+            self.path.write_bytes(content[:whole])  # the last one may be incomplete
             for row, features in np.frombuffer(content[:whole], dtype=kept):
                 self.kept_[row.tobytes()] = features
         return self
 
     def transform(self, X):
-        """Compute features, of a single row perhaps not for the first time."""
+        """Compute features, from the cache for a single row."""
         if len(X) != 1:
             return self.representation.transform(X)
         row = hashlib.blake2b(X.tobytes(), digest_size=16).digest()
@@ -68,15 +60,15 @@ class KeptRows(TransformerMixin, BaseEstimator):
 
 
 class Rows:
-    """What `learners` take of a data set, in a representation."""
+    """Rows of norm 1 for linear learners, in a representation of gradients."""
 
     def __init__(self, images, seed):
         public, self.held_out = images.shuffled(seed)
         X_test, y_test = images.test
-        see = fitted_representation(images, "gradients", X_test[public], seed)
+        fitted = fitted_representation(images, "gradients", X_test[public], seed)
         X, self.y_train = images.private
-        self.X_train = see.transform(X).astype(np.float64)
-        self.X_test = see.transform(X_test[self.held_out]).astype(np.float64)
+        self.X_train = fitted.transform(X).astype(np.float64)
+        self.X_test = fitted.transform(X_test[self.held_out]).astype(np.float64)
         self.y_test = y_test[self.held_out]
 
 
@@ -86,8 +78,8 @@ def run_mnist(images, setting, seed):
     _, held_out = images.shuffled(seed)
     X, y = images.test
     learner, epsilon = setting["learner"], setting["epsilon"]
-    if learner in TAUGHT:
-        classifier = TAUGHT[learner](images, epsilon, seed)
+    if learner in WITH_QUERIES:
+        classifier = WITH_QUERIES[learner](images, epsilon, seed)
         accuracy = classifier.score(X[held_out], y[held_out])
         return accuracy, classifier.privacy_spent_
     rows = Rows(images, seed)
@@ -99,7 +91,7 @@ def run_mnist(images, setting, seed):
     return classifier.score(rows.X_test, rows.y_test), classifier.privacy_spent_
 
 
-def _through(images, seed):
+def _public_rows(images, seed):
     public, _ = images.shuffled(seed)
     X_public = images.test[0][public]
     return X_public, FrozenEstimator(
@@ -112,7 +104,7 @@ def _pate(images, epsilon, seed):
 
 
 def _private_knn(images, epsilon, seed):
-    X_public, frozen = _through(images, seed)
+    X_public, frozen = _public_rows(images, seed)
     kept = KeptRows(frozen, WORK / f"private-knn-{seed}.rows").fit(X_public)
     classifier = PrivateKNNClassifier(
         STUDENTS[QUICK["student"]](images, frozen),
@@ -127,10 +119,10 @@ def _private_knn(images, epsilon, seed):
 
 
 def _petdl(images, epsilon, seed):
-    _, frozen = _through(images, seed)
+    _, frozen = _public_rows(images, seed)
     student = STUDENTS["distilled"](images, frozen)
     return fitted(images, DISCRIMINANTS | {"epsilon": epsilon}, seed, student)
 
 
-#: Learners that ask about public images.
-TAUGHT = {"PATE": _pate, "Private-kNN": _private_knn, "PETDL": _petdl}
+#: Learners with queries about public images.
+WITH_QUERIES = {"PATE": _pate, "Private-kNN": _private_knn, "PETDL": _petdl}

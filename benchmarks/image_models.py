@@ -13,35 +13,8 @@ from torch.nn import functional
 from sklearn_pate import students
 
 
-class Network(nn.Module):
-    """Two convolutions with max-pooling and one linear map, as in the 2017 paper.
-
-    While it is trained, images are turned, stretched, sheared and shifted at random.
-    """
-
-    def __init__(self, side=28, n_classes=10):
-        super().__init__()
-        self.side = side
-        n_left = ((side - 4) // 2 - 4) // 2
-        self.layers = nn.Sequential(
-            nn.Conv2d(1, 8, 5),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Conv2d(8, 16, 5),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Linear(16 * n_left**2, n_classes),
-        )
-
-    def forward(self, X):
-        """Return logits."""
-        images = X.reshape(-1, 1, self.side, self.side)
-        return self.layers(_moved(images) if self.training else images)
-
-
 class Moved(nn.Module):
-    """Layers that see images turned, stretched, sheared and shifted in training."""
+    """Layers on images that are rotated, scaled, sheared and shifted in training."""
 
     def __init__(self, layers, side=28):
         super().__init__()
@@ -52,6 +25,24 @@ class Moved(nn.Module):
         """Return logits."""
         images = X.reshape(-1, 1, self.side, self.side)
         return self.layers(_moved(images) if self.training else images)
+
+
+class Network(Moved):
+    """Two convolutions with max-pooling and one linear map, as in the 2017 paper."""
+
+    def __init__(self, side=28, n_classes=10):
+        n_left = ((side - 4) // 2 - 4) // 2
+        layers = nn.Sequential(
+            nn.Conv2d(1, 8, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(8, 16, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(16 * n_left**2, n_classes),
+        )
+        super().__init__(layers, side)
 
 
 def _moved(images):
@@ -73,7 +64,7 @@ def _moved(images):
 
 
 def network(images, n_teachers):
-    """Return the teacher of the papers; large shards take fewer passes."""
+    """Return the teacher of the papers; large shards take fewer epochs."""
     return NeuralNetClassifier(
         Network,
         module__side=images.shape[-1],
@@ -108,7 +99,7 @@ def _on_pixels(images, classifier):
 
 
 def distortion():
-    """Return how images are changed while students are trained."""
+    """Return the augmentation of images for students."""
     return students.ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
 
 
@@ -134,7 +125,7 @@ def _logistic(representation):
     return make_pipeline(representation, LogisticRegression(C=100, max_iter=1000))
 
 
-#: From images and a fitted representation to a student.
+#: Students as functions of images and a fitted representation.
 STUDENTS = {
     "FixMatch": lambda images, _: _fix_match(images),
     "VAT": lambda images, _: _on_pixels(

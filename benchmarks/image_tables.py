@@ -1,220 +1,141 @@
-"""The tables on images, and on networks as teachers."""
+"""Tables of benchmarks on images, and of networks as teachers."""
 
 from record import load
-from reporting import markdown, number, percent, source
+from reporting import cross_table, decimals, percent, source, table
+
+ACCURACY = {
+    "accuracy, %": ("accuracy", percent),
+    "right answers, %": ("answers_right", percent),
+}
 
 
-def _images(table):
-    results = load("images")[table]
-    return results, f"{source(results)} Shuffles of the test rows: {_count(results)}."
+def _images(name, columns, first=()):
+    results = load("images")[name]
+    rows = [*first, *results["rows"]]
+    return table(results, columns, rows=rows, note=_shuffles(results))
 
 
-def _count(results):
-    rows = results["rows"]
-    first = rows[0].get("accuracy", rows[0].get("scale_20"))
-    return str(len(first["values"]))
-
-
-def _mean(measured, digits=2):
-    return number(measured["mean"], digits) if measured else ""
+def _shuffles(results):
+    n_shuffles = len(results["rows"][0]["accuracy"]["values"])
+    return f" Shuffles of the test rows: {n_shuffles}."
 
 
 def images_pate_g():
-    """Compare with the 2017 paper."""
-    results, note = _images("pate_g")
-    rows = [
+    """Comparison with the 2017 paper."""
+    columns = {
+        "student": lambda _: "GAN on answers spread over a graph",
+        "queries": "n_queries",
+        **ACCURACY,
+        "epsilon by the 2017 bound (not publishable)": ("paper_epsilon", decimals(2)),
+        "exact epsilon (not publishable)": ("exact_epsilon", decimals(2)),
+        "publishable epsilon": ("epsilon", decimals(2)),
+    }
+    paper = [
         ["2017 paper: GAN on answers", "100", "98.00", "", "2.04", "", ""],
         ["2017 paper: GAN on answers", "1000", "98.10", "", "8.03", "", ""],
     ]
-    rows += [
-        [
-            "GAN on answers spread over a graph",
-            str(row["n_queries"]),
-            percent(row["accuracy"]),
-            percent(row["answers_right"]),
-            _mean(row["paper_epsilon"]),
-            _mean(row["exact_epsilon"]),
-            _mean(row["epsilon"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "student",
-        "queries",
-        "accuracy, %",
-        "answers right, %",
-        "epsilon by the 2017 bound (not publishable)",
-        "exact epsilon (not publishable)",
-        "publishable epsilon",
-    ]
-    return f"{markdown(header, rows)}\n\n{note}"
+    return _images("pate_g", columns, paper)
 
 
 def images_ours():
-    """Show accuracy at fixed publishable epsilon."""
-    results, note = _images("ours")
-    rows = [
-        [
-            _mean(row["epsilon"], 3),
-            str(row["n_queries"]),
-            percent(row["accuracy"]),
-            percent(row["answers_right"]),
-            _mean(row["exact_epsilon"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "publishable epsilon",
-        "queries",
-        "accuracy, %",
-        "answers right, %",
-        "exact epsilon (not publishable)",
-    ]
-    return f"{markdown(header, rows)}\n\n{note}"
+    """Accuracy at fixed publishable epsilon."""
+    columns = {
+        "publishable epsilon": ("epsilon", decimals(3)),
+        "queries": "n_queries",
+        **ACCURACY,
+        "exact epsilon (not publishable)": ("exact_epsilon", decimals(2)),
+    }
+    return _images("ours", columns)
 
 
-def images_levers():
-    """Show what each lever does."""
-    results, note = _images("levers")
-    rows = [
-        [
-            row["lever"],
-            percent(row["accuracy"]),
-            percent(row["answers_right"]),
-            _mean(row["n_answered"], 0),
-        ]
-        for row in results["rows"]
-    ]
-    header = ["publishable epsilon 0.5", "accuracy, %", "answers right, %", "answers"]
-    return f"{markdown(header, rows)}\n\n{note}"
+def images_ablation():
+    """Effect of each part of the method."""
+    columns = {
+        "publishable epsilon 0.5": "setting",
+        **ACCURACY,
+        "answers": ("n_answered", decimals(0)),
+    }
+    return _images("ablation", columns)
 
 
 def images_queries():
-    """Compare query strategies."""
-    results, note = _images("queries")
-    asked = sorted({row["n_queries"] for row in results["rows"]})
-    measured = {
-        (row["student"], row["query_strategy"], row["n_queries"]): row
-        for row in results["rows"]
-    }
-    kinds = dict.fromkeys(key[:2] for key in measured)
-    rows = [
-        [f"{student}: {strategy}"]
-        + [
-            percent(measured[key]["accuracy"]) if key in measured else ""
-            for key in ((student, strategy, n) for n in asked)
-        ]
-        for student, strategy in kinds
-    ]
-    header = ["student: queries", *(f"{n} queries" for n in asked)]
-    return f"{markdown(header, rows)}\n\n{note}"
+    """Comparison of query strategies."""
+    results = load("images")["queries"]
+    accuracy = cross_table(
+        results["rows"],
+        "student: queries",
+        line=lambda row: f"{row['student']}: {row['query_strategy']}",
+        column=lambda row: row["n_queries"],
+        cell=lambda row: percent(row["accuracy"]),
+        heading="{} queries".format,
+    )
+    return f"{accuracy}\n\n{source(results)}{_shuffles(results)}"
 
 
 def images_distillation():
-    """Compare histograms with answers at equal epsilon."""
-    results, note = _images("distillation")
-    rows = [
-        [
-            f"{row['release']}: {row['student']}",
-            str(row["n_queries"]),
-            percent(row["accuracy"]),
-            percent(row["answers_right"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = ["release: student", "queries", "accuracy, %", "plurality right, %"]
-    return f"{markdown(header, rows)}\n\n{note}"
+    """Comparison of histograms with answers at equal epsilon."""
+    columns = {
+        "release: student": lambda row: f"{row['release']}: {row['student']}",
+        "queries": "n_queries",
+        "accuracy, %": ("accuracy", percent),
+        "right plurality, %": ("answers_right", percent),
+    }
+    return _images("distillation", columns)
 
 
 def images_svhn():
-    """Show the same pipeline on what there is of SVHN."""
-    results, note = _images("svhn")
-    rows = [
-        [
-            row["student"],
-            _mean(row["epsilon"]),
-            percent(row["accuracy"]),
-            percent(row["answers_right"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = ["student", "publishable epsilon", "accuracy, %", "answers right, %"]
-    return f"{markdown(header, rows)}\n\n{note}"
+    """Accuracy of the same method on SVHN."""
+    columns = {
+        "student": "student",
+        "publishable epsilon": ("epsilon", decimals(2)),
+        **ACCURACY,
+    }
+    return _images("svhn", columns)
 
 
 def images_noise():
-    """Show what teachers of three sizes say under noise."""
-    results, note = _images("noise")
-    paper = {250: ("83.86", "93.18")}
-    rows = [
-        [
-            str(row["n_teachers"]),
-            percent({"mean": row["mean_accuracy"], "values": []}),
-            number(100 * row["gap"], 1),
-            percent({"mean": row["plurality"], "values": []}),
-            percent(row["scale_20"]),
-            " / ".join(paper.get(row["n_teachers"], ("",))),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "teachers",
-        "mean accuracy, %",
-        "gap, % of teachers",
-        "plurality right, %",
-        "right under Laplace noise of scale 20, %",
-        "2017 paper: mean / noisy",
-    ]
-    return f"{markdown(header, rows)}\n\n{note.split(' Shuffles')[0]}"
+    """Accuracy of noisy labels, by the number of teachers."""
+    paper = {250: "83.86 / 93.18"}
+    columns = {
+        "teachers": "n_teachers",
+        "mean accuracy, %": ("mean_accuracy", percent),
+        "gap, % of teachers": ("gap", percent),
+        "right plurality, %": ("plurality", percent),
+        "right answers with Laplace noise of scale 20, %": ("scale_20", percent),
+        "2017 paper: mean / noisy": lambda row: paper.get(row["n_teachers"], ""),
+    }
+    return table(load("images")["noise"], columns)
 
 
 def teachers():
-    """Compare batched teachers with single ones."""
-    results = load("teachers")["teachers"]
-    rows = [
-        [
-            row["network"],
-            str(row["n_teachers"]),
-            number(row["one_by_one"], 1),
-            number(row["at_once"], 1),
-            number(row["ratio"], 2),
-            " / ".join(
-                number(100 * row[way], 1)
-                for way in ("accuracy_one_by_one", "accuracy_at_once")
-            ),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "network",
-        "teachers",
-        "one by one, s",
-        "at once, s",
-        "times faster",
-        "votes right, %",
-    ]
-    return f"{markdown(header, rows)}\n\n{source(results)}"
+    """Comparison of networks trained at once with networks trained one by one."""
+    columns = {
+        "network": "network",
+        "teachers": "n_teachers",
+        "one by one, s": ("one_by_one", decimals(1)),
+        "at once, s": ("at_once", decimals(1)),
+        "speed-up": ("ratio", decimals(2)),
+        "right votes, %": lambda row: " / ".join(
+            percent(row[f"accuracy_{way}"]) for way in ("one_by_one", "at_once")
+        ),
+    }
+    return table(load("teachers")["teachers"], columns)
 
 
 def images_vat():
-    """Compare VAT with the same network on the answers alone."""
-    results = load("vat")["mnist"]
-    rows = [
-        [
-            row["student"],
-            percent(row["accuracy"]),
-            number(row["cpu_seconds"]["mean"], 0),
-        ]
-        for row in results["rows"]
-    ]
-    header = ["student, 1000 answers", "accuracy, %", "CPU, s"]
-    return f"{markdown(header, rows)}\n\n{source(results)}"
+    """Comparison of VAT with the same network on the answered rows only."""
+    columns = {
+        "student, 1000 answers": "student",
+        "accuracy, %": ("accuracy", percent),
+        "CPU, s": ("cpu_seconds", decimals(0)),
+    }
+    return table(load("vat")["mnist"], columns)
 
 
 IMAGE_TABLES = (
     images_pate_g,
     images_ours,
-    images_levers,
+    images_ablation,
     images_vat,
     images_noise,
     images_queries,

@@ -1,18 +1,18 @@
 """MNIST and SVHN: accuracy against privacy. Writes results/images.json.
 
-(a) pate_g       the rows of the 2017 paper: Laplace noise of scale 20, a GAN student
-(b) ours         this package's best at publishable epsilon 0.25 and 0.5
-(c) levers       (b) at epsilon 0.5, with one lever changed at a time
-    queries      which rows to ask about, for two students
-    distillation histograms against answers at equal epsilon
-(d) noise        teachers, their gap, labels under noise: figures 2 and 3 of the paper
-    svhn         the same pipeline on what there is of SVHN
+pate_g        the settings of the 2017 paper: Laplace noise of scale 20, a GAN student
+ours          the most accurate settings at publishable epsilon 0.25 and 0.5
+ablation      `ours` at epsilon 0.5, with one setting changed at a time
+queries       query strategies, for two students
+distillation  histograms and answers at equal epsilon
+noise         teachers, their gap, labels under noise: figures 2 and 3 of the 2017 paper
+svhn          the same method on SVHN
 
-Run some of them with ``python benchmarks/images.py ours levers``, all of them without a
-name; ``--data svhn-official`` takes the official SVHN instead of what is derived of it.
-Everything expensive is kept in ``benchmarks/work``: each teacher's votes, each run of a
-student. After an interruption, the same command goes on where it stopped. Partition,
-teachers and students are seeded; the noise is not, and differs in each run.
+Run some of them with ``python benchmarks/images.py ours ablation``, all of them without
+a name; ``--data svhn-official`` uses the official SVHN instead of a derived part of it.
+Votes of each teacher and runs of students are stored in ``benchmarks/work``. After an
+interruption, the same command resumes. Partition, teachers and students are seeded; the
+noise is not, and differs in each run.
 """
 
 import argparse
@@ -47,9 +47,9 @@ OURS = {
     "student": "graph, FixMatch",
 }
 KINDS = ("encoder", "gradients")
-# Beside the student of OURS, one that takes seconds shows what the others do.
+# A student that takes seconds, to compare the other settings.
 QUICK = OURS | {"student": "graph, discriminant"}
-LEVERS = {
+ABLATION = {
     "all but the student": QUICK,
     "teachers: 250": QUICK | {"n_teachers": 250},
     "teachers: 250 networks": QUICK | {"teacher": "network", "n_teachers": 250},
@@ -71,10 +71,10 @@ LEVERS = {
 
 
 def votes_and_representation(images, setting, seed):
-    """Return votes per class on the public rows of a shuffle, and the representation.
+    """Return vote counts on the public rows of a shuffle, and the representation.
 
-    Networks learn from pixels, and are trained once for all shuffles. A representation
-    is fitted on the public rows of each shuffle, and so are the teachers on it.
+    Networks learn from pixels, and are trained once for all shuffles. A representation,
+    and teachers on it, are fitted for each shuffle.
     """
     public, _ = images.shuffled(seed)
     X_test = images.test[0]
@@ -95,7 +95,7 @@ def votes_and_representation(images, setting, seed):
 
 
 def fitted_representation(images, kind, X_public, seed):
-    """Return a representation that was fitted on the public rows of a shuffle."""
+    """Return a representation fitted on the public rows of a shuffle."""
     if kind == "both":
         parts = [fitted_representation(images, one, X_public, seed) for one in KINDS]
         return make_union(*map(FrozenEstimator, parts)).fit(X_public)
@@ -138,14 +138,14 @@ def _kept(path, make):
 
 
 def votes_by_teacher(counts):
-    """Return one array of labels a teacher that adds up to these counts."""
+    """Return arrays of labels, one per teacher, with these vote counts."""
     last = np.cumsum(counts, axis=1)
     for teacher in range(int(last[:, -1].max())):
         yield (last <= teacher).sum(axis=1)
 
 
 def taught(images, setting, seed):
-    """Return PATE, asked and with its student trained."""
+    """Return PATE with answered queries and a trained student."""
     counts, representation = votes_and_representation(images, setting, seed)
     public, _ = images.shuffled(seed)
     mechanism = setting["mechanism"]
@@ -166,10 +166,10 @@ def taught(images, setting, seed):
 
 
 def run_student(name, setting, seed, key):
-    """Ask, and train one student; return what came of it."""
+    """Answer the queries and train one student; return the key and the results."""
     warnings.simplefilter("ignore")
     images = DATA_BY_NAME[name]()
-    votes_and_representation(images, setting, seed)  # not a matter of the student
+    votes_and_representation(images, setting, seed)  # not part of the measured time
     public, held_out = images.shuffled(seed)
     X, y = images.test
     start = time.process_time()
@@ -189,7 +189,7 @@ def run_student(name, setting, seed, key):
 
 
 def pate_g(images, runs):
-    """Return the rows of table (a)."""
+    """Repeat the settings of the 2017 paper."""
     setting = OURS | {
         "teacher": "network",
         "n_teachers": 250,
@@ -204,7 +204,7 @@ def pate_g(images, runs):
 
 
 def ours(images, runs):
-    """Return the rows of table (b)."""
+    """Measure the most accurate settings."""
     settings = [OURS | {"epsilon": epsilon} for epsilon in (0.25, 0.5)]
     return [
         {"target": one["epsilon"], "n_queries": one["n_queries"], **summaries(results)}
@@ -212,12 +212,14 @@ def ours(images, runs):
     ]
 
 
-def levers(images, runs):
-    """Return the rows of table (c)."""
-    settings = [lever | {"epsilon": 0.5} for lever in LEVERS.values()]
+def ablation(images, runs):
+    """Change one setting of `ours` at a time, at epsilon 0.5."""
+    settings = [setting | {"epsilon": 0.5} for setting in ABLATION.values()]
     return [
-        {"lever": name, **summaries(results)}
-        for name, results in zip(LEVERS, runs(images, settings, range(2)), strict=True)
+        {"setting": name, **summaries(results)}
+        for name, results in zip(
+            ABLATION, runs(images, settings, range(2)), strict=True
+        )
     ]
 
 
@@ -230,7 +232,7 @@ def queries(images, runs):
         for student in ("logistic", "graph, discriminant")
         for name in names[: 4 if student == "logistic" else 2]
         for n in (50, 100, 300, 1000)
-        if (name, n) != ("experts", 1000)  # ten classifiers a round: minutes
+        if (name, n) != ("experts", 1000)  # ten classifiers per round take minutes
     ]
     return [
         {key: one[key] for key in ("student", "query_strategy", "n_queries")}
@@ -258,7 +260,7 @@ def distillation(images, runs):
 
 
 def noise(images, runs):
-    """Return the rows of table (d), over all test rows."""
+    """Measure teachers and noisy labels on all test rows."""
     y = images.test[1]
     rows = []
     for n_teachers in (10, 100, 250):
@@ -296,7 +298,7 @@ def _all_votes(images, setting):
 
 
 def svhn(images, runs):
-    """Return rows like those of (b), at the size of what there is of SVHN."""
+    """Measure the same method on SVHN, with fewer teachers."""
     setting = OURS | {"n_teachers": 150}
     settings = [
         setting | {"epsilon": epsilon, "student": student}
@@ -320,7 +322,7 @@ TABLES = {
     "pate_g": pate_g,
     "queries": queries,
     "distillation": distillation,
-    "levers": levers,
+    "ablation": ablation,
     "svhn": svhn,
 }
 _LOADED = {}
@@ -340,7 +342,7 @@ DATA_BY_NAME = {
 
 
 def main():
-    """Run the tables that were asked for."""
+    """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
     parser.add_argument(

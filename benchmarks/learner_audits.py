@@ -1,10 +1,10 @@
 """Attacks on the other private learners. Adds two tables to results/audits.json.
 
-learners          each is fitted many times on two neighbouring data sets that are as
-                  bad for it as we know; one number of what it publishes is watched
-learner_canaries  each is fitted once, on rows that coins decide about
+learners          many fits on two neighbouring data sets, the least favourable ones
+                  known; the audit uses one published number
+learner_canaries  one fit, on rows with a label or presence decided by a coin
 
-Sound learners come first, then the same with a defect planted. Run one of them with
+Each learner is audited without and with a planted defect. Run one of them with
 ``python benchmarks/learner_audits.py learner_canaries``, both without a name: half an
 hour on one core. No noise is seeded; every audit has confidence 1 - 1e-4.
 """
@@ -48,7 +48,7 @@ N_ROWS = 12
 
 
 def one_sided():
-    """Return rows on one line, half of each class, and the same with a label turned."""
+    """Return equal rows, half of each class, and the same with one changed label."""
     X, y = np.ones((N_ROWS, 1)), np.arange(N_ROWS) % 2
     turned = y.copy()
     turned[0] = 1
@@ -56,29 +56,29 @@ def one_sided():
 
 
 def one_more():
-    """Return rows on one line, and the same with one more."""
+    """Return equal rows, and the same with one more row."""
     X, y = np.ones((N_ROWS, 1)), np.arange(N_ROWS) % 2
     return (X, y), (np.vstack([X, X[:1]]), np.append(y, 1))
 
 
 def weight(fitted):
-    """Return the one weight of a linear model."""
+    """Return the only weight of a linear model."""
     return fitted.coef_[0, 0]
 
 
-def lead(fitted):
-    """Return how sure a network is of class 1 on the line."""
+def probability(fitted):
+    """Return the probability of class 1 predicted by a network."""
     return fitted.predict_proba(np.ones((1, 1), dtype=np.float32))[0, 1]
 
 
 def one_near():
-    """Return a row that is alone near all queries with rows far away, and these."""
+    """Return one row near all queries with rows far away, and the latter alone."""
     X, y = np.vstack([[[0.0]], np.full((60, 1), 10.0)]), np.array([1] + [0] * 60)
     return (X, y), (X[1:], y[1:])
 
 
 def all_votes(fitted):
-    """Return the noisy votes for the class of the row that may be there."""
+    """Return the noisy votes for the class of the audited row."""
     return fitted.histograms_[:, 1].sum()
 
 
@@ -98,10 +98,10 @@ def net(n_features=1, batch_size=N_ROWS, max_epochs=1):
     )
 
 
-# A strong regularisation: the shift is then near the bound that is paid for.
+# With strong regularisation the shift is near the bound of the proof.
 LINEAR = {"C": 0.01, "epsilon": 1.0, "data_norm": 1.0, "fit_intercept": False}
 SEARCHED = DPLogisticRegression(method="output", **LINEAR)
-#: Learner, worlds, statistic, fits on each world, what else a fit takes.
+#: Learner, neighbouring data sets, statistic, fits on each, other arguments of fit.
 LEARNERS = {
     "output perturbation": (
         DPLogisticRegression(method="output", delta=DELTA, **LINEAR),
@@ -134,7 +134,7 @@ LEARNERS = {
             random_state=0,
         ),
         one_more,
-        lead,
+        probability,
         500,
         {},
     ),
@@ -171,59 +171,59 @@ LEARNERS = {
 
 @contextmanager
 def replaced(owner, name, value):
-    """Plant a defect for the length of a block."""
-    sound = getattr(owner, name)
-    setattr(owner, name, value(sound))
+    """Plant a defect within a block."""
+    original = getattr(owner, name)
+    setattr(owner, name, value(original))
     try:
         yield
     finally:
-        setattr(owner, name, sound)
+        setattr(owner, name, original)
 
 
-def quieter(factor):
-    """Return what makes noise smaller than it is paid for."""
-    return lambda sound: lambda *given: sound(*given) / factor
+def divided_by(factor):
+    """Return a defect that divides the noise by a factor."""
+    return lambda original: lambda *given: original(*given) / factor
 
 
-def everybody(sound):
-    """Return a sampler that puts everybody in the sample."""
+def full_sample(original):
+    """Return a sampler that puts all units in the sample."""
     return lambda self, n_units: np.ones(n_units, dtype=bool)
 
 
-def everything(sound):
-    """Return a deal that gives every teacher all rows."""
+def all_rows(original):
+    """Return a function that gives every teacher all rows."""
     return lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers
 
 
 DEFECTS = {
     "output perturbation": (
         "a fifth of the noise",
-        lambda: replaced(_perturbation, "gamma_vector", quieter(5)),
+        lambda: replaced(_perturbation, "gamma_vector", divided_by(5)),
     ),
     "objective perturbation": (
         "a fifth of the noise",
-        lambda: replaced(_perturbation, "gamma_vector", quieter(5)),
+        lambda: replaced(_perturbation, "gamma_vector", divided_by(5)),
     ),
     "Gaussian objective perturbation": (
         "a fifth of the noise",
-        lambda: replaced(_perturbation, "standard_normal", quieter(5)),
+        lambda: replaced(_perturbation, "standard_normal", divided_by(5)),
     ),
     "DP-SGD": (
         "a fifth of the noise",
-        lambda: replaced(_dpsgd_training, "standard_normal", quieter(5)),
+        lambda: replaced(_dpsgd_training, "standard_normal", divided_by(5)),
     ),
     "Private-kNN": (
         "everybody is in the sample",
-        lambda: replaced(PoissonSampler, "draw", everybody),
+        lambda: replaced(PoissonSampler, "draw", full_sample),
     ),
 }
 
 
-def sound_and_not(attack, names, defects):
-    """Return rows: every learner as it is, then with a defect."""
-    sound = dict.fromkeys(names, (None, nullcontext))
+def without_and_with_defects(attack, names, defects):
+    """Return the results of every learner without a defect, then with one."""
+    unchanged = dict.fromkeys(names, (None, nullcontext))
     rows = []
-    for name, (defect, plant) in [*sound.items(), *defects.items()]:
+    for name, (defect, plant) in [*unchanged.items(), *defects.items()]:
         with plant():
             facts = attack(name)
         rows.append({"learner": name, "defect": defect, **facts})
@@ -231,12 +231,12 @@ def sound_and_not(attack, names, defects):
     return rows
 
 
-def by_two_worlds(name):
+def by_neighbours(name):
     """Attack a learner by many fits on two data sets."""
-    estimator, worlds, statistic, n_runs, public = LEARNERS[name]
+    estimator, neighbours, statistic, n_runs, public = LEARNERS[name]
     audits = [
         audit_neighbours(
-            estimator, *worlds(), statistic=statistic, n_runs=n_runs, **public
+            estimator, *neighbours(), statistic=statistic, n_runs=n_runs, **public
         )
         for _ in range(N_AUDITS)
     ]
@@ -244,11 +244,11 @@ def by_two_worlds(name):
 
 
 N_CANARIES = 300  # two thirds of the coins are guessed
-SMALL_DELTA = 1e-6  # the bound has no use for one near one in the number of canaries
+SMALL_DELTA = 1e-6  # well below one over the number of canaries
 
 
 def at_right_angles():
-    """Return rows that say nothing, and canaries that a linear model can tell."""
+    """Return uninformative rows, and canaries with a weight of their own each."""
     others = np.full((N_CANARIES // 2, N_CANARIES), 1e-9, dtype=np.float32)
     y = np.zeros(len(others), dtype=int)
     y[0] = 1
@@ -256,7 +256,7 @@ def at_right_angles():
 
 
 def in_the_plane(n_canaries=N_CANARIES):
-    """Return rows of one class at random, and canaries among them."""
+    """Return random rows of one class, and canaries among them."""
     rng = np.random.default_rng(0)
     X, X_canaries = np.split(rng.uniform(-1, 1, size=(8000 + n_canaries, 2)), [8000])
     return X, np.zeros(len(X), dtype=int), X_canaries
@@ -311,26 +311,26 @@ WITH_CANARIES = {
 CANARY_DEFECTS = {
     "objective perturbation": (
         "a hundredth of the noise",
-        lambda: replaced(_perturbation, "gamma_vector", quieter(100)),
+        lambda: replaced(_perturbation, "gamma_vector", divided_by(100)),
     ),
     "Gaussian objective perturbation": (
         "a hundredth of the noise",
-        lambda: replaced(_perturbation, "standard_normal", quieter(100)),
+        lambda: replaced(_perturbation, "standard_normal", divided_by(100)),
     ),
     "DP-SGD": (
         "a hundredth of the noise",
-        lambda: replaced(_dpsgd_training, "standard_normal", quieter(100)),
+        lambda: replaced(_dpsgd_training, "standard_normal", divided_by(100)),
     ),
     "Private-kNN": DEFECTS["Private-kNN"],
     "PETDL": (
         "all rows go to all teachers",
-        lambda: replaced(_petdl, "assign_shards", everything),
+        lambda: replaced(_petdl, "assign_shards", all_rows),
     ),
 }
 
 
 def by_canaries(name):
-    """Attack a learner by one fit on rows that coins decide about."""
+    """Attack a learner by one fit on canaries."""
     estimator, rows = WITH_CANARIES[name]
     X, y, X_canaries = rows()
     n_guesses = len(X_canaries) * 2 // 3
@@ -349,11 +349,11 @@ def by_canaries(name):
 
 
 TABLES = {
-    "learners": (by_two_worlds, LEARNERS, DEFECTS),
+    "learners": (by_neighbours, LEARNERS, DEFECTS),
     "learner_canaries": (by_canaries, WITH_CANARIES, CANARY_DEFECTS),
 }
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for table in sys.argv[1:] or TABLES:
-        save("audits", {table: sound_and_not(*TABLES[table])})
+        save("audits", {table: without_and_with_defects(*TABLES[table])})

@@ -1,12 +1,12 @@
-"""Adult, KDDCup99, Diabetes and MNIST, as linear learners and teachers take them.
+"""Adult, KDDCup99, Diabetes and MNIST, encoded for linear learners and for teachers.
 
-Linear learners with a privacy guarantee take dense rows of L2 norm at most 1, as in
-Chaudhuri, Monteleoni and Sarwate (2011). What makes these rows is public: categories
+Linear learners with a privacy guarantee use dense rows of L2 norm at most 1, as in
+Chaudhuri, Monteleoni and Sarwate (2011). The encoding is public: categories
 and bounds are those of the documentation, or round numbers, and nothing is fitted on
 rows. A number beyond its bounds is clipped; a category without a column, such as a
 drug that was not prescribed, adds nothing to a row's norm.
 
-Teachers are private themselves: they take the original columns, and encode at home.
+Teachers use the original columns, and encode inside their shards.
 """
 
 import io
@@ -22,7 +22,7 @@ from tabular import N_EVALUATED
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
 from sklearn_pate.datasets._files import DataFile, read_data_file
 
-SPLIT_SEED = 0  # one split for all: the seeds of a benchmark are those of its learners
+SPLIT_SEED = 0  # one split for all; the seeds of a benchmark are those of its learners
 METRICS = {"accuracy": accuracy_score, "roc_auc": roc_auc_score}
 
 ADULT_RANGES = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
@@ -74,7 +74,7 @@ KDD_EVENTS = """
 wrong_fragment urgent hot num_failed_logins num_compromised num_root num_file_creations
 num_shells num_access_files num_outbound_cmds
 """
-# A day, a gigabyte, a hundred events, and how far the counters of connections go.
+# A day, a gigabyte, a hundred events, and the limits of the counters of connections.
 KDD_CAPS = {
     "duration": 86_400,
     **dict.fromkeys(("src_bytes", "dst_bytes"), 10**9),
@@ -82,7 +82,7 @@ KDD_CAPS = {
     **dict.fromkeys(("count", "srv_count"), 512),
     **dict.fromkeys(("dst_host_count", "dst_host_srv_count"), 256),
 }
-# What is left are rates, and yes or no.
+# The other columns are rates and flags.
 KDD_RANGES = {
     name: (0, 1)
     for name in KDD_COLUMNS.split()
@@ -101,7 +101,7 @@ DIAGNOSES = {
     "neoplasms": range(140, 240),
 }
 DIAGNOSIS_OF = {str(code): name for name, codes in DIAGNOSES.items() for code in codes}
-# They also group specialties, and leave out weight and payer_code, mostly missing.
+# That paper also groups specialties, and omits weight and payer_code (mostly missing).
 SPECIALTIES = {
     "?": "missing",
     "InternalMedicine": "internal medicine",
@@ -143,28 +143,9 @@ DIABETES_CAPS = dict.fromkeys(
 
 @dataclass(frozen=True)
 class LearnerData:
-    """Private rows, public rows without labels, and rows to evaluate on.
+    """Private rows, public rows without labels, and evaluated rows.
 
-    Parameters
-    ----------
-    name : str
-        Of the data, as it is called in the tables.
-
-    X_train, X_public, X_test : ndarray of float64 of shape (n_rows, n_features)
-        Rows for linear learners, of L2 norm 1.
-
-    y_train, y_test : ndarray of int of shape (n_rows,)
-        Classes from 0.
-
-    frame_train, frame_public, frame_test : DataFrame or ndarray
-        The same rows as teachers take them: original columns, or pixels as in `X_*`.
-
-    groups_train : ndarray of int of shape (n_rows,), or None
-        The patient of each private row; None where a row is a person. A learner that
-        protects rows protects patients only if it is given one row of each.
-
-    metric : {"accuracy", "roc_auc"}
-        By what learners are compared on these data.
+    `X_*` are encoded rows of norm at most 1, `frame_*` the original columns.
     """
 
     name: str
@@ -180,59 +161,20 @@ class LearnerData:
     metric: str
 
     def score(self, predicted):
-        """Compare what was predicted for the evaluated rows with their classes.
-
-        Parameters
-        ----------
-        predicted : array-like of shape (n_rows,)
-            Classes if `metric` is "accuracy", scores of class 1 if it is "roc_auc".
-
-        Returns
-        -------
-        score : float
-            Accuracy, or area under the ROC curve.
-        """
+        """Score predictions for the evaluated rows."""
         return float(METRICS[self.metric](self.y_test, predicted))
 
 
 @cache
 def load(name):
-    """Load a data set.
-
-    Parameters
-    ----------
-    name : {"adult", "kddcup99", "kddcup99, all rows", "diabetes", "mnist"}
-        Which one. "kddcup99" has as many private rows as the 2011 paper.
-
-    Returns
-    -------
-    data : LearnerData
-        The same rows whenever it is loaded.
-    """
+    """Load a data set."""
     return DATA[name]()
 
 
 def encode(frame, categories, ranges, caps):
-    """Encode rows with public knowledge alone.
+    """Encode rows by public knowledge only.
 
-    Parameters
-    ----------
-    frame : DataFrame of shape (n_rows, n_columns)
-        With the columns that are named below; others are left out.
-
-    categories : dict of str to sequence of str
-        Values that have a column of their own; others have none.
-
-    ranges : dict of str to (low, high)
-        Numbers that are scaled from [low, high] to [0, 1].
-
-    caps : dict of str to number
-        Numbers that are scaled from [0, cap] to [0, 1], on a logarithmic scale.
-
-    Returns
-    -------
-    X : ndarray of float64 of shape (n_rows, n_features)
-        Rows of L2 norm 1.
+    `categories` are one-hot encoded, `ranges` scaled linearly, `caps` logarithmically.
     """
     blocks = [_one_hot(frame[name], values) for name, values in categories.items()]
     for name, (low, high) in ranges.items():
@@ -248,7 +190,7 @@ def _one_hot(values, categories):
 
 
 def _cut(name, X, y, frame, n_train, n_test, *, groups=None, metric):
-    """Cut rows that are in order: private ones, public ones, evaluated ones."""
+    """Cut ordered rows into private, public and evaluated ones."""
     train = slice(n_train)
     public, test = slice(n_train, len(y) - n_test), slice(len(y) - n_test, None)
     return LearnerData(
@@ -268,7 +210,7 @@ def _cut(name, X, y, frame, n_train, n_test, *, groups=None, metric):
 
 def _adult():
     data = fetch_adult(as_frame=True)
-    # The fetcher's categories are, in another order, those that adult.names lists.
+    # The categories are those listed in adult.names, in another order.
     categories = {
         name: sorted(column.cat.categories)
         for name, column in data.data.select_dtypes("category").items()
@@ -291,7 +233,7 @@ def _kddcup99(n_private=60_000):
         io.BytesIO(content), compression="gzip", names=[*KDD_COLUMNS.split(), "label"]
     )
     order = np.random.RandomState(SPLIT_SEED).permutation(len(rows))
-    # Public and evaluated rows are the same, however many are private.
+    # Public and evaluated rows do not depend on the number of private ones.
     more = order[110_000 : 50_000 + n_private]
     order = np.concatenate([order[:60_000], more, order[60_000:110_000]])
     rows = rows.iloc[order].reset_index(drop=True)
@@ -313,7 +255,7 @@ def _diabetes():
     data = fetch_diabetes130(as_frame=True)
     patients, patient = np.unique(data.groups, return_inverse=True)
     rank = np.random.RandomState(SPLIT_SEED).permutation(len(patients))[patient]
-    # The shares of tabular.py, of patients: no patient is on two sides.
+    # Shares of patients as in tabular.py; the parts have no common patient.
     side = np.searchsorted([0.65, 0.8], rank / len(patients), side="right")
     order = np.argsort(side, kind="stable")
     frame = data.data.iloc[order].reset_index(drop=True)

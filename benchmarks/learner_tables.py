@@ -1,10 +1,9 @@
-"""The tables on other private learners, and on searches."""
+"""Tables of other private learners, and of searches."""
 
-import numpy as np
 from record import load
-from reporting import area, markdown, number, percent, source
+from reporting import area, cross_table, decimals, percent, source, table
 
-#: The units of result files, in words.
+#: Units and relations of result files, in words.
 UNITS = {
     "row": "one row replaced",
     "party": "one teacher's votes",
@@ -12,220 +11,168 @@ UNITS = {
     "row-add-remove": "one row added or removed",
     "group-add-remove": "one patient added or removed",
 }
-_SHOWN = 1.0  # the epsilon at which the second column compares
+_SHOWN = 1.0  # the epsilon of the third column
 
 
-def by_learner(table):
-    """Return the rows of each learner, by its target epsilon."""
+def by_learner(name):
+    """Return the rows of each learner, by target epsilon."""
     learners = {}
-    for row in load("private_learners")[table]["rows"]:
+    for row in load("private_learners")[name]["rows"]:
         learners.setdefault(row["learner"], {})[row["target"]] = row
     return learners
 
 
-def _comparison(table, write):
-    results = load("private_learners")[table]
-    learners = by_learner(table)
+def _comparison(name, write):
+    learners = by_learner(name)
     targets = sorted({one for rows in learners.values() for one in rows if one})
     lines = []
     for learner, rows in learners.items():
         if None in rows:
-            lines.append([learner, "", "", write(rows[None]["score"])])
-            lines[-1] += [""] * (len(targets) - 1)
+            blank = [""] * (len(targets) - 1)
+            lines.append([learner, "", "", write(rows[None]["score"]), *blank])
             continue
         shown = rows[_SHOWN]
         lines.append(
             [
                 learner,
                 UNITS[shown["unit"]],
-                number(shown["replace_one_epsilon"]),
+                decimals(2)(shown["replace_one_epsilon"]),
                 *(write(rows[one]["score"]) for one in targets),
             ]
         )
-    header = ["", "neighbours", f"replace-one epsilon at {_SHOWN:g}"]
-    header += [f"epsilon {one:g}" for one in targets]
+    columns = ["", "neighbours", f"replace-one epsilon at {_SHOWN:g}"]
+    columns += [f"epsilon {one:g}" for one in targets]
     versions = learners.get("diffprivlib, logistic", {}).get(_SHOWN, {}).get("versions")
-    peer = ""
+    note = ""
     if versions:
         names = ("diffprivlib", "scikit-learn")
-        peer = f" Peer: {', '.join(f'{one} {versions[one]}' for one in names)}."
-    return f"{markdown(header, lines)}\n\n{source(results)}{peer}"
+        note = f" Peer: {', '.join(f'{one} {versions[one]}' for one in names)}."
+    return table(load("private_learners")[name], columns, rows=lines, note=note)
 
 
 def learners_adult():
-    """Compare all learners on Adult."""
+    """Comparison of all learners on Adult."""
     return _comparison("adult", percent)
 
 
 def learners_kddcup99():
-    """Compare all learners on KDDCup99."""
+    """Comparison of all learners on KDDCup99."""
     return _comparison("kddcup99", percent)
 
 
 def learners_diabetes():
-    """Compare all learners on Diabetes."""
+    """Comparison of all learners on Diabetes."""
     return _comparison("diabetes", area)
 
 
 def learners_mnist():
-    """Compare all learners on MNIST."""
+    """Comparison of all learners on MNIST."""
     return _comparison("mnist", percent)
 
 
 def pate_in_short():
-    """Show what PATE reaches on each data set of the comparison."""
+    """PATE compared with learners without privacy, on each data set."""
     epsilons = (0.5, 1.0, 2.0)
     lines = []
-    for table, (name, write) in {
+    for name, (title, write) in {
         "adult": ("Adult, accuracy in %", percent),
         "kddcup99": ("KDDCup99, accuracy in %", percent),
         "diabetes": ("Diabetes, AUC", area),
         "mnist": ("MNIST, accuracy in %", percent),
     }.items():
-        learners = by_learner(table)
+        learners = by_learner(name)
         without = [rows[None]["score"] for rows in learners.values() if None in rows]
         pate = learners["PATE"]
         lines.append(
             [
-                name,
+                title,
                 UNITS[pate[1.0]["unit"]],
                 write(max(without, key=lambda score: score["mean"])),
                 *(write(pate[epsilon]["score"]) for epsilon in epsilons),
             ]
         )
-    header = ["", "hidden change", "not private"]
-    header += [f"epsilon {epsilon:g}" for epsilon in epsilons]
-    return f"{markdown(header, lines)}\n\n{source(load('private_learners')['adult'])}"
+    columns = ["", "neighbouring data sets", "not private"]
+    columns += [f"epsilon {epsilon:g}" for epsilon in epsilons]
+    return table(load("private_learners")["adult"], columns, rows=lines)
 
 
 def dpsgd_mnist():
-    """Show DP-SGD with a network, beside the paper that named it."""
-    results = load("dpsgd")["mnist"]
+    """DP-SGD with a network, compared with its 2016 paper."""
     claims = {2.0: "95", 8.0: "97"}
-    rows = [
-        [
-            number(row["target"], 1),
-            percent(row["accuracy"]),
-            claims.get(row["target"], ""),
-            number(row["epsilon"]["mean"]),
-            number(row["rdp_epsilon"]["mean"]),
-            number(row["replace_one_epsilon"]),
-            number(row["noise_multiplier"]["mean"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "target epsilon",
-        "accuracy, %",
-        "2016 paper, %",
-        "stated: add or remove a row",
-        "the same by moments",
-        "replace a row, by moments",
-        "noise multiplier",
-    ]
-    return f"{markdown(header, rows)}\n\n{source(results)}"
+    columns = {
+        "target epsilon": ("target", decimals(1)),
+        "accuracy, %": ("accuracy", percent),
+        "2016 paper, %": lambda row: claims.get(row["target"], ""),
+        "stated: add or remove a row": ("epsilon", decimals(2)),
+        "the same by moments": ("rdp_epsilon", decimals(2)),
+        "replace a row, by moments": ("replace_one_epsilon", decimals(2)),
+        "noise multiplier": ("noise_multiplier", decimals(2)),
+    }
+    return table(load("dpsgd")["mnist"], columns)
 
 
-def _errors(table, against, write):
-    """Show test errors of private empirical risk minimisation."""
-    results = load("erm")[table]
-    values = sorted({row[against] for row in results["rows"] if row[against]})
-    lines = {}
-    for row in results["rows"]:
-        name = (row["data"], row["loss"], row["method"] or "not private")
-        if against != "epsilon" and row["epsilon"]:
-            name += (f"epsilon {row['epsilon']:g}",)
-        lines.setdefault(name, {})[row[against]] = percent(row["error"])
-    shown = markdown(
-        ["data, loss, method", *(write(one) for one in values)],
-        [
-            [", ".join(name), *(found.get(one, found.get(None, "")) for one in values)]
-            for name, found in lines.items()
-        ],
+def _errors(name, column, heading):
+    """Format test errors of private empirical risk minimisation."""
+
+    def line(row):
+        words = [row["data"], row["loss"], row["method"] or "not private"]
+        if column != "epsilon" and row["epsilon"]:
+            words.append(f"epsilon {row['epsilon']:g}")
+        return ", ".join(words)
+
+    results = load("erm")[name]
+    errors = cross_table(
+        results["rows"],
+        "data, loss, method",
+        line,
+        column=lambda row: row[column],
+        cell=lambda row: percent(row["error"]),
+        heading=heading,
     )
-    return f"{shown}\n\nTest errors, %. {source(results)}"
+    return f"{errors}\n\nTest errors, %. {source(results)}"
 
 
 def erm_epsilon():
-    """Show test errors against epsilon."""
+    """Test errors against epsilon."""
     return _errors("epsilon", "epsilon", "epsilon {:g}".format)
 
 
 def erm_size():
-    """Show test errors against the number of rows."""
+    """Test errors against the number of rows."""
     return _errors("size", "n_rows", "{:,} rows".format)
 
 
-def search_prices():
-    """Show what a private search costs."""
-    results = load("private_search")["costs"]
-    rows = [
-        [
-            row["trials"],
-            number(row["epsilon_of_one"]),
-            number(row["one_at_delta"], 3),
-            number(row["total"], 3),
-            f"{row['delta']:g}",
-            number(row["ratio"]),
-        ]
-        for row in results["rows"]
-    ]
-    header = [
-        "number of trials",
-        "epsilon of one fit (delta 0)",
-        "the same at delta 1e-5",
-        "total epsilon",
-        "its delta",
-        "total / one fit",
-    ]
-    return f"{markdown(header, rows)}\n\n{source(results)}"
+def search_costs():
+    """Privacy cost of a private search."""
+    columns = {
+        "number of trials": "trials",
+        "epsilon of one fit (delta 0)": ("epsilon_of_one", decimals(2)),
+        "the same at delta 1e-5": ("one_at_delta", decimals(3)),
+        "total epsilon": ("total", decimals(3)),
+        "its delta": ("delta", "{:g}".format),
+        "total / one fit": ("ratio", decimals(2)),
+    }
+    return table(load("private_search")["costs"], columns)
 
 
 def search_adult():
-    """Show what private searches find, and what a plain one gives away."""
+    """Results of private searches and of a grid search."""
     results = load("private_search")["adult"]
     lines = []
     for row in results["rows"]:
         found, plain = row["candidates"], row["plain"]
-        spread = ", ".join(
+        scores = ", ".join(
             f"{name} {100 * found[name]:.1f}" for name in ("worst", "median", "best")
         )
-        lines.append([number(row["epsilon_of_one"]), "candidates", "", spread])
-        for trials in ("logarithmic", "disjoint"):
-            one = row[trials]
-            lines.append(
-                [
-                    "",
-                    f"PrivateSearchCV, {trials}",
-                    f"{one['total']:.2f}",
-                    percent(one["accuracy"]),
-                ]
-            )
-        lines.append(
-            [
-                "",
-                f"GridSearchCV, {plain['n_fits']} fits",
-                f"{plain['epsilon_of_fits']:.2f} for the fits, none for its scores",
-                percent(plain["accuracy"]),
-            ]
-        )
-    header = ["epsilon of one fit", "", "total epsilon", "accuracy, %"]
-    return f"{markdown(header, lines)}\n\n{source(results)}"
-
-
-def curves(table):
-    """Return epsilons, means and deviations of each private learner, for a picture."""
-    for learner, rows in by_learner(table).items():
-        if None in rows:
-            continue
-        targets = sorted(rows)
-        scores = [rows[one]["score"] for one in targets]
-        yield (
-            learner,
-            np.array(targets),
-            np.array([one["mean"] for one in scores]),
-            np.array([one["std"] for one in scores]),
-        )
+        lines.append([decimals(2)(row["epsilon_of_one"]), "candidates", "", scores])
+        for name in ("logarithmic", "disjoint"):
+            total, accuracy = row[name]["total"], percent(row[name]["accuracy"])
+            lines.append(["", f"PrivateSearchCV, {name}", f"{total:.2f}", accuracy])
+        cost = f"{plain['epsilon_of_fits']:.2f} for the fits, none for its scores"
+        name = f"GridSearchCV, {plain['n_fits']} fits"
+        lines.append(["", name, cost, percent(plain["accuracy"])])
+    columns = ["epsilon of one fit", "", "total epsilon", "accuracy, %"]
+    return table(results, columns, rows=lines)
 
 
 LEARNER_TABLES = (
@@ -236,6 +183,6 @@ LEARNER_TABLES = (
     dpsgd_mnist,
     erm_epsilon,
     erm_size,
-    search_prices,
+    search_costs,
     search_adult,
 )

@@ -1,4 +1,4 @@
-"""The learners of the comparison, each with settings that were fixed beforehand.
+"""Learners of the comparison, with settings that were fixed beforehand.
 
 A setting comes from a paper, from the package's defaults, or from public numbers
 (epsilon, dimension, number of classes): none was chosen by a score on these data.
@@ -32,7 +32,7 @@ VOTES = str(Path(__file__).parent / "work" / "votes")
 
 
 class Linear(nn.Module):
-    """One linear map, from rows to logits."""
+    """Linear map from rows to logits."""
 
     def __init__(self, n_features, n_classes):
         super().__init__()
@@ -44,7 +44,7 @@ class Linear(nn.Module):
 
 
 def logistic(C=1.0, **parameters):
-    """Return a logistic regression that has room to converge."""
+    """Return a logistic regression with enough iterations to converge."""
     return LogisticRegression(C=C, max_iter=2000, **parameters)
 
 
@@ -52,7 +52,7 @@ def _pair(encoder, teacher, student):
     return make_pipeline(encoder, teacher), make_pipeline(encoder, student)
 
 
-#: Teacher and student of PATE, and its number of queries: as in tabular.py.
+#: Teacher, student and number of queries of PATE, as in tabular.py.
 PATE = {
     "Adult": (
         *_pair(
@@ -72,13 +72,13 @@ PATE = {
             logistic(0.01, class_weight="balanced"),
             logistic(0.01),
         ),
-        15369,  # all public rows: each answer is weak
+        15369,  # all public rows, as single answers have little information
     ),
 }
 
 
-def _taught(classifier, data, X, X_public):
-    """Fit a learner that asks about public rows, for patients where there are any."""
+def _with_queries(classifier, data, X, X_public):
+    """Fit a learner with queries about public rows, with patients as groups if any."""
     groups = {} if data.groups_train is None else {"groups": data.groups_train}
     classifier.set_params(
         privacy_unit="group" if groups else "row", classes=np.unique(data.y_test)
@@ -87,7 +87,7 @@ def _taught(classifier, data, X, X_public):
 
 
 def pate(data, epsilon, seed):
-    """Fit teachers that encode and scale at home, on the original columns."""
+    """Fit PATE on the original columns; teachers and student encode and scale."""
     teacher, student, n_queries = PATE[data.name]
     classifier = PATEClassifier(
         teacher,
@@ -98,19 +98,19 @@ def pate(data, epsilon, seed):
         memory=VOTES,
         random_state=seed,
     )
-    return _taught(classifier, data, data.frame_train, data.frame_public)
+    return _with_queries(classifier, data, data.frame_train, data.frame_public)
 
 
 def private_knn(data, epsilon, seed):
-    """Fit the package's defaults, with a logistic student."""
+    """Fit Private-kNN with its defaults and a logistic student."""
     classifier = PrivateKNNClassifier(logistic(), epsilon=epsilon, random_state=seed)
-    return _taught(classifier, data, data.X_train, data.X_public)
+    return _with_queries(classifier, data, data.X_train, data.X_public)
 
 
 def petdl(data, epsilon, seed):
-    """Fit logistic teachers of few rows each, and a student of their noisy sum.
+    """Fit logistic teachers with few rows each, and a student of their noisy sum.
 
-    Rows have norm 1: a teacher that is regularised as usual would learn nothing.
+    Rows have norm 1, so that teachers need weak regularisation.
     """
     classifier = PETDLClassifier(
         logistic(100.0),
@@ -120,7 +120,7 @@ def petdl(data, epsilon, seed):
         memory=VOTES,
         random_state=seed,
     )
-    return _taught(classifier, data, data.X_train, data.X_public)
+    return _with_queries(classifier, data, data.X_train, data.X_public)
 
 
 def output_logistic(data, epsilon, seed):
@@ -139,7 +139,7 @@ def gaussian_svc(data, epsilon, seed):
 
 
 def _linear(classifier, data):
-    # The columns of a category add up to a constant: an intercept is there already.
+    # The columns of a category sum to a constant, which replaces an intercept.
     classifier.set_params(data_norm=1.0, fit_intercept=False)
     return classifier.fit(data.X_train, data.y_train)
 
@@ -163,18 +163,18 @@ def dp_sgd(data, epsilon, seed):
 
 
 def not_private_logistic(data, seed):
-    """Fit the ceiling of linear learners."""
+    """Fit logistic regression without privacy."""
     return logistic().fit(data.X_train, data.y_train)
 
 
 def not_private_boosting(data, seed):
-    """Fit a model that no noise in an objective reaches."""
+    """Fit gradient boosting without privacy."""
     return HistGradientBoostingClassifier(random_state=seed).fit(
         data.X_train, data.y_train
     )
 
 
-#: Every private learner, from data, epsilon and seed to a fitted classifier.
+#: Private learners as functions of data, epsilon and seed.
 PRIVATE = {
     "PATE": pate,
     "Private-kNN": private_knn,

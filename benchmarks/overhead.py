@@ -1,12 +1,12 @@
-"""What the poll costs beside its teachers. Writes results/overhead.json.
+"""Overhead of the poll. Writes results/overhead.json.
 
-poll      250 forests on Adult, against a bare joblib loop of the same fits
+poll      250 forests on Adult, compared with a plain joblib loop of the same fits
 memory    peak memory of all processes at 50, 250 and 1000 teachers
-scaling   seconds against teachers, rows a teacher and public rows
-counts    5000 teachers by 1,000,000 public rows, votes simulated
+scaling   time against teachers, rows per teacher and public rows
+counts    simulated votes of 5000 teachers on 1,000,000 public rows
 
-Run one of them with ``python benchmarks/overhead.py poll``, all of them without a name.
-Leave the machine alone meanwhile.
+Run one of them with ``python benchmarks/overhead.py poll``, all of them without a name,
+on an idle machine.
 """
 
 import json
@@ -42,7 +42,7 @@ def adult():
 
 
 def poll(X, codes, shards, X_public, *, estimator=None, n_classes=2, n_jobs=N_JOBS):
-    """Hold the poll that is measured."""
+    """Run the measured poll."""
     return poll_teachers(
         RandomForestClassifier(N_TREES) if estimator is None else estimator,
         X,
@@ -56,13 +56,13 @@ def poll(X, codes, shards, X_public, *, estimator=None, n_classes=2, n_jobs=N_JO
 
 
 def fit_and_predict(X, codes, X_public, seed):
-    """Do what a teacher has to do, and nothing else."""
+    """Train one teacher and predict the public rows."""
     forest = RandomForestClassifier(N_TREES, random_state=seed)
     return forest.fit(X, codes).predict(X_public)
 
 
-def bare_loop(X, codes, shards, X_public):
-    """Train the same forests with joblib alone."""
+def loop(X, codes, shards, X_public):
+    """Train the same forests with joblib only."""
     return Parallel(n_jobs=N_JOBS)(
         delayed(fit_and_predict)(X[rows], codes[rows], X_public, seed)
         for seed, rows in enumerate(shards)
@@ -76,17 +76,17 @@ def seconds(function, *arguments):
     return time.perf_counter() - start
 
 
-def poll_against_bare_loop():
-    """Alternate between the two in one process, whose workers are warm."""
+def poll_and_loop():
+    """Alternate between poll and loop in one process with started workers."""
     X, codes, X_public = adult()
     arguments = X, codes, shard_rows(len(X), 250, 0), X_public[:N_PUBLIC]
     votes, _ = poll(*arguments)
-    plain = np.array(bare_loop(*arguments))
-    by_hand = np.stack([(plain == k).sum(axis=0) for k in range(2)], axis=1)
-    np.testing.assert_array_equal(votes.counts(range(N_PUBLIC)), by_hand)
-    times = {"poll": [], "bare loop": []}
+    labels = np.array(loop(*arguments))
+    expected = np.stack([(labels == k).sum(axis=0) for k in range(2)], axis=1)
+    np.testing.assert_array_equal(votes.counts(range(N_PUBLIC)), expected)
+    times = {"poll": [], "loop": []}
     for turn in range(N_ALTERNATIONS):
-        order = [("poll", poll), ("bare loop", bare_loop)]
+        order = [("poll", poll), ("loop", loop)]
         for name, function in order if turn % 2 else order[::-1]:
             times[name].append(seconds(function, *arguments))
     medians = {name: float(np.median(values)) for name, values in times.items()}
@@ -98,23 +98,23 @@ def poll_against_bare_loop():
             "n_public": N_PUBLIC,
             "n_jobs": N_JOBS,
             "poll_seconds": summary(times["poll"]),
-            "bare_loop_seconds": summary(times["bare loop"]),
+            "loop_seconds": summary(times["loop"]),
             "median_poll_seconds": medians["poll"],
-            "median_bare_loop_seconds": medians["bare loop"],
-            "ratio_of_medians": medians["poll"] / medians["bare loop"],
-            "ratios": summary(np.divide(times["poll"], times["bare loop"])),
+            "median_loop_seconds": medians["loop"],
+            "ratio_of_medians": medians["poll"] / medians["loop"],
+            "ratios": summary(np.divide(times["poll"], times["loop"])),
         }
     ]
 
 
 def poll_adult(n_teachers):
-    """Run one poll on all public rows of Adult, to be watched from outside."""
+    """Run one poll on all public rows of Adult, in a monitored process."""
     X, codes, X_public = adult()
     poll(X, codes, shard_rows(len(X), n_teachers, 0), X_public)
 
 
 class Simulated(ClassifierMixin, BaseEstimator):
-    """Votes at random, at once."""
+    """Classifier with random predictions."""
 
     def __init__(self, random_state=None):
         self.random_state = random_state
@@ -143,16 +143,16 @@ def count_simulated(n_teachers):
     )
 
 
-WATCHED = {"adult": poll_adult, "simulated": count_simulated}
+MONITORED = {"adult": poll_adult, "simulated": count_simulated}
 
 
-def watch(name, n_teachers):
-    """Run WATCHED[name] in a process of its own and add up the memory of its tree.
+def monitor(name, n_teachers):
+    """Run MONITORED[name] in a new process and measure the peak memory of its tree.
 
     Memory shared between processes is divided among them (proportional set size), so
-    that the sum is what the machine has to have.
+    that the sum is the memory that the machine needs.
     """
-    command = [sys.executable, __file__, "--watched", name, str(n_teachers)]
+    command = [sys.executable, __file__, "--monitored", name, str(n_teachers)]
     start = time.perf_counter()
     with subprocess.Popen(command) as process:
         peak = 0
@@ -181,11 +181,11 @@ def memory_of_tree(pid):
 
 
 def peak_memory():
-    """Watch polls of Adult, three times each."""
+    """Measure the peak memory of polls on Adult, three times each."""
     n_public = len(adult()[2])
     rows = []
     for n_teachers in (50, 250, 1000):
-        peaks = [watch("adult", n_teachers)["peak_mebibytes"] for _ in range(3)]
+        peaks = [monitor("adult", n_teachers)["peak_mebibytes"] for _ in range(3)]
         rows.append(
             {
                 "n_teachers": n_teachers,
@@ -198,8 +198,8 @@ def peak_memory():
 
 
 def counts():
-    """Watch the counting of many votes."""
-    run = watch("simulated", 5000)
+    """Measure the peak memory of counting many votes."""
+    run = monitor("simulated", 5000)
     return [run | {"n_public": N_SIMULATED, "n_classes": N_CLASSES_SIMULATED}]
 
 
@@ -225,7 +225,7 @@ def scaling():
                 {
                     "varied": varied,
                     "n_teachers": sizes_now["teachers"],
-                    "n_rows_a_teacher": sizes_now["rows"],
+                    "n_rows_per_teacher": sizes_now["rows"],
                     "n_public": sizes_now["public rows"],
                     "median_seconds": float(np.median(times)),
                     "seconds": summary(times),
@@ -235,7 +235,7 @@ def scaling():
 
 
 TABLES = {
-    "poll": poll_against_bare_loop,
+    "poll": poll_and_loop,
     "memory": peak_memory,
     "scaling": scaling,
     "counts": counts,
@@ -243,9 +243,9 @@ TABLES = {
 
 
 def main():
-    """Measure what was asked for, or everything."""
-    if sys.argv[1:2] == ["--watched"]:
-        WATCHED[sys.argv[2]](int(sys.argv[3]))
+    """Measure the named tables, or all."""
+    if sys.argv[1:2] == ["--monitored"]:
+        MONITORED[sys.argv[2]](int(sys.argv[3]))
         return
     for name in sys.argv[1:] or TABLES:
         rows = TABLES[name]()

@@ -1,7 +1,7 @@
-"""Private logistic regression of diffprivlib, on rows from a file: one line a fit.
+"""Private logistic regression of diffprivlib, on rows from a file.
 
-diffprivlib 0.6.6 needs scikit-learn below 1.8, so this runs in an environment of its
-own, and imports nothing of this project::
+diffprivlib 0.6.6 needs scikit-learn below 1.8, so this script runs in a separate
+environment, and imports nothing of this project::
 
     python -m venv .venv-diffprivlib
     .venv-diffprivlib/bin/python -m pip install diffprivlib==0.6.6 "scikit-learn<1.8"
@@ -12,15 +12,14 @@ at most 1. As in scikit-learn, the mean loss is regularised by 1 / (C n_rows).
 The library minimises a loss with noise in it (Chaudhuri, Monteleoni and Sarwate 2011,
 theorem 9). By default it fits an intercept too. It counts that as a feature 1, with
 sqrt(data_norm^2 + 1) for the norm of a row, but leaves it without regularisation, and
-bounds the curvature of the loss by this norm where the theorem has its square. So the
+bounds the curvature of the loss by this norm, while the theorem has its square. So the
 theorem does not apply; and unless epsilon is so small that the library regularises
-further, the densities of the models of two neighbours have no bounded ratio: they are
-not epsilon apart. ``--no-intercept`` fits what the theorem covers, and only its epsilon
-may be compared with others.
+further, the densities of the models of neighbouring data sets have no bounded ratio.
+With ``--no-intercept`` the theorem applies; only this epsilon is comparable.
 
 The theorem is about the exact minimum, hence the small tolerance. With several classes
 there is a fit for each, at an equal share of epsilon. The label set is read from the
-labels. Noise is seeded, which only a benchmark may do.
+labels. Noise is seeded, which is acceptable in a benchmark only.
 """
 
 import argparse
@@ -40,31 +39,7 @@ PACKAGES = ("diffprivlib", "scikit-learn", "numpy", "scipy")
 
 
 def measure(rows, epsilon, seed, C, fit_intercept):
-    """Fit one model, and describe how well it does.
-
-    Parameters
-    ----------
-    rows : dict of str to ndarray
-        ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
-
-    epsilon : float
-        What the library is told to spend on one fit, of all classes together.
-
-    seed : int
-        Of its noise. Whoever knows it can take the noise away.
-
-    C : float
-        Inverse of the regularisation.
-
-    fit_intercept : bool
-        Whether an intercept is fitted, which the theorem does not cover.
-
-    Returns
-    -------
-    result : dict
-        ``accuracy``, ``roc_auc`` (None with more than two classes), ``converged`` and
-        ``seconds``.
-    """
+    """Fit one model; return its scores, convergence and time."""
     model = LogisticRegression(
         epsilon=epsilon,
         data_norm=1.0,
@@ -94,7 +69,7 @@ def measure(rows, epsilon, seed, C, fit_intercept):
 
 
 def main():
-    """Run the fits that were asked for, and print a line of JSON for each."""
+    """Run the requested fits, and print a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--epsilon", nargs="+", type=float, required=True)
@@ -110,9 +85,9 @@ def main():
             rows = {name: file[name] for name in file.files}
         settings = itertools.product(given.epsilon, given.C, given.seed)
         for epsilon, C, seed in settings:
-            asked = {"epsilon": epsilon, "seed": seed, "C": C}
-            asked["fit_intercept"] = given.intercept
-            line = {"data": path.stem, **asked, **measure(rows, **asked)}
+            setting = {"epsilon": epsilon, "seed": seed, "C": C}
+            setting["fit_intercept"] = given.intercept
+            line = {"data": path.stem, **setting, **measure(rows, **setting)}
             print(json.dumps(line | {"versions": versions}), flush=True)
 
 

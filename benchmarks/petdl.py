@@ -1,17 +1,17 @@
-"""PETDL on MNIST: accuracy against privacy, honestly. Writes results/petdl.json.
+"""PETDL on MNIST: accuracy against privacy. Writes results/petdl.json.
 
-reachable    whether the paper's (teachers, epsilon) can be reached at all: arithmetic
-main         accuracy by the number of teachers and publishable epsilon, and PATE's
-hints        with and without, by the number of distillation epochs
-weighted     with and without, on the paper's biased shards
+reachable    bounds on the claims of the paper, by a calculation
+main         accuracy by the number of teachers and publishable epsilon, also of PATE
+hints        with and without hints, by the number of distillation epochs
+weighted     with and without weights, on the paper's biased shards
 sizes        students of several sizes: parameters, time, accuracy
-svhn         the same on what there is of SVHN
+svhn         discriminant teachers on SVHN
 
 Run some of them with ``python benchmarks/petdl.py main hints``, all of them without a
-name. ``--data cifar10`` fetches CIFAR-10 for the table svhn, which takes a network; it
-was not measured. Teachers' outputs and runs of students are kept in
-``benchmarks/work``: after an interruption, the same command goes on. Partition,
-teachers and students are seeded; the noise is not, and differs in each run.
+name. ``--data cifar10`` downloads CIFAR-10 for the table svhn; it was not measured.
+Outputs of teachers and runs of students are stored in ``benchmarks/work``: after an
+interruption, the same command resumes. Partition, teachers and students are seeded; the
+noise is not, and differs in each run.
 """
 
 import argparse
@@ -57,8 +57,8 @@ BASE = {
     "distillation_epochs": 10,
     "compression": 1,
 }
-#: Teachers and epsilon, from hopeless to easy.
-WITHIN_REACH = [
+#: Numbers of teachers and epsilons, with too much noise and with little.
+NOISE_LEVELS = [
     (250, 5.0),
     *((50, epsilon) for epsilon in (1.5, 5.0, 25.0)),
     *((n, epsilon) for n in (10, 4) for epsilon in (1.5, 25.0, 100.0)),
@@ -71,7 +71,7 @@ SHORT_NAMES = {
 
 
 def prepare(images, setting, seed):
-    """Return public and other rows, the representation, and the teachers' outputs."""
+    """Return public and held-out rows, the representation, and the outputs."""
     public, held_out = images.shuffled(seed)
     X_public = images.test[0][public]
     frozen = FrozenEstimator(fitted_representation(images, "both", X_public, seed))
@@ -86,7 +86,7 @@ def prepare(images, setting, seed):
 
 
 def run(name, setting, seed, key):
-    """Release, and train one student; return what came of it."""
+    """Release, and train one student; return the key and the results."""
     warnings.simplefilter("ignore")
     images = load_images(SHORT_NAMES[name])
     public, held_out, frozen, outputs = prepare(images, setting, seed)
@@ -117,7 +117,7 @@ def run(name, setting, seed, key):
 
 
 def common(setting, seed, frozen):
-    """Return the parameters that PETDL and PATE share."""
+    """Return the common parameters of PETDL and PATE."""
     return {
         "representation": frozen,
         "epsilon": setting["epsilon"],
@@ -127,25 +127,25 @@ def common(setting, seed, frozen):
     }
 
 
-def fitted(images, setting, seed, taught):
-    """Return PETDL with what `taught` learnt from its release."""
+def fitted(images, setting, seed, estimator):
+    """Return fitted PETDL with `estimator` as student."""
     public, _, frozen, outputs = prepare(images, setting, seed)
     clf = PETDLClassifier(
-        student=taught,
+        student=estimator,
         public_batch_size=setting["batch_size"],
         weighted=setting["weighted"],
         hint_epochs=setting["hint_epochs"],
         **common(setting, seed, frozen),
     )
-    said = (p if h is None else (p, h) for p, h in outputs)
-    return clf.fit_from_outputs(images.test[0][public], said)
+    by_teacher = (p if h is None else (p, h) for p, h in outputs)
+    return clf.fit_from_outputs(images.test[0][public], by_teacher)
 
 
 def labels_right(clf, values, y_public):
-    """Return how many of the rows with a label get the right one from `values`."""
-    asked = clf.batch_of_row_ >= 0
-    labels = values.argmax(axis=1)[clf.batch_of_row_[asked]]
-    return float(np.mean(labels == y_public[asked]))
+    """Return the share of right labels among the rows with a label from `values`."""
+    labelled = clf.batch_of_row_ >= 0
+    labels = values.argmax(axis=1)[clf.batch_of_row_[labelled]]
+    return float(np.mean(labels == y_public[labelled]))
 
 
 def student(images, setting):
@@ -163,11 +163,11 @@ def student(images, setting):
 
 
 def reachable(images, runs):
-    """Say for which claims of the paper a release of any use exists.
+    """Bound the accuracy of labels at the claims of the paper.
 
-    Ten groups of public rows, one a class, are the least that says anything, and
-    teachers that all agree are the most that can be said. The noise that epsilon takes
-    is found exactly, and how often the right class of ten then is the largest.
+    The smallest useful release has one public batch per class, ten in all, and the
+    strongest signal is agreement of all teachers. The noise for epsilon is computed
+    exactly, and from it the probability that the right class is the largest.
     """
     rows = []
     for n_teachers, *claims in CLAIMS:
@@ -190,8 +190,7 @@ def reachable(images, runs):
     return rows
 
 
-# Noise below this part of what all teachers say leaves the right class of ten the
-# largest in 99 % of all groups.
+# Share of public batches in which the right class of ten is the largest.
 _RIGHT = 0.99
 
 
@@ -228,7 +227,7 @@ def main_table(images, runs):
     ]
     settings += [BASE, BASE | {"method": "PATE"}]
     settings += [
-        BASE | {"n_teachers": n, "epsilon": epsilon} for n, epsilon in WITHIN_REACH
+        BASE | {"n_teachers": n, "epsilon": epsilon} for n, epsilon in NOISE_LEVELS
     ]
     return _rows(images, runs, settings)
 
@@ -247,7 +246,7 @@ def hints(images, runs):
 
 
 def weighted(images, runs):
-    """With and without weights, on biased shards; and what noise leaves unseen."""
+    """With and without weights on biased shards, also without noise."""
     settings = [
         BASE
         | {
@@ -261,18 +260,14 @@ def weighted(images, runs):
     ]
     rows = _rows(images, runs, settings)
     for row, setting in zip(rows, settings, strict=True):
-        quiet = [_without_noise(images, setting, seed) for seed in SHUFFLES]
-        row["right_without_noise"] = summary(right for right, _ in quiet)
-        row["lead"] = summary(lead for _, lead in quiet)
+        unnoised = [_without_noise(images, setting, seed) for seed in SHUFFLES]
+        row["right_without_noise"] = summary(right for right, _ in unnoised)
+        row["lead"] = summary(lead for _, lead in unnoised)
     return rows
 
 
 def _without_noise(images, setting, seed):
-    """Return how many labels are right without noise, and the lead of the first class.
-
-    The lead over the second, as a share of the number of teachers, is what noise has to
-    overcome.
-    """
+    """Return the share of right labels without noise, and the mean relative lead."""
     clf = fitted(images, setting, seed, DummyClassifier())
     values = clf.privacy_analysis_.counts / STEPS
     ranked = np.sort(values, axis=1)
@@ -282,7 +277,7 @@ def _without_noise(images, setting, seed):
 
 
 def sizes(images, runs):
-    """Students of several sizes beside a teacher."""
+    """Students of several sizes, and a teacher."""
     settings = [BASE | {"compression": by} for by in (1, 2, 3)]
     rows = _rows(images, runs, settings)
     pixels = np.array(images.test[0][:, : images.n_pixels])
@@ -312,12 +307,12 @@ def _size(module, pixels):
             seconds.append(time.perf_counter() - start)
     return {
         "n_parameters": sum(one.numel() for one in module.parameters()),
-        "microseconds_a_row": 1e6 * float(np.median(seconds)) / len(inputs),
+        "microseconds_per_row": 1e6 * float(np.median(seconds)) / len(inputs),
     }
 
 
 def svhn(images, runs):
-    """Discriminant teachers on what there is of SVHN."""
+    """Discriminant teachers on SVHN."""
     return _rows(
         images,
         runs,
@@ -356,7 +351,7 @@ TABLES = {
 
 
 def main():
-    """Run the tables that were asked for."""
+    """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
     parser.add_argument(

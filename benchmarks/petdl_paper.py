@@ -1,11 +1,12 @@
-"""PETDL as its 2019 paper wrote it: noise on the student's loss, without any privacy.
+"""PETDL as in its 2019 paper: noise on the student's loss, without privacy.
 
 The paper adds Gaussian noise to the mean of the teachers' clipped losses (equations 3
-and 4). The gradient of a loss with a number added is that of the loss: the student does
-not depend on the noise, and whoever can train on two data sets tells which one a
-student is of. Teachers and students of the paper's MNIST rows (Tables 1 and 2) are
-trained, and attacked. Writes the table noise_on_loss of results/petdl.json. With
-``--small``, 3000 images are private: enough for the attack, but not for the accuracy::
+and 4). This does not change the gradient of the loss: the student does
+not depend on the noise, and an attacker who can train on two data sets can decide which
+of them a student is from. Teachers and students of the paper's MNIST claims (Tables 1
+and 2) are trained and attacked. Writes the table noise_on_loss of results/petdl.json.
+With ``--small``, there are 3000 private images: enough for the attack, but not for the
+accuracy::
 
     python benchmarks/petdl_paper.py
     python benchmarks/petdl_paper.py --small
@@ -35,8 +36,8 @@ DELTA = 1e-5
 N_FITS = 20
 #: Public rows of an attacked student, which is trained for one epoch.
 N_ATTACKED = 1000
-#: What the paper claims: teachers, then MNIST and epsilon, SVHN, CIFAR-10; its Table 1,
-#: and Table 2 without and with weights.
+#: Claims of the paper: teachers, then accuracy and epsilon on MNIST, SVHN and CIFAR-10;
+#: Table 1, and Table 2 without and with weights.
 CLAIMS = [
     (2, (99.12, 1.43), (94.67, 4.51), (74.33, 6.50)),
     (4, (99.33, 1.21), (95.35, 2.96), (76.81, 5.48)),
@@ -55,8 +56,8 @@ VARIANTS = [
 class NoisyLossNet(SemiSupervisedNet):
     """Training by Algorithm 1 of the paper.
 
-    Its hint compares hidden layers neuron by neuron, which takes equal layers in the
-    same order; here it compares which rows are alike in them.
+    The paper's hint compares hidden layers neuron by neuron, which needs equal layers
+    in the same order; here it compares similarities of rows.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class NoisyLossNet(SemiSupervisedNet):
         self.clipping_bound = clipping_bound
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Open the source of the noise, which is no part of the seeded randomness."""
+        """Create the generator of the noise, separate from the seeded one."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.n_hint_steps_ = self.hint_epochs * len(self.get_iterator(X))
         self.noise_ = torch.Generator()
@@ -114,7 +115,7 @@ class NoisyLossNet(SemiSupervisedNet):
 
 
 def student(images, X, outputs, *, distillation_epochs=10, hint_epochs=2, **parameters):
-    """Train a student on the teachers' outputs; all but the noise is seeded."""
+    """Train a student on the teachers' outputs; only the noise is not seeded."""
     inputs = torch.from_numpy(np.array(X[:, : images.n_pixels]))
     targets = np.hstack([np.hstack(one) for one in outputs]).astype(np.float32)
     with seeded_globals(0), one_torch_thread():
@@ -133,7 +134,7 @@ def student(images, X, outputs, *, distillation_epochs=10, hint_epochs=2, **para
 
 
 def predicted(images, module, X):
-    """Return the student's logits, as whoever is shown the student computes them."""
+    """Return the logits of a published student."""
     with one_torch_thread():
         inputs = torch.from_numpy(np.array(X[:, : images.n_pixels]))
         return predict_logits(module, inputs).numpy()
@@ -148,20 +149,20 @@ def accuracy(images, outputs, weighted, seed):
 
 
 def attack(images, outputs, neighbour, weighted):
-    """Let a coin choose the data of each student, and guess it; count right guesses.
+    """Choose the data of each student by a coin, and count right guesses of the coin.
 
-    The attacker has trained a student of either data set, and takes the one that is
-    published for that of the second if it is the same to the last bit.
+    The attacker has trained a student on the second data set, and guesses it if the
+    published student is equal to the last bit.
     """
     X = images.test[0]
     rows = images.shuffled(0)[0][:N_ATTACKED]
-    worlds = [chosen(outputs, rows), chosen([neighbour, *outputs[1:]], rows)]
+    data_sets = [chosen(outputs, rows), chosen([neighbour, *outputs[1:]], rows)]
 
-    def published(world):
+    def published(coin):
         module = student(
             images,
             X[rows],
-            worlds[world],
+            data_sets[coin],
             distillation_epochs=1,
             hint_epochs=1,
             weighted=weighted,
@@ -180,7 +181,7 @@ def chosen(outputs, rows):
 
 
 def noise_on_loss(images, name):
-    """Accuracy and attack of the paper's MNIST rows."""
+    """Measure accuracy and attack for the paper's MNIST claims."""
     rows = []
     for (n_teachers, claim, *_), (kind, weighted) in zip(CLAIMS, VARIANTS, strict=True):
         outputs = ensemble(name, kind, n_teachers)
@@ -213,7 +214,7 @@ def noise_on_loss(images, name):
 
 
 def main():
-    """Measure the paper's rows."""
+    """Measure all claims."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--small", action="store_true", help="3000 private images")
     name = "mnist-small" if parser.parse_args().small else "mnist"

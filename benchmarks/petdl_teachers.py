@@ -1,4 +1,4 @@
-"""Teachers of the PETDL benchmark: what each says of the test rows, kept on disk."""
+"""Teachers of the PETDL benchmark: outputs on the test rows, stored on disk."""
 
 from functools import cache
 from pathlib import Path
@@ -18,9 +18,9 @@ from sklearn_pate.students.networks._modules import conv_middle
 
 WORK = Path(__file__).parent / "work"
 KEPT = joblib.Memory(WORK / "petdl", verbose=0)
-# Share of the rows of a biased shard that have its main label, as in the paper.
+# Share of the main label in a biased shard, as in the paper.
 MAIN_SHARE = 0.82
-# Passes over the rows of a shard; large ones take fewer.
+# Epochs on a shard, by the number of teachers; large shards take fewer.
 EPOCHS = {2: 5, 4: 6, 10: 8, 50: 20, 100: 8, 250: 60}
 N_CLASSES = 10
 
@@ -32,30 +32,11 @@ def load_images(name):
 
 
 def ensemble(name, kind, n_teachers, representation=None, public=None):
-    """Return the outputs of all teachers, and the share of test rows that each gets.
+    """Return probabilities and hidden layer of each teacher on the test rows.
 
-    Parameters
-    ----------
-    name : str
-        Of the images.
-
-    kind : {"network", "biased", "discriminant"}
-        Networks on pixels; networks on shards of mostly one label; linear discriminants
-        on a representation.
-
-    n_teachers : int
-        Number of shards.
-
-    representation : transformer, default=None
-        For discriminants.
-
-    public : ndarray of int, default=None
-        Test rows that are asked about; None for all.
-
-    Returns
-    -------
-    outputs : list of (ndarray, ndarray or None)
-        Probabilities, and hidden representation, of each teacher.
+    `kind` is "network", "biased" (networks on shards of mostly one label) or
+    "discriminant" (on the representation, without hidden layer). `public` are the
+    indices of the queried test rows, None for all.
     """
     if kind == "discriminant":
         path = WORK / f"petdl-{name}-{kind}-{n_teachers}-{joblib.hash(public)}.npy"
@@ -78,16 +59,16 @@ def shards_of(images, kind, n_teachers):
 
 
 def biased_shards(y, n_teachers):
-    """Cut rows into shards of which most have one label, and none is in two.
+    """Cut rows into disjoint shards of mostly one label.
 
-    As the paper's (Section 4.3): 82 % of each have one label, the rest is spread evenly
-    over the others. Each shard has as many rows as fit all of them.
+    As in the paper (Section 4.3): 82 % of each shard have one label, the others are
+    equally frequent. All shards have the same size, the largest possible one.
     """
     rng = np.random.RandomState(0)
     waiting = [rng.permutation(np.flatnonzero(y == label)) for label in range(10)]
     per_label = n_teachers // N_CLASSES
     of_others = (1 - MAIN_SHARE) / (N_CLASSES - 1)
-    # Of each label, a tenth of the shards take 82 %, the others 2 % of their rows.
+    # A label is 82 % of a tenth of the shards, and 2 % of the others.
     taken = per_label * (MAIN_SHARE + (N_CLASSES - 1) * of_others)
     size = int(min(len(rows) for rows in waiting) / taken)
     shards = []
@@ -106,8 +87,8 @@ def biased_shards(y, n_teachers):
 def network_outputs(name, kind, n_teachers, teacher, other_label=False):
     """Train one network, and return probabilities and hidden layer on all test rows.
 
-    With `other_label`, the first row of its shard has another one: a neighbouring data
-    set.
+    With `other_label`, the first row of its shard has another label: a neighbouring
+    data set.
     """
     images = load_images(name)
     X, y = images.private
@@ -127,7 +108,7 @@ def network_outputs(name, kind, n_teachers, teacher, other_label=False):
 
 
 def _oversampled(rows, y, seed):
-    """Draw rows until all labels are equally frequent, as the paper's teachers do."""
+    """Resample rows to equally frequent labels, as in the paper."""
     rng = np.random.RandomState(seed)
     largest = np.bincount(y[rows]).max() // 4
     return np.concatenate(

@@ -1,11 +1,11 @@
-"""Draw the pictures of docs/benchmarks.md from the result files."""
+"""Draw the figures of docs/benchmarks.md from the result files."""
 
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from learner_tables import by_learner, curves
+from learner_tables import by_learner
 from record import load
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
@@ -80,8 +80,8 @@ def mnist_queries():
                 label=strategy,
             )
         ax.set(xscale="log", xlabel="queries", title=titles[student])
-        asked = sorted({row["n_queries"] for row in rows})
-        ax.set_xticks(asked, [str(n) for n in asked])
+        numbers = sorted({row["n_queries"] for row in rows})
+        ax.set_xticks(numbers, [str(n) for n in numbers])
         ax.minorticks_off()
         ax.legend(frameon=False, loc="lower right")
     axes[0].set_ylabel("accuracy on held-out rows, %")
@@ -101,6 +101,19 @@ LEARNERS = {
 }
 
 
+def _curves(name):
+    """Return epsilons, means and deviations of each private learner."""
+    for learner, rows in by_learner(name).items():
+        if None not in rows:
+            targets = sorted(rows)
+            scores = [rows[one]["score"] for one in targets]
+            yield learner, targets, *_moments(scores)
+
+
+def _moments(scores):
+    return [np.array([one[name] for one in scores]) for name in ("mean", "std")]
+
+
 def private_learners():
     """Accuracy against epsilon: all learners on all data."""
     panels = {
@@ -112,18 +125,12 @@ def private_learners():
     figure, axes = plt.subplots(2, 2, figsize=(9.5, 8), layout="constrained")
     for ax, (table, shown) in zip(axes.flat, panels.items(), strict=True):
         title, ylabel, ylim = shown
-        lines = [*curves(table)]
+        lines = [*_curves(table)]
         if table == "mnist":
             rows = load("dpsgd")["mnist"]["rows"]
             scores = [row["accuracy"] for row in rows]
-            lines.append(
-                (
-                    "DP-SGD, network",
-                    np.array([row["target"] for row in rows]),
-                    np.array([one["mean"] for one in scores]),
-                    np.array([one["std"] for one in scores]),
-                )
-            )
+            targets = [row["target"] for row in rows]
+            lines.append(("DP-SGD, network", targets, *_moments(scores)))
         for learner, epsilons, means, deviations in lines:
             color, style, marker = LEARNERS[learner]
             ax.errorbar(
@@ -144,7 +151,7 @@ def private_learners():
         ax.set_xticks([0.1, 0.5, 1, 2, 8], ["0.1", "0.5", "1", "2", "8"])
         ax.minorticks_off()
     for ax in axes[1]:
-        ax.set_xlabel("publishable epsilon, of each learner's own neighbours")
+        ax.set_xlabel("publishable epsilon, for each learner's own relation")
     handles = {}
     for ax in axes.flat:
         handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
@@ -187,7 +194,7 @@ def _errors(ax, rows, against):
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_ylim(low, high)
     values = sorted({row[against] for row in rows if row[against]})
-    values = values[:: 1 + len(values) // 8]  # as many as there is room for
+    values = values[:: 1 + len(values) // 8]  # at most eight labels
     labels = [f"{one:g}" if one < 1000 else f"{one // 1000}k" for one in values]
     ax.set_xticks(values, labels, fontsize=8)
     ax.minorticks_off()
@@ -223,7 +230,7 @@ def erm_errors():
 
 
 def main():
-    """Draw them all."""
+    """Draw all figures."""
     mpl.use("Agg")
     PICTURES.mkdir(parents=True, exist_ok=True)
     for draw in (mnist_noise, mnist_queries, private_learners, erm_errors):

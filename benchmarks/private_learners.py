@@ -1,15 +1,15 @@
-"""Private learners, side by side. Writes results/private_learners.json.
+"""Comparison of private learners. Writes results/private_learners.json.
 
 adult, kddcup99, diabetes, mnist    accuracy against epsilon, all learners
 
 Run some of them with ``python benchmarks/private_learners.py adult``, all of them
 without a name: more than an hour on two cores. ``--learners Private-kNN`` measures
-these again and keeps the rows of the others. Finished runs are kept in
-``benchmarks/work``; after an interruption, the same command goes on. Seeds are those of
-shards, teachers and students; noise is drawn from the operating system.
+these again and keeps the rows of the others. Finished runs are stored in
+``benchmarks/work``; after an interruption, the same command resumes. Seeds are those of
+shards, teachers and students; noise comes from the operating system.
 
-diffprivlib's logistic regression is measured too, where ``DIFFPRIVLIB_PYTHON`` names
-the Python of its environment, see ``peer_diffprivlib.py``.
+diffprivlib's logistic regression is measured too, if ``DIFFPRIVLIB_PYTHON`` is the path
+of the Python of its environment, see ``peer_diffprivlib.py``.
 """
 
 import argparse
@@ -34,12 +34,12 @@ from sklearn_pate.accounting.composition._replace_one import add_remove_to_repla
 
 WORK = Path(__file__).parent / "work"
 SEEDS = range(5)
-# Fits that take less than a second are repeated, for the noise of a draw.
+# Fits that take less than a second have more repetitions.
 QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
 PEER = "diffprivlib, logistic"
 PACKAGES = ("torch", "skorch", "opacus")
-#: What result files call the unit, by unit and relation of a statement.
+#: Names of result files for the unit and relation of a statement.
 UNITS = {
     ("row", "replace-one"): "row",
     ("party", "replace-one"): "party",
@@ -50,7 +50,7 @@ UNITS = {
 
 
 def run(name, setting, seed, key):
-    """Fit one learner; return how good it is, and under which statement."""
+    """Fit one learner; return the key, its score and its statement."""
     warnings.simplefilter("ignore")
     start = time.process_time()
     score, spent = RUNS[name](setting, seed)
@@ -73,7 +73,7 @@ def run_rows(name, setting, seed):
 
 def run_images(setting, seed):
     """Fit one learner on MNIST; return its accuracy, and its statement."""
-    from image_learners import run_mnist  # takes long to import
+    from image_learners import run_mnist  # slow to import
     from petdl_teachers import load_images
 
     return run_mnist(load_images("mnist"), setting, seed)
@@ -98,7 +98,7 @@ def stated(spent):
 
 
 def predicted(fitted, data):
-    """Return what a fitted classifier says about the evaluated rows."""
+    """Return predictions for the evaluated rows, suited to the metric."""
     takes_frames = hasattr(fitted, "feature_names_in_")
     X = data.frame_test if takes_frames else data.X_test
     if data.metric == "accuracy":
@@ -224,7 +224,7 @@ TABLES = {name: partial(comparison, name) for name in RUNS}
 
 
 def main():
-    """Run the tables that were asked for."""
+    """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
     parser.add_argument("--learners", nargs="+", choices=[*PRIVATE, *NOT_PRIVATE])

@@ -1,10 +1,10 @@
-"""A private search on Adult, beside a plain one. Writes results/private_search.json.
+"""Private search and grid search on Adult. Writes results/private_search.json.
 
-costs    what the best of ten expected trials costs, over what one fit costs
-adult     the winner among candidates, and what a plain search would leak
+costs    privacy cost of the best of ten trials on average, relative to one fit
+adult    accuracy of the best candidate, and cost and leaks of a grid search
 
 Run one of them with ``python benchmarks/private_search.py costs``, both without a
-name: some minutes. Noise and the number of trials are drawn from the operating system.
+name: some minutes. Noise and the number of trials come from the operating system.
 """
 
 import sys
@@ -28,14 +28,14 @@ N_FOLDS = 5
 
 
 def learner(epsilon):
-    """Return what is searched over."""
+    """Return the learner of the search."""
     return DPLogisticRegression(
         epsilon=epsilon, delta=DELTA, data_norm=1.0, fit_intercept=False
     )
 
 
 def costs():
-    """Return what each way to search costs, at the delta of the statement."""
+    """Return the cost of each kind of search, at the delta of the statement."""
     data = load("adult")
     rows = []
     for epsilon in EPSILONS:
@@ -48,7 +48,7 @@ def costs():
                 mean_n_trials=N_TRIALS,
                 delta=DELTA,
             ).plan_privacy(data.X_train, data.y_train)
-            alike = one.curve.quiet_epsilon(DELTA) if spent.delta else one.epsilon
+            comparable = one.curve.quiet_epsilon(DELTA) if spent.delta else one.epsilon
             rows.append(
                 {
                     "trials": trials,
@@ -57,7 +57,7 @@ def costs():
                     "total": spent.epsilon,
                     "delta": spent.delta,
                     "ratio": spent.epsilon / epsilon,
-                    "ratio_at_delta": spent.epsilon / alike,
+                    "ratio_at_delta": spent.epsilon / comparable,
                 }
             )
             print(rows[-1], flush=True)
@@ -65,7 +65,7 @@ def costs():
 
 
 def adult():
-    """Return accuracies of the winner, of all candidates, and of a plain search."""
+    """Return accuracies of private searches, all candidates, and a grid search."""
     data = load("adult")
     rows = []
     for epsilon in (0.1, 0.5, 1.0):

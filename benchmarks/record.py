@@ -1,4 +1,4 @@
-"""Result files: the figures, and where, when and with what they were measured."""
+"""Result files: figures with date, machine and versions."""
 
 import datetime
 import importlib.metadata
@@ -14,7 +14,7 @@ PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas"
 
 
 def environment(packages=()):
-    """Describe this machine and what is installed."""
+    """Describe date, machine and versions."""
     return {
         "date": datetime.date.today().isoformat(),
         "python": platform.python_version(),
@@ -36,21 +36,9 @@ def summary(values):
 
 
 def save(name, tables, *, packages=(), **facts):
-    """Write tables to results/<name>.json; tables not measured now stay as they are.
+    """Write tables to results/<name>.json, and keep its other tables.
 
-    Parameters
-    ----------
-    name : str
-        Name of the result file.
-
-    tables : dict of str to list of dict
-        Rows of each table measured now.
-
-    packages : sequence of str
-        Whose versions count beside the usual ones.
-
-    **facts
-        Whatever else belongs to these tables, such as seeds.
+    `packages` are added to the versions, `facts` (such as seeds) to each table.
     """
     path = RESULTS / f"{name}.json"
     kept = json.loads(path.read_text()) if path.exists() else {}

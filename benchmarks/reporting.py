@@ -1,21 +1,45 @@
-"""How figures are written in the tables."""
+"""Markdown tables of result files."""
 
 
-def percent(measured):
-    """Format an accuracy: mean and, over several seeds, standard deviation."""
-    return _with_spread(measured, 100, 1)
+def table(results, columns, *, rows=None, note=""):
+    """Format a table with the conditions of its measurement.
+
+    ``columns`` maps a heading to the name of a value in a row, to a pair of name and
+    format, or to a function of a row. ``rows`` replaces the rows of the results; a list
+    among them has finished cells.
+    """
+    rows = results["rows"] if rows is None else rows
+    cells = [
+        row if isinstance(row, list) else [_cell(row, one) for one in columns.values()]
+        for row in rows
+    ]
+    return f"{markdown(columns, cells)}\n\n{source(results)}{note}"
 
 
-def area(measured):
-    """Format an AUC."""
-    return _with_spread(measured, 1, 3)
+def _cell(row, column):
+    if callable(column):
+        return column(row)
+    name, write = (column, str) if isinstance(column, str) else column
+    value = row.get(name)
+    return "" if value is None else write(value)
 
 
-def _with_spread(measured, unit, digits):
-    text = f"{unit * measured['mean']:.{digits}f}"
-    if len(measured["values"]) > 1:
-        text += f" ± {unit * measured['std']:.{digits}f}"
-    return text
+def cross_table(rows, title, line, column, cell, heading):
+    """Format a table with a line and a column for each value of two functions of a row.
+
+    A row with column None fills all cells of its line.
+    """
+    lines = {}
+    for row in rows:
+        lines.setdefault(line(row), {})[column(row)] = cell(row)
+    columns = sorted({one for cells in lines.values() for one in cells} - {None})
+    return markdown(
+        [title, *map(heading, columns)],
+        [
+            [name, *(cells.get(one, cells.get(None, "")) for one in columns)]
+            for name, cells in lines.items()
+        ],
+    )
 
 
 def markdown(header, rows):
@@ -25,7 +49,7 @@ def markdown(header, rows):
 
 
 def source(results):
-    """Say where the figures come from."""
+    """Describe date, versions and machine of a measurement."""
     versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
     seeds = f"; seeds {results['seeds']}" if "seeds" in results else ""
     return (
@@ -34,6 +58,34 @@ def source(results):
     )
 
 
-def number(value, digits=2):
-    """Format a number that may be missing."""
-    return "" if value is None else f"{value:.{digits}f}"
+def decimals(n):
+    """Return a format of a number, or of the mean of a summary, with n decimals."""
+
+    def write(value):
+        return f"{value['mean'] if isinstance(value, dict) else value:.{n}f}"
+
+    return write
+
+
+def percent(value, digits=1):
+    """Format a share, or the summary of one with its standard deviation, in percent."""
+    return _with_spread(value, 100, digits)
+
+
+def area(value):
+    """Format the area under a ROC curve."""
+    return _with_spread(value, 1, 3)
+
+
+def spread(value):
+    """Format a mean with its standard deviation."""
+    return _with_spread(value, 1, 2)
+
+
+def _with_spread(value, unit, digits):
+    if not isinstance(value, dict):
+        return f"{unit * value:.{digits}f}"
+    text = f"{unit * value['mean']:.{digits}f}"
+    if len(value["values"]) > 1:
+        text += f" ± {unit * value['std']:.{digits}f}"
+    return text

@@ -1,10 +1,10 @@
-"""An attack on the last bits of Private-kNN's features. Adds to results/audits.json.
+"""Attack on the last bits of Private-kNN's features. Adds to results/audits.json.
 
-Thousands of private rows are copies of one row, so that they are equally far from every
-public row but for rounding. One row more, far away, changes how a matrix product of all
-rows is rounded: hundreds of copies come nearer, and the attacker has given these a
-label of their own. A coin decides whether that row is there; the attacker sees noisy
-vote counts at a claimed epsilon of 1, and guesses by a rule that was fixed beforehand.
+Thousands of private rows are copies of one row, so that their distances to a
+public row are equal except for rounding. One more row, far away, changes the rounding
+of a matrix product of all rows: hundreds of copies come nearer, and the attacker has
+given these a separate label. A coin decides whether that row is present; the attacker
+gets noisy vote counts at a claimed epsilon of 1, and guesses by a fixed rule.
 
 Run with ``python benchmarks/rounding_attack.py``: ten minutes on one core. Coins and
 noise come from the operating system.
@@ -29,7 +29,7 @@ from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.baselines._row_features import RowFeatures
 from sklearn_pate.mechanisms import GNMax
 
-N_TRIALS, N_REHEARSALS, N_COPIES, N_FEATURES = 24, 10, 2999, 64
+N_TRIALS, N_REFERENCES, N_COPIES, N_FEATURES = 24, 10, 2999, 64
 REPRESENTATIONS = {
     "none": None,
     "PCA": PCA(16, random_state=0),
@@ -39,8 +39,8 @@ REPRESENTATIONS = {
 
 @contextmanager
 def transformed_together():
-    """Plant the defect: transform all private rows in one call, as they came."""
-    sound = RowFeatures.of_rows
+    """Plant the defect: transform all private rows in one call."""
+    original = RowFeatures.of_rows
 
     def of_rows(self, X, rows, default):
         part = _safe_indexing(X, rows)
@@ -52,20 +52,11 @@ def transformed_together():
     try:
         yield
     finally:
-        RowFeatures.of_rows = sound
+        RowFeatures.of_rows = original
 
 
 class Attack:
-    """The two data sets, and the rule by which the attacker guesses.
-
-    Parameters
-    ----------
-    representation : transformer or None
-        Of the learner.
-
-    dtype : type
-        Of the rows.
-    """
+    """Two data sets, and the attacker's rule of guessing."""
 
     def __init__(self, representation, dtype):
         rng = np.random.RandomState(0)
@@ -73,17 +64,17 @@ class Attack:
         self.X_public = rng.normal(size=(50, N_FEATURES)).astype(dtype)
         row = rng.normal(size=(1, N_FEATURES)).astype(dtype)
         self.X = np.vstack([row + dtype(50), np.repeat(row, N_COPIES, axis=0)])
-        self.y = np.append(0, self._brought_nearer())
+        self.y = np.append(0, self._nearer_copies())
         with transformed_together():
-            there, gone = (
-                np.mean([self._votes(one, 0.01) for _ in range(N_REHEARSALS)], axis=0)
+            present, absent = (
+                np.mean([self._votes(one, 0.01) for _ in range(N_REFERENCES)], axis=0)
                 for one in (True, False)
             )
-        self.weights = there - gone
-        self.threshold = (self.weights * (there + gone) / 2).sum()
+        self.weights = present - absent
+        self.threshold = (self.weights * (present + absent) / 2).sum()
 
     def n_right(self):
-        """Return how many coins are guessed."""
+        """Return the number of right guesses."""
         right = 0
         for _ in range(N_TRIALS):
             coin = bool(randbelow(2))
@@ -91,24 +82,25 @@ class Attack:
             right += int(guess == coin)
         return right
 
-    def _brought_nearer(self):
+    def _nearer_copies(self):
         """Return 1 for copies that come nearer to most public rows."""
         if self.representation is None:
             return np.arange(N_COPIES) % 6 == 0
         fitted = self.representation.fit(self.X_public)
         middles = fitted.transform(self.X_public).astype(np.float64)
-        alone, beside = (
+        without, with_row = (
             (of_rows**2).sum(axis=1) - 2 * middles @ of_rows.T
             for of_rows in (
                 fitted.transform(self.X[1:]).astype(np.float64),
                 fitted.transform(self.X).astype(np.float64)[1:],
             )
         )
-        return ((beside < alone).sum(axis=0) > (beside > alone).sum(axis=0)).astype(int)
+        nearer, farther = with_row < without, with_row > without
+        return (nearer.sum(axis=0) > farther.sum(axis=0)).astype(int)
 
-    def _votes(self, is_there, sigma=None):
+    def _votes(self, is_present, sigma=None):
         """Return the noisy vote counts of one fit."""
-        first = 0 if is_there else 1
+        first = 0 if is_present else 1
         knn = PrivateKNNClassifier(
             GaussianNB(),
             mechanism="gnmax" if sigma is None else GNMax(sigma=sigma),
@@ -125,7 +117,7 @@ class Attack:
 
 
 def main():
-    """Attack every representation, in both precisions, sound and with the defect."""
+    """Attack every representation in both precisions, with and without the defect."""
     warnings.simplefilter("ignore")
     rows = []
     for name, representation in REPRESENTATIONS.items():

@@ -1,4 +1,4 @@
-"""Runs that are kept: after an interruption, the same command goes on."""
+"""Stored runs: after an interruption, the same command resumes."""
 
 import json
 
@@ -7,19 +7,11 @@ from record import summary
 
 
 class Runs:
-    """Finished runs, kept in a file as soon as they are there.
+    """Finished runs, stored as lines of JSON.
 
-    Parameters
-    ----------
-    path : Path
-        A line of JSON a run.
-
-    run : callable
-        Takes the name of the images, a setting, a seed and a key; returns the key and
-        a dict of results.
-
-    prepare : callable
-        Takes images, a setting and a seed; makes what runs share, in this process.
+    `run` takes the name of the images, a setting, a seed and a key, and returns the key
+    and a dict of results. `prepare` takes images, a setting and a seed, and computes
+    common inputs of the runs in this process.
     """
 
     def __init__(self, path, run, prepare):
@@ -33,7 +25,7 @@ class Runs:
                 self.kept[run.pop("key")] = run
 
     def __call__(self, images, settings, seeds):
-        """Return a list of runs, one a setting and seed; two new ones at a time."""
+        """Return the runs of each setting, one per seed; two new ones run at a time."""
         wanted = [(one, seed) for one in settings for seed in seeds]
         keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
         missing = [i for i, key in enumerate(keys) if key not in self.kept]

@@ -1,8 +1,8 @@
-"""Noise and ledger under stress. Writes results/safety.json.
+"""Tests of noise and ledger. Writes results/safety.json.
 
-noise    a million draws of each sampler at scales from 0.1 to 1000: seconds, and the
-         p-value of a chi-square test against the exact law
-kills    500 kill -9's of fits in 4 processes that share a ledger
+noise    a million draws of each sampler at scales from 0.1 to 1000: time, and the
+         p-value of a chi-square test against the exact distribution
+kills    500 fits killed (kill -9) in 4 processes that share a ledger
 
 Run some of them with ``python benchmarks/safety.py noise``, both without a name.
 """
@@ -19,7 +19,7 @@ from scipy import stats
 
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "accounting"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/accounting/ledger"))
 
 N_DRAWS = 10**6
 N_KILLS = 500
@@ -27,19 +27,19 @@ SCALES = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 
 
 def chi_square(draws, log_weight, reach):
-    """Test draws against a law on the integers from -reach to reach, tails joined."""
+    """Test draws against a distribution on the integers from -reach to reach."""
     support = np.arange(-reach, reach + 1)
     probabilities = np.exp(log_weight(support.astype(float)))
     probabilities /= probabilities.sum()
     assert np.abs(draws).max() <= reach
     expected = probabilities * draws.size
     observed = np.bincount(draws + reach, minlength=support.size)
-    # Neighbours are joined until 50 draws are expected of each group.
-    group = np.floor(np.cumsum(expected) / 50).astype(int)
-    _, group = np.unique(group, return_inverse=True)
-    if group[-1] == 0:
+    # Adjacent integers are joined to cells of at least 50 expected draws.
+    cell = np.floor(np.cumsum(expected) / 50).astype(int)
+    _, cell = np.unique(cell, return_inverse=True)
+    if cell[-1] == 0:
         return 1.0
-    expected, observed = np.bincount(group, expected), np.bincount(group, observed)
+    expected, observed = np.bincount(cell, expected), np.bincount(cell, observed)
     if expected[-1] < 10:
         expected[-2] += expected[-1]
         observed[-2] += observed[-1]
@@ -50,8 +50,8 @@ def chi_square(draws, log_weight, reach):
 
 
 def noise():
-    """Time the samplers, and test them."""
-    laws = {
+    """Measure and test the samplers."""
+    distributions = {
         "discrete Gaussian": (
             lambda source, scale: source.discrete_gaussian(scale, N_DRAWS),
             lambda z, scale: -((z / scale) ** 2) / 2,
@@ -62,7 +62,7 @@ def noise():
         ),
     }
     rows = []
-    for law, (draw, log_weight) in laws.items():
+    for name, (draw, log_weight) in distributions.items():
         for scale in SCALES:
             source = NoiseSource()
             started = time.perf_counter()
@@ -74,14 +74,19 @@ def noise():
                 int(60 * scale) + 5,
             )
             rows.append(
-                {"law": law, "scale": scale, "seconds": seconds, "p_value": p_value}
+                {
+                    "distribution": name,
+                    "scale": scale,
+                    "seconds": seconds,
+                    "p_value": p_value,
+                }
             )
             print(rows[-1], flush=True)
     return rows
 
 
 def kills():
-    """Kill fits, and look whether a charge is missing."""
+    """Kill fits, and search for missing entries of the ledger."""
     from kills import run
 
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +96,7 @@ def kills():
 
 
 def main():
-    """Measure what was asked for."""
+    """Measure the named tables, or all."""
     sections = {"noise": noise, "kills": kills}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sections", nargs="*", choices=[*sections, []])

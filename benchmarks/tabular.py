@@ -1,9 +1,9 @@
 """Adult and Diabetes: accuracy against privacy. Writes results/tabular.json.
 
-(a) adult_2017   the set-up of the 2017 PATE paper, with its bound and a publishable one
-(b) adult        accuracy against the number of queries, at fixed publishable epsilon
-(c) diabetes     patients as the unit, at publishable epsilon 2
-    diabetes_balanced   what balancing does to accuracy, before and after the split
+adult_2017         settings of the 2017 PATE paper, with its bound and a publishable one
+adult              accuracy against the number of queries, at publishable epsilon
+diabetes           patients as the unit, at publishable epsilon 2
+diabetes_balanced  accuracy with balancing before and after the split
 
 Run one of them with ``python benchmarks/tabular.py adult``, all of them without a name.
 The partition, teachers and students are seeded; the noise is not, and always differs.
@@ -49,10 +49,10 @@ def categories_and_numbers(min_frequency=None, skewed=()):
 
 
 def adult_2017():
-    """Return the rows of table (a)."""
+    """Repeat the experiment of the 2017 paper."""
     train = fetch_adult(subset="train")
     test = fetch_adult(subset="test")
-    # The paper speaks of 13 features, without a list. The survey's weight is not one.
+    # The paper has 13 features, without a list. The survey's weight is omitted here.
     features = [i for i, name in enumerate(train.feature_names) if name != "fnlwgt"]
     X_train, X_test = train.data[:, features], test.data[:, features]
     X_eval, y_eval = X_test[-N_EVALUATED:], test.target[-N_EVALUATED:]
@@ -75,12 +75,12 @@ def adult_2017():
             random_state=seed,
         ).fit(X_train, train.target, X_public=PublicData(X_public))
         analysis = pate.privacy_analysis_
-        asked = y_public[pate.queried_indices_]
+        truth = y_public[pate.queried_indices_]
         measured["accuracy"].append(pate.score(X_eval, y_eval))
         measured["plurality"].append(
-            np.mean(pate.classes_[analysis.plurality] == asked)
+            np.mean(pate.classes_[analysis.plurality] == truth)
         )
-        measured["answers"].append(np.mean(pate.classes_[pate.answers_] == asked))
+        measured["answers"].append(np.mean(pate.classes_[pate.answers_] == truth))
         measured["epsilon_2017"].append(analysis.paper_epsilon)
         measured["exact_epsilon"].append(analysis.epsilon)
     print("adult_2017", {name: np.mean(values) for name, values in measured.items()})
@@ -100,7 +100,7 @@ def adult_2017():
 
 
 def adult():
-    """Return the rows of table (b)."""
+    """Measure accuracy by epsilon, number of queries and student."""
     # One poll serves all fits with equal teachers, seed and public rows.
     with TemporaryDirectory() as votes:
         return _adult(votes)
@@ -137,7 +137,7 @@ def _adult(votes):
         }
         for name, model in not_private.items()
     ]
-    # Smaller teachers, but more of them, where the noise is larger.
+    # More teachers with fewer rows at larger noise.
     for epsilon, n_teachers in ((0.5, 500), (1.0, 250), (2.0, 250)):
         for n_queries in (250, 500, 1000, 1500, 2000, 3000, len(X_public)):
             for name, student in students.items():
@@ -181,7 +181,7 @@ def _adult(votes):
 
 
 def diabetes():
-    """Return the rows of table (c)."""
+    """Compare the private student with models without privacy."""
     data = fetch_diabetes130(as_frame=True)
     X, patient = data.data, data.groups
     y = np.where(data.target == "<30", "readmitted", "not readmitted")
@@ -256,7 +256,7 @@ def diabetes():
 
 
 def diabetes_balanced():
-    """Return accuracies of a forest without privacy, on data balanced in two ways."""
+    """Return accuracies of a forest without privacy, with two ways of balancing."""
     data = fetch_diabetes130()
     readmitted = data.target == "<30"
     n_repeats = round(np.mean(~readmitted) / np.mean(readmitted))
@@ -269,13 +269,14 @@ def diabetes_balanced():
             forest.fit(data.data[train], readmitted[train])
             return forest.score(data.data[test], readmitted[test])
 
-        # Fair: as many others as readmitted, on both sides of a split by patient.
+        # Correct: equally many others and readmitted in both parts of a split by
+        # patient.
         train, test = (
             _as_many_others(part, readmitted, rng)
             for part in _split_patients(data.groups, 0.2, seed)
         )
         measured["drop others, split by patient"].append(accuracy(train, test))
-        # Not fair: copies of one row on both sides.
+        # Incorrect: copies of one row in both parts.
         rows = np.concatenate(
             [np.flatnonzero(~readmitted)] + [np.flatnonzero(readmitted)] * n_repeats
         )
@@ -291,13 +292,13 @@ def diabetes_balanced():
 
 
 def _as_many_others(rows, readmitted, rng):
-    """Keep the readmitted, and a random choice of as many others."""
+    """Keep the readmitted, and equally many random others."""
     positive, others = rows[readmitted[rows]], rows[~readmitted[rows]]
     return np.concatenate([positive, rng.choice(others, len(positive), replace=False)])
 
 
 def _few(X):
-    """Merge rare categories: histogram boosting takes at most 255 of them."""
+    """Merge rare categories, as histogram boosting supports at most 255."""
     X = X.copy()
     for name in X.select_dtypes("category"):
         common = X[name].value_counts().index[:250].tolist()
@@ -306,7 +307,7 @@ def _few(X):
 
 
 def _split_patients(patient, test_size, seed):
-    """Split rows so that no patient is on both sides."""
+    """Split rows in two parts without a common patient."""
     splitter = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
     return next(splitter.split(patient, groups=patient))
 

@@ -1,11 +1,11 @@
 """Networks as teachers: trained at once, or one by one. Writes results/teachers.json.
 
-250 teachers have 240 rows of MNIST each, as in the 2017 paper; 50 and 10 teachers have
-as many. One by one means skorch under joblib, each fit with one thread. Both ways have
+Each of 10, 50 or 250 teachers has 240 rows of MNIST, as in the 2017 paper. One by one
+means skorch with joblib, each fit with one thread. Both ways have
 the same processes, epochs, batches, seeds and initial weights.
 
-Run it with ``python benchmarks/teachers.py``, or with ``--device cuda``, which writes a
-table of its own; names of networks measure some of them. Leave the machine alone.
+Run it with ``python benchmarks/teachers.py`` on an idle machine, or with
+``--device cuda``, which writes a separate table; names of networks select some of them.
 """
 
 import argparse
@@ -28,7 +28,7 @@ N_JOBS = 2
 N_ROWS = 240
 N_PUBLIC = 2000
 N_CLASSES = 10
-# Teachers, and how often each way is measured.
+# Number of teachers: number of repetitions.
 SIZES = {10: 7, 50: 5, 250: 1}
 
 
@@ -103,7 +103,7 @@ def mnist():
 
 
 def at_once(net, X, y, shards, X_public):
-    """Hold a poll, and count its votes."""
+    """Run a poll, and count its votes."""
     votes, _ = poll_teachers(
         net,
         X,
@@ -119,7 +119,7 @@ def at_once(net, X, y, shards, X_public):
 
 
 def one_by_one(net, X, y, shards, X_public):
-    """Train the same teachers with skorch and joblib alone, and count their votes."""
+    """Train the same teachers with skorch and joblib only, and count their votes."""
     predicted = np.array(
         Parallel(n_jobs=N_JOBS)(
             delayed(fit_and_predict)(net, X[rows], y[rows], X_public, seed)
@@ -130,7 +130,7 @@ def one_by_one(net, X, y, shards, X_public):
 
 
 def fit_and_predict(net, X, y, X_public, seed):
-    """Do what a teacher has to do, and nothing else."""
+    """Train one teacher and predict the public rows."""
     torch.set_num_threads(1)
     with seeded_globals(seed):
         return net.fit(X, y).predict(X_public)
@@ -140,7 +140,7 @@ WAYS = {"at_once": at_once, "one_by_one": one_by_one}
 
 
 def compare(name, n_teachers, n_turns, device, data):
-    """Alternate between the two ways in one process, whose workers are warm."""
+    """Alternate between the two ways in one process with started workers."""
     X, y, X_public, y_public = data
     shards = np.arange(n_teachers * N_ROWS).reshape(n_teachers, N_ROWS)
     net = make_net(NETWORKS[name], device)
@@ -155,7 +155,7 @@ def compare(name, n_teachers, n_turns, device, data):
     row = {
         "network": name,
         "n_teachers": n_teachers,
-        "n_rows_a_teacher": N_ROWS,
+        "n_rows_per_teacher": N_ROWS,
         "n_public": N_PUBLIC,
         "n_jobs": N_JOBS,
     }
@@ -171,7 +171,7 @@ def compare(name, n_teachers, n_turns, device, data):
 
 
 def main():
-    """Measure what was asked for, or everything."""
+    """Measure the named networks, or all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--device", default="cpu")

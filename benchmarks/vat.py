@@ -1,10 +1,10 @@
 """VATClassifier on MNIST at a thousand answers. Writes results/vat.json.
 
-9000 of the test images are public; a thousand of them have an answer, 1 % of these a
-wrong one. VAT at its defaults learns from the other 8000, too. Beside it: the same
-network, which sees the answered images alone for as many steps, and for a sixth of
-them; and FixMatch at its defaults. All are scored on the 1000 test images left. Every
-finished run is kept in ``benchmarks/work``.
+9000 of the test images are public; a thousand of them have an answer, of which 1 % are
+wrong. VAT with its defaults also learns from the other 8000. It is compared with the
+same network on the answered images only, for the same number of steps and for a sixth
+of them, and with FixMatch with its defaults. All are scored on the other 1000 test
+images. Every finished run is stored in ``benchmarks/work``.
 """
 
 import time
@@ -22,9 +22,9 @@ WORK = Path(__file__).parent / "work"
 MNIST = SimpleNamespace(name="MNIST")
 SEEDS = (0, 1, 2)
 N_PUBLIC, N_ANSWERS, N_WRONG = 9000, 1000, 10
-# A pass over all rows has 70 batches, one over the answers alone 31.
+# An epoch has 70 batches on all rows, and 31 on the answered rows.
 ALONE = {"adversarial_weight": 0, "entropy_weight": 0, "batch_size": 32}
-#: Whether it sees images without an answer, and the student.
+#: Use of images without an answer, and the student.
 STUDENTS = {
     "VAT": (True, VATClassifier()),
     "answers alone": (False, VATClassifier(**ALONE, max_epochs=90)),
@@ -47,7 +47,7 @@ def answered(seed):
 
 
 def run(images, setting, seed, key):
-    """Train a student; return the key, and what came of it."""
+    """Train a student; return the key and the results."""
     X, answers, X_test, y_test = answered(seed)
     sees_all, student = STUDENTS[setting]
     rows = slice(None) if sees_all else slice(N_ANSWERS)
@@ -61,7 +61,7 @@ def run(images, setting, seed, key):
 
 
 def main():
-    """Make the runs that are missing, and write the table."""
+    """Make the missing runs, and write the table."""
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "vat-runs.jsonl", run, lambda *_: None)
     rows = [

@@ -1,4 +1,4 @@
-"""Follow every link within the site: ``python docs/check_links.py docs/build``."""
+"""Check every link within the site: ``python docs/check_links.py docs/build``."""
 
 import sys
 from html.parser import HTMLParser
@@ -7,49 +7,23 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """What a page links to, and the places in it that can be linked to.
-
-    Parameters
-    ----------
-    path : Path
-        An HTML file.
-    """
+    """Links of a page, and its anchors."""
 
     def __init__(self, path):
         super().__init__()
         self.links = set()
-        self.places = set()
+        self.anchors = set()
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attributes):
-        """Take note of links and names.
-
-        Parameters
-        ----------
-        tag : str
-            Not used: any tag may have either.
-
-        attributes : list of (str, str)
-            Of the tag.
-        """
+        """Collect links and anchors."""
         found = dict(attributes)
         self.links.update(found[one] for one in ("href", "src") if found.get(one))
-        self.places.update(found[one] for one in ("id", "name") if found.get(one))
+        self.anchors.update(found[one] for one in ("id", "name") if found.get(one))
 
 
 def broken_links(site):
-    """Find links of a site that lead nowhere.
-
-    Parameters
-    ----------
-    site : Path
-        Its folder.
-
-    Returns
-    -------
-    broken : list of str
-        A line each.
-    """
+    """Find links of a site that lead nowhere."""
     pages = {
         path.resolve(): Page(path)
         for path in site.rglob("*.html")
@@ -65,7 +39,7 @@ def broken_links(site):
             place = place.resolve()
             missing = not place.is_file()
             if not missing and target.fragment and place in pages:
-                missing = unquote(target.fragment) not in pages[place].places
+                missing = unquote(target.fragment) not in pages[place].anchors
             if missing:
                 broken.append(f"{path.relative_to(site.resolve())}: {link}")
     return broken
@@ -74,7 +48,7 @@ def broken_links(site):
 def main():
     """Print broken links; exit with 1 if there are any."""
     broken = broken_links(Path(sys.argv[1]))
-    print("\n".join(broken) or "Every link within the site leads somewhere.")
+    print("\n".join(broken) or "All links within the site are valid.")
     raise SystemExit(bool(broken))
 
 

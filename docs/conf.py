@@ -1,4 +1,4 @@
-"""How Sphinx builds the site. Run it by ``make docs``."""
+"""Sphinx configuration of the site, built by ``make docs``."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from sklearn_pate.inspection.privacy_report._data_flow import (
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for gallery_order
 
-# The picture that the privacy report has with its numbers.
+# The privacy report has the same picture, with numbers.
 PICTURE = DOCS / "_static" / "data-flow.svg"
 PICTURE.write_text(draw_data_flow(steps_of("teachers")))
 
@@ -31,20 +31,20 @@ extensions = [
 ]
 exclude_patterns = ["build"]
 templates_path = ["_templates"]
-nitpicky = True  # every link within the site leads somewhere
-nitpick_ignore_regex = [("py:.*", r"(numpy|sklearn|torch)\..*")]  # these lead out of it
+nitpicky = True  # a broken reference within the site is a warning
+nitpick_ignore_regex = [("py:.*", r"(numpy|sklearn|torch)\..*")]  # external names
 
 # Pages
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-# Pages are read in the repository too, where these links lead to files.
+# Other links are file names, which work in the repository too.
 myst_url_schemes = ("http", "https")
 
 # API
 
 autosummary_generate = True
-autodoc_typehints = "none"  # docstrings say more
+autodoc_typehints = "none"  # docstrings have the types
 autodoc_preserve_defaults = True
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template lists them
@@ -55,7 +55,7 @@ numpydoc_class_members_toctree = False
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["auto_examples"],
-    # The others need data that are not inside scikit-learn, and are shown only.
+    # The others need data that are not inside scikit-learn, and are not run.
     "filename_pattern": "/plot_",
     "default_thumb_file": str(DOCS / "pictures" / "private_learners.png"),
     "within_subsection_order": "gallery_order.GalleryOrder",
@@ -73,7 +73,7 @@ html_title = f"sklearn_pate {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"*": []}  # pages outside of sections have no neighbours to list
+html_sidebars = {"*": []}  # no sidebar on pages outside of sections
 html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,

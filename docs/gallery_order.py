@@ -1,4 +1,4 @@
-"""The order in which the gallery is read."""
+"""Order of the gallery."""
 
 from sphinx_gallery.sorting import FileNameSortKey
 
@@ -18,21 +18,10 @@ ORDER = (
 
 
 class GalleryOrder(FileNameSortKey):
-    """Sort scripts as listed, and what is shown only at the end."""
+    """Order of ``ORDER``, followed by the scripts that are not run."""
 
     def __call__(self, filename):
-        """Return what a script is sorted by.
-
-        Parameters
-        ----------
-        filename : str
-            Its name.
-
-        Returns
-        -------
-        key : tuple
-            Its place, and its name.
-        """
+        """Compute the sorting key of a script: position and name."""
         name = filename.removesuffix(".py")
         place = ORDER.index(name) if name in ORDER else len(ORDER)
         return place, name

@@ -1,15 +1,15 @@
 """Readmission within 30 days
 ==========================
 
-One patient, one teacher, on the hospital stays of patients with diabetes. A patient may
-have several stays. With ``privacy_unit="group"`` all stays of a patient go to the same
-teacher, and the statement protects the patient, not the stay.
+Patients as the unit of privacy, on hospital stays of patients with diabetes. A patient
+may have several stays. With ``privacy_unit="group"`` all stays of a patient go to the
+same teacher, and the statement protects the patient, not the stay.
 
-The columns hold categories and counts. Encoding and scaling learn from data, so they
-are part of the teacher, and of the student: nothing is fitted in front of
+The columns are categories and counts. Encoding and scaling learn from data, so they
+are part of the teacher and of the student: nothing is fitted in front of
 PATEClassifier.
 
-Run it by::
+Run the script by::
 
     python examples/hospital_readmission.py              # downloads 3 MB
     python examples/hospital_readmission.py --picture readmission.png
@@ -31,7 +31,7 @@ from sklearn_pate.datasets import fetch_diabetes130
 
 
 def logistic_regression(**parameters):
-    """Encode, scale, and fit: one estimator, so that each teacher does it alone."""
+    """Encode, scale and fit in one estimator, separately for each teacher."""
     encoder = make_column_transformer(
         (
             OneHotEncoder(handle_unknown="ignore", min_frequency=0.2),
@@ -43,13 +43,13 @@ def logistic_regression(**parameters):
 
 
 def split_patients(patient, share):
-    """Split rows in two, so that no patient is on both sides."""
+    """Split rows in two parts without a common patient."""
     splitter = GroupShuffleSplit(1, test_size=share, random_state=0)
     return next(splitter.split(patient, groups=patient))
 
 
 def draw(curves, path):
-    """Draw one ROC curve a model."""
+    """Draw one ROC curve per model."""
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(5, 5), layout="constrained")
@@ -58,8 +58,8 @@ def draw(curves, path):
         axis.plot(*roc_curve(true, scores)[:2], label=f"{name}: AUC {area:.3f}")
     axis.plot([0, 1], [0, 1], color="grey", linestyle=":", label="guessing")
     axis.set(
-        xlabel="share of the others that is flagged",
-        ylabel="share of the readmitted that is flagged",
+        xlabel="false positive rate",
+        ylabel="true positive rate",
         title="Readmission within 30 days",
     )
     axis.legend(loc="lower right")
@@ -87,7 +87,7 @@ def main():
         n_queries=len(public),
         epsilon=2.0,
         privacy_unit="group",
-        # Known without a look at the data, so it need not be assumed public.
+        # Public knowledge, so that no assumption about the label set is needed.
         classes=["not readmitted", "readmitted"],
         n_jobs=-1,
         random_state=0,

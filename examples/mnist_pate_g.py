@@ -2,20 +2,19 @@
 ===============
 
 The student of the 2017 paper is a generative adversarial network. It learns the classes
-of the 100 images that were asked about; from all public images it learns to tell images
-from generated ones, and so what digits look like. That is why few answers are enough,
-and few answers cost little.
+of the 100 queried images, and from all public images it learns to distinguish images
+from generated ones. Therefore few answers are enough, at a low privacy cost.
 
-Each teacher has 240 images, and does no more than look for the most similar one. It
-looks in a representation that was fitted on public images, which costs nothing.
+Each teacher is a nearest-neighbour classifier on 240 images, in a representation fitted
+on public images, which has no privacy cost.
 
 With networks as teachers, the paper has an accuracy of 0.980 at epsilon 2.04, which is
 its bound at the votes that were cast.
 
-Run it by::
+Run the script by::
 
     python examples/mnist_pate_g.py                     # downloads 12 MB
-    python examples/mnist_pate_g.py --picture asked.png
+    python examples/mnist_pate_g.py --picture queries.png
 """
 
 import argparse
@@ -38,7 +37,7 @@ N_EPOCHS = 20
 
 
 def draw(images, answers, true, path):
-    """Draw what was asked, sorted by answer, with wrong answers marked."""
+    """Draw the queries, sorted by answer, with wrong answers marked."""
     import matplotlib.pyplot as plt
 
     n_lines = -(-len(images) // 20)
@@ -59,7 +58,7 @@ def draw(images, answers, true, path):
 
 
 def main():
-    """Fit, compare with a student of the answers alone, and print the costs."""
+    """Fit, compare with a student of the answers alone, and print the privacy costs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--picture", help="file for the queries (needs matplotlib)")
     picture = parser.parse_args().picture
@@ -85,14 +84,14 @@ def main():
     pate.fit(X, y[:N_PRIVATE], X_public=PublicData(X_public))
     seconds = time.perf_counter() - start
 
-    # What is sensitive is shown here because this data set is public.
+    # Sensitive results are printed because this data set is public.
     analysis = pate.privacy_analysis_
-    asked, answers = pate.queried_indices_, pate.answers_
-    y_asked, y_test = y_rest[asked], y_rest[-1000:]
-    alone = LogisticRegression(max_iter=3000).fit(X_public[asked], answers)
+    queried, answers = pate.queried_indices_, pate.answers_
+    y_queried, y_test = y_rest[queried], y_rest[-1000:]
+    alone = LogisticRegression(max_iter=3000).fit(X_public[queried], answers)
     right = {
-        "the teachers' plurality": analysis.plurality == y_asked,
-        "their noisy answers": answers == y_asked,
+        "the teachers' plurality": analysis.plurality == y_queried,
+        "their noisy answers": answers == y_queried,
         "a student of the answers alone": alone.predict(X_test) == y_test,
         "the student of all public images": pate.predict(X_test) == y_test,
     }
@@ -110,7 +109,7 @@ def main():
     print()
     print(pate.privacy_spent_)
     if picture:
-        draw(X_public[asked], answers, y_asked, picture)
+        draw(X_public[queried], answers, y_queried, picture)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
-"""Which public rows to ask about
-==============================
+"""Query strategies
+================
 
-Each answer costs privacy, so which rows are worth a query? A strategy sees public
-rows and earlier answers, never a vote: its choice costs nothing, and at equal noise the
-statement is the same for all of them. This example compares five.
+Each query has a privacy cost, so the choice of queries matters. A strategy reads public
+rows and earlier answers, never a vote: its choice has no privacy cost, and at equal
+noise the statement is the same for all strategies. This example compares five.
 """
 
 # %%
 # Five strategies
 # ---------------
 #
-# "representative" asks about one typical row of each cluster of public rows; with
-# "cluster", the rows of a cluster vote, and learn, together. "uncertainty" and
-# "experts" ask in rounds, each time where a student of the answers so far is least
-# sure. All ask the same hundred teachers, which are trained beforehand here. The noise
-# is given, and so is the cost of a query.
+# "representative" queries one typical row of each cluster of public rows; with
+# "cluster", teachers give one vote for a whole cluster, and all of its core rows get
+# the answer. "uncertainty" and "experts" query in rounds, each time the rows on which a
+# student of the answers so far is least certain. All strategies use the same hundred
+# teachers, which are trained beforehand here, and the same noise per query.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,19 +37,19 @@ votes_by_teacher = [
 ]
 
 
-def ask(**how):
+def fit(**parameters):
     """Fit; return the student's accuracy, the share of right answers, and the fit."""
     student = LogisticRegression(C=10, max_iter=3000)
-    pate = PATEClassifier(student, classes=range(10), epsilon=None, **how)
+    pate = PATEClassifier(student, classes=range(10), epsilon=None, **parameters)
     pate.fit_from_votes(PublicData(X_public), votes_by_teacher)
-    # Known here because this data set is public; elsewhere nobody can tell.
+    # Known here because the labels of these public rows are known.
     right = np.mean(pate.answers_ == y_public[pate.queried_indices_])
     return pate.score(X_test, y_test), right, pate
 
 
 # %%
-# More and more queries
-# -----------------------
+# Number of queries
+# -----------------
 #
 # Accuracy of the student (and the share of right answers), means over two fits.
 
@@ -62,10 +62,10 @@ for strategy in strategies:
     for i, n in enumerate(numbers):
         for _ in range(2):
             noise = GNMax(sigma=10)
-            *scores, fit = ask(n_queries=n, query_strategy=strategy, mechanism=noise)
+            *scores, pate = fit(n_queries=n, query_strategy=strategy, mechanism=noise)
             curve[i] += np.array(scores) / 2
-            costs[n] = fit.privacy_spent_.epsilon
-            fits.append(fit)
+            costs[n] = pate.privacy_spent_.epsilon
+            fits.append(pate)
     print(f"{strategy:14}", *(f"{a:.2f} ({right:.2f})" for a, right in curve))
 print(f"{'epsilon':14}", *(f"{cost:11.3f}" for cost in costs.values()))
 
@@ -78,39 +78,39 @@ for column, (axis, title) in enumerate(zip(axes, titles, strict=True)):
         axis.plot(curve, color=colour, marker=marker, label=strategy)
     ticks = [f"{n}\n{cost:.2f}" for n, cost in costs.items()]
     axis.set_xticks(range(len(numbers)), ticks)
-    axis.set(xlabel="queries, and the epsilon they cost", title=title)
+    axis.set(xlabel="queries, and their epsilon", title=title)
 axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Typical rows gain most where queries are few. Rows that a student is unsure of are
-# those that teachers disagree about, so that more of their answers are wrong: here,
-# they end about where random rows do.
+# Typical rows are best if queries are few. Teachers disagree on rows on which the
+# student is uncertain, so that more of these answers are wrong: here, the students are
+# about as accurate as with random rows.
 #
-# What may be published
-# ---------------------
+# Publication
+# -----------
 #
-# The statement, whatever the strategy. Not ``privacy_analysis_``, which has what the
-# votes say about the cost. Where queries followed answers, it holds along these
-# queries only, and bounds nothing.
+# The statement may be published for every strategy. ``privacy_analysis_`` may not, as
+# it depends on the votes; for a strategy that adapts to answers, it holds for the
+# actual sequence of queries only, and is not a bound.
 
-alike = len({str(fit.privacy_spent_) for fit in fits}) == len(numbers)
-print(f"The statement is the same for all strategies: {alike}.")
-followed = [fit for fit in fits if fit.privacy_analysis_.along_transcript]
-names = dict.fromkeys(fit.query_strategy for fit in followed)
-print(f"Queries followed answers with: {', '.join(names)}.")
+same = len({str(pate.privacy_spent_) for pate in fits}) == len(numbers)
+print(f"The statement is the same for all strategies: {same}.")
+adaptive = [pate for pate in fits if pate.privacy_analysis_.along_transcript]
+names = dict.fromkeys(pate.query_strategy for pate in adaptive)
+print(f"Strategies that adapt to answers: {', '.join(names)}.")
 
 # %%
-# A student with an opinion
-# -------------------------
+# Interactive queries
+# -------------------
 #
-# With "interactive", each query comes with the student's opinion. Where the votes
-# are near it, up to noise, a student that is sure answers itself. Charged are 80 such
-# checks and 40 answers of the teachers, however many there were.
+# With "interactive", each query includes the student's prediction. If the noisy votes
+# are near it, a confident student answers the query itself. The privacy cost is that of
+# 80 such checks and 40 answers of the teachers, for any number of actual answers.
 
 interactive = InteractiveGNMax(0.3, 20, 10, confidence=0.8, max_answers=40)
-accuracy, _, fit = ask(
+accuracy, _, pate = fit(
     n_queries=80, query_strategy="interactive", mechanism=interactive
 )
 print(f"accuracy {accuracy:.2f} after 80 interactive queries")
-print(repr(fit.privacy_spent_))
+print(repr(pate.privacy_spent_))

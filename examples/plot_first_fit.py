@@ -1,19 +1,19 @@
 """A first private fit
 ===================
 
-A classifier learns from the digits of some people, and is then given to everybody. What
-can be found out from it about any one of them? This example fits one with
-:class:`~sklearn_pate.PATEClassifier`, for which that is bounded, reads its privacy
-statement, and compares it with a model that promises nothing.
+A classifier learns from the digits of some people and is then published. With
+:class:`~sklearn_pate.PATEClassifier` an attacker can learn only a bounded amount about
+any one of them. This example fits one, prints its privacy statement, and compares its
+accuracy with a model without protection.
 """
 
 # %%
 # Private rows, public rows
 # -------------------------
 #
-# *Private* rows are to be protected, with their labels. *Public* rows need no
-# protection, and no labels: only how they look is used. Say that most of the
-# digits that scikit-learn brings along are private.
+# *Private* rows and their labels are protected. *Public* rows need no
+# protection, and no labels. Here most of the digits of scikit-learn are treated as
+# private.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,13 +36,14 @@ print(f"{len(X_private)} private rows, {len(X_public)} public rows")
 # Fit
 # ---
 #
-# The private rows are cut into 100 shards, and each trains a *teacher*. The teachers
-# vote on 60 of the public rows, noise is added to the votes, and the class that then
-# leads is the *answer*. A *student* learns from the public rows and these 60 answers
-# alone. Any two classifiers will do. This student makes use of public rows without an
-# answer, too, so that few answers are enough.
+# The private rows are cut into 100 shards, and each shard trains a *teacher*. The
+# teachers vote on 60 of the public rows, noise is added to the vote counts, and the
+# class with the largest noisy count is the *answer*. A *student* learns from the public
+# rows and these 60 answers alone. Any classifier can be teacher or student. This
+# student also uses public rows without an answer, so that few answers are enough.
 #
-# ``epsilon`` and ``delta`` are what may be spent: the noise is chosen accordingly.
+# ``epsilon`` and ``delta`` are the privacy budget of the fit: the noise is calibrated
+# to them.
 
 pate = PATEClassifier(
     KNeighborsClassifier(1),
@@ -60,52 +61,52 @@ pate.fit(X_private, y_private, X_public=PublicData(X_public))
 # The statement
 # -------------
 #
-# Before the first answer, its cost was settled: for the worst votes there could be, so
-# that it depends on no private row. It may be published, and says what it assumes. Read
-# that: whoever knows the data has to confirm each point.
+# The privacy cost was fixed before the first answer, for the worst possible votes, so
+# that it depends on no private row. The statement may be published. A person who knows
+# the data has to confirm each of its assumptions.
 
 print(pate.privacy_spent_)
 
 # %%
-# What privacy costs
-# ------------------
+# Loss of accuracy
+# ----------------
 #
-# Here is the same classifier without protection. It keeps every private row inside.
+# The same classifier without protection, which stores every private row:
 
 unprotected = clone(pate.estimator).fit(X_private, y_private)
 print(f"accuracy {unprotected.score(X_test, y_test):.2f} without privacy")
 print(f"accuracy {pate.score(X_test, y_test):.2f} of the student at epsilon 4")
 
 # %%
-# A thousand private rows are few, and the noise that hides one of them is felt. With
-# tens of thousands, a smaller epsilon costs less.
+# A thousand private rows are few, and the noise reduces the accuracy. With tens of
+# thousands, the loss is small even at a smaller epsilon.
 #
-# All that left the private side
-# ------------------------------
+# Released information
+# --------------------
 #
-# These images are public, and the class above each is its answer. Nothing else about
-# private rows reached the student. Which answers are wrong can be told here, as the
-# labels of these public rows happen to be known.
+# These images are public, and the class above each is its answer. The student received
+# no other information about private rows. Wrong answers can be marked here, as the
+# labels of these public rows are known.
 
 order = np.argsort(pate.answers_, kind="stable")
-asked, answers = pate.queried_indices_[order], pate.classes_[pate.answers_[order]]
+queried, answers = pate.queried_indices_[order], pate.classes_[pate.answers_[order]]
 figure, axes = plt.subplots(4, 15, figsize=(9, 3.4), layout="constrained")
-for axis, row, answer in zip(axes.flat, asked, answers, strict=True):
+for axis, row, answer in zip(axes.flat, queried, answers, strict=True):
     axis.imshow(X_public[row].reshape(8, 8), cmap="gray_r")
     axis.set_title(answer, color="black" if answer == y_public[row] else "#d55e00")
     axis.axis("off")
-n_wrong = np.count_nonzero(answers != y_public[asked])
+n_wrong = np.count_nonzero(answers != y_public[queried])
 figure.suptitle(f"60 queries and their answers, {n_wrong} wrong (in orange)")
 plt.show()
 
 # %%
-# What may be published
-# ---------------------
+# Publication
+# -----------
 #
-# The student, the answers and the statement; ``pate.publish()`` takes out what others
-# need to use the student. Not the accuracy above, if test rows are private: it was
-# computed from their labels without noise. And not ``pate.privacy_analysis_``, what the
-# votes that were cast say about the cost: it is as sensitive as the rows.
+# The student, the answers and the statement may be published; ``pate.publish()``
+# returns student and statement. The accuracy above may not, if test rows are private:
+# it was computed from their labels without noise. ``pate.privacy_analysis_`` is the
+# analysis of the votes, and as sensitive as the rows.
 #
-# Every further fit on the same rows has a cost of its own, and costs add up:
-# :ref:`sphx_glr_auto_examples_plot_hand_over.py` keeps the account.
+# Every further fit on the same rows has its own cost, and costs add:
+# :ref:`sphx_glr_auto_examples_plot_hand_over.py` records them in a ledger.

@@ -1,18 +1,18 @@
-"""Five hospitals, no shared row
-=============================
+"""Votes of several hospitals
+==========================
 
-Five hospitals want one model of all their patients, and none may show a patient to
-another. Each trains teachers on its own rows, lets them label the same public rows, and
-hands over a file of labels: no row and no model leaves it. Whoever collects the files
-asks noisy queries, and publishes a student. The patients are made up.
+Five hospitals want one model of all their patients, and may not share rows. Each trains
+teachers on its own rows and sends their labels of the same public rows: no row and no
+model leaves a hospital. A collector answers noisy queries from these votes and
+publishes a student. The patients are made up.
 """
 
 # %%
 # Made-up patients
 # ----------------
 #
-# Twenty measurements each, most of which say little. The hospitals' patients are not
-# alike, nor equally often ill. Public rows are people who agreed, without a diagnosis.
+# Twenty measurements per patient. The distribution of patients differs between
+# hospitals. Public rows are people who gave consent, without a diagnosis.
 
 import tempfile
 from pathlib import Path
@@ -46,42 +46,41 @@ X_public, _ = made_up(500)
 X_test, y_test = made_up(3000)
 
 # %%
-# What a hospital does
-# --------------------
+# Teachers of a hospital
+# ----------------------
 #
-# It may train what it likes, and must see to it that a patient reaches one teacher
-# only: so it cuts its patients into shards, at random.
+# A hospital may train any classifiers, if each patient is with one teacher only. Here
+# it cuts its patients into random shards.
 
 
 def label_public_rows(X, y, n_teachers):
-    """Train teachers on disjoint shards; return the labels that each of them gives."""
+    """Train teachers on disjoint shards; return the labels of each teacher."""
     shards = np.array_split(rng.permutation(len(X)), n_teachers)
     return [GaussianNB().fit(X[rows], y[rows]).predict(X_public) for rows in shards]
 
 
 # %%
-# What the collector does
-# -----------------------
+# Student of the collector
+# ------------------------
 #
-# ``fit_from_votes`` takes one array of labels after the other, from as many files.
+# ``fit_from_votes`` takes an iterable with one array of labels per teacher.
 
 
 def student_of(folder):
-    """Ask 500 noisy queries, and learn from the answers."""
+    """Answer 500 queries with noise, and learn from the answers."""
     student = LogisticRegression(C=0.1)
     pate = PATEClassifier(student, classes=["ill", "well"], n_queries=500, epsilon=2.0)
-    votes_by_teacher = (
-        labels for file in Path(folder).iterdir() for labels in np.load(file)
-    )
-    return pate.fit_from_votes(PublicData(X_public), votes_by_teacher)
+    votes = (labels for file in Path(folder).iterdir() for labels in np.load(file))
+    return pate.fit_from_votes(PublicData(X_public), votes)
 
 
 # %%
-# One vote each, or many
-# ----------------------
+# Number of votes per hospital
+# ----------------------------
 #
-# The noise that protects one vote among five is the same that protects one among 250.
-# Five students each show how far it reaches; in earnest there is one, at one cost.
+# The noise that protects one vote among five also protects one among 250. Five students
+# for each number of votes show the variation; a real release has only one student, at
+# the cost of one fit.
 
 areas = {}
 for n_teachers in [1, 3, 10, 25, 50]:
@@ -94,28 +93,27 @@ for n_teachers in [1, 3, 10, 25, 50]:
     print(f"votes of each hospital: {n_teachers:2}, AUC {mean:.2f}")
 
 # %%
-# Beside them, what nobody may do: a model of all rows in one place.
-
+# For comparison, a model of the pooled rows without privacy:
 pooled = LogisticRegression().fit(*map(np.concatenate, zip(*hospitals, strict=True)))
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-for n_teachers, each in areas.items():
-    axis.plot([n_teachers] * 5, each, "o", color="#2277cc", alpha=0.5)
-axis.axhline(area(pooled), color="#777777", label="all rows in one place, no privacy")
+for n_teachers, values in areas.items():
+    axis.plot([n_teachers] * 5, values, "o", color="#2277cc", alpha=0.5)
+axis.axhline(area(pooled), color="#777777", label="pooled rows, no privacy")
 axis.axhline(0.5, color="black", linestyle=":", label="guessing")
 axis.set_xscale("log")
 axis.set_xticks(list(areas), [str(n) for n in areas])
 axis.minorticks_off()
-axis.set(xlabel="teachers of each hospital", ylabel="AUC on other patients")
-axis.set(title="Five hospitals, epsilon 2: five students each", ylim=(0.4, 0.85))
+axis.set(xlabel="teachers of each hospital", ylabel="AUC", ylim=(0.4, 0.85))
+axis.set_title("Five hospitals, epsilon 2: five students each")
 axis.legend(loc="center right")
 plt.show()
 
 # %%
-# Who is protected
-# ----------------
+# Unit of privacy
+# ---------------
 #
-# A party is whoever sent one array of labels, so one shard here: every patient in it is
-# covered, and a hospital as a whole is not. The files of labels are raw votes: they may
-# go to the collector and to nobody else. A student may go to everybody.
+# A party is the sender of one array of labels, here one shard: every patient in it is
+# protected, and a hospital as a whole is not. The files of labels are raw votes, for
+# the collector only. The student may be published.
 
 print(students[0].privacy_spent_)

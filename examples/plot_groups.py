@@ -1,17 +1,17 @@
-"""One patient, one teacher
-========================
+"""Patients as the unit of privacy
+===============================
 
-A patient may have several stays in hospital, and a row is a stay. Whoever protects rows
-protects a stay, and somebody with six of them much less. Here the patient is the unit
-of the promise. All patients are made up.
+A patient may have several stays in hospital, and a row is a stay. With rows as the
+unit of privacy, the guarantee for a patient with six stays is much weaker. Here the
+patient is the unit. All patients are made up.
 """
 
 # %%
 # Made-up stays
 # -------------
 #
-# Six thousand patients, most of them with one stay or two, some with many. The query
-# is who will be back within 30 days.
+# Six thousand patients, most of them with one or two stays, some with many. The label
+# is readmission within 30 days.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,26 +38,26 @@ y = np.where(rng.logistic(size=len(X)) < risk - 1, "back", "not back")
 # Split by patient
 # ----------------
 #
-# Nobody in public rows is protected. So a patient must be on one side only, which a
-# split of rows does not see to:
+# Public rows are not protected. A patient must therefore have either private or public
+# rows, which a split of rows does not guarantee:
 
-some, others = train_test_split(patient, test_size=0.4, random_state=0)
-torn = np.intersect1d(some, others)
-print(f"A split of rows has {len(torn)} of {n_patients} patients on both sides.")
+first, second = train_test_split(patient, test_size=0.4, random_state=0)
+common = np.intersect1d(first, second)
+print(f"A split of rows has {len(common)} of {n_patients} patients in both parts.")
 
 parts = [part for _, part in GroupKFold(5).split(X, groups=patient)]
 private, public, test = np.concatenate(parts[:3]), parts[3], parts[4]
-torn = np.intersect1d(patient[private], patient[public])
-print(f"A split of patients has {len(torn)}.")
+common = np.intersect1d(patient[private], patient[public])
+print(f"A split of patients has {len(common)}.")
 
 # %%
 # Fit
 # ---
 #
 # With ``privacy_unit="group"`` and ``groups``, all stays of a patient go to the same
-# teacher, by a keyed hash of the patient's id, so that one patient more moves nobody
-# else. ``n_teachers`` has to be a number: "auto" would count patients, and with groups
-# as the unit their number is not public.
+# teacher, by a keyed hash of the patient's id, so that an additional patient does not
+# move others. ``n_teachers`` has to be a number: "auto" would count patients, and with
+# groups as the unit their number is not public.
 
 model = make_pipeline(StandardScaler(), LogisticRegression())
 fits = {}
@@ -75,18 +75,18 @@ for unit, groups in {"row": None, "group": patient[private]}.items():
     print(f"privacy_unit={unit!r}: AUC {auc:.3f}, {fits[unit].privacy_spent_!r}")
 
 # %%
-# The same epsilon, the same noise, about the same student. What differs is the promise:
+# Epsilon and noise are equal, and the students are similar. The guarantee differs:
 
 for unit, fit in fits.items():
     print(f"{unit}: neighbouring data sets {fit.privacy_spent_.neighbours}")
 
 # %%
-# What each patient is promised
-# -----------------------------
+# Guarantee per patient
+# ---------------------
 #
-# With rows as the unit, six stays of a patient reach up to six teachers, and six votes
-# move in each query. Noise hides them as noise of a sixth of its scale would hide
-# one vote, and that is how they are priced here.
+# With rows as the unit, six stays of a patient reach up to six teachers and change up
+# to six votes on each query. The privacy cost is that of one vote with noise of a sixth
+# of the scale.
 
 spent, sigma = fits["row"].privacy_spent_, fits["row"].mechanism_.sigma
 stays, n_patients_with = np.unique(
@@ -100,20 +100,18 @@ figure, (above, below) = plt.subplots(
     2, sharex=True, figsize=(7, 5), height_ratios=[1, 2], layout="constrained"
 )
 above.bar(stays, n_patients_with, color="#999999")
-above.set(ylabel="private patients", title="What 500 answers cost a patient")
+above.set(ylabel="private patients", title="Privacy cost of 500 answers for a patient")
 below.plot(stays, by_row, "o-", color="#d55e00", label='privacy_unit="row"')
 by_group = np.full(len(stays), fits["group"].privacy_spent_.epsilon)
 below.plot(stays, by_group, "s-", color="#2277cc", label='privacy_unit="group"')
-below.set(
-    xlabel="stays of the patient", ylabel=f"epsilon promised, at delta={spent.delta}"
-)
+below.set(xlabel="stays of the patient", ylabel=f"epsilon, at delta={spent.delta}")
 below.set(ylim=(0, None), xticks=stays)
 below.legend(frameon=False)
 plt.show()
 
 # %%
-# An epsilon of 5 is weak, and one above 10 promises nothing worth the name: those who
-# are ill most are protected least. With groups, everybody gets what the statement says.
+# An epsilon of 5 is a weak guarantee, and one above 10 hardly any: patients with most
+# stays are protected least. With groups, the statement holds for every patient.
 #
-# The line may be published: it follows from noise and numbers of queries. The bars
-# may not, where patients are real: they count them without noise.
+# The lines may be published: they depend on noise and number of queries only. The bars
+# of real patients may not: they are counts without noise.

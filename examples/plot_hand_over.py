@@ -1,17 +1,17 @@
-"""One budget, several fits, and what is handed over
-=================================================
+"""Privacy budget and publication
+==============================
 
-Every fit on the same private rows is a release, and releases add up. A ledger is a file
-with the budget of a sensitive data set: each fit is charged before its noise is drawn,
-and one that would exceed the budget is refused. In the end a student is handed over,
-with a card that says what it cost.
+Every fit on the same private rows is a release, and privacy costs add. A ledger is a
+file with the privacy budget of a sensitive data set: the cost of each fit is recorded
+before its noise is drawn, and a fit that would exceed the budget is refused. At the end
+a student is published, with a card that states its privacy cost.
 """
 
 # %%
-# A budget
-# --------
+# Budget
+# ------
 #
-# Epsilon 8 for all that is ever made of these digits. This ledger goes with its folder.
+# Epsilon 8 for all releases about these digits, in a temporary file here.
 
 import json
 import tempfile
@@ -40,11 +40,12 @@ folder = tempfile.TemporaryDirectory()
 ledger = PrivacyLedger(Path(folder.name, "digits.sqlite"), epsilon=8, delta=1e-5)
 
 # %%
-# Spend it
-# --------
+# Fits within the budget
+# ----------------------
 #
-# Half of epsilon is less than half of the budget: what adds up is Renyi cost, about the
-# square of epsilon. The very same fit gets the answers it had, for nothing.
+# A fit at half of epsilon takes less than half of the budget: Renyi costs add, which
+# are about proportional to the square of epsilon. A repeated fit gets the same answers,
+# at no further cost.
 
 pate = PATEClassifier(
     KNeighborsClassifier(1),
@@ -60,39 +61,38 @@ pate.fit(X, y, X_public=PublicData(X_public))
 print(f"A first fit at epsilon 4: {ledger.spent:.0%} of the budget is spent.")
 
 pate.fit(X, y, X_public=PublicData(X_public))
-print(f"The very same again gets the same answers: {ledger.spent:.0%}.")
+print(f"The same fit again gets the same answers: {ledger.spent:.0%}.")
 
 pate.set_params(n_queries=400).fit(X, y, X_public=PublicData(X_public))
-print(f"With more queries it is another: {ledger.spent:.0%}.")
+print(f"A fit with more queries: {ledger.spent:.0%}.")
 
 # %%
-# Be refused
-# ----------
+# A refused fit
+# -------------
 #
-# What a fit would take can be asked beforehand. One that costs too much draws no noise.
+# ``plan_privacy`` computes the cost beforehand. A fit beyond the budget draws no noise.
 
-dearer = clone(pate).set_params(n_queries=200, epsilon=6.0)
-planned = dearer.plan_privacy(X, y, X_public=PublicData(X_public))
+large = clone(pate).set_params(n_queries=200, epsilon=6.0)
+planned = large.plan_privacy(X, y, X_public=PublicData(X_public))
 wanted, left = ledger.budget_fractions(planned.curve)
-print(f"It would take {wanted:.0%}, and {left:.0%} is left.")
+print(f"A fit at epsilon 6 takes {wanted:.0%}, and {left:.0%} is left.")
 try:
-    dearer.fit(X, y, X_public=PublicData(X_public))
+    large.fit(X, y, X_public=PublicData(X_public))
 except BudgetExceededError as error:
     print(error)
 
 # %%
-# What was spent
-# --------------
+# Entries of the ledger
+# ---------------------
 #
-# ``ledger.report()`` has it in full, for auditors: who, what, when.
+# ``ledger.report()`` has all details, for auditors: user, parameters and time.
 
-charges = ledger.entries()
-for charge in charges:
-    print(f"{charge.share:.2%}  epsilon {charge.epsilon:.3f}  {charge.description}")
-print(f"{ledger.spent:.2%} in {len(charges)} charges")
-
+entries = ledger.entries()
+for entry in entries:
+    print(f"{entry.share:.2%}  epsilon {entry.epsilon:.3f}  {entry.description}")
+print(f"{ledger.spent:.2%} in {len(entries)} entries")
 figure, axis = plt.subplots(figsize=(7, 2), layout="constrained")
-shares = [charge.share for charge in charges]
+shares = [entry.share for entry in entries]
 bars = axis.barh(0, shares, left=[0, shares[0]], color="#2277cc", edgecolor="white")
 axis.bar_label(bars, ["epsilon 4"] * 2, label_type="center", color="white")
 bars = axis.barh(0, wanted, left=ledger.spent, color="white", ec="#d55e00", hatch="//")
@@ -103,11 +103,11 @@ axis.set_xlabel(f"share of the budget, epsilon={ledger.epsilon}, delta={ledger.d
 plt.show()
 
 # %%
-# Hand over
-# ---------
+# Publication
+# -----------
 #
-# ``publish`` keeps the student and its statement, and nothing else. It is saved as a
-# model, which runs no code when it is loaded, and a card beside it in plain JSON.
+# ``publish`` returns the student and its statement, and nothing else. It is saved as a
+# model file, which runs no code when it is loaded, and a card in plain JSON.
 
 path = Path(folder.name, "digits.skops")
 pate.publish().save(path)
@@ -115,6 +115,5 @@ received = PublishedClassifier.load(path)
 card = json.loads(path.with_suffix(".json").read_text())
 folder.cleanup()
 print(received.privacy_spent_)
-print(f"It is right on {received.score(X_test, y_test):.0%} of unseen digits.")
-shown = ("epsilon", "delta", "unit", "relation", "sha256")
-print({name: card[name] for name in shown})
+print(f"Accuracy on unseen digits: {received.score(X_test, y_test):.0%}.")
+print({name: card[name] for name in ("epsilon", "delta", "unit", "relation")})

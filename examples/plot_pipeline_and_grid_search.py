@@ -1,18 +1,18 @@
-"""What a pipeline leaks, and what a search costs
-==============================================
+"""Pipelines and grid search
+=========================
 
-The statement of :class:`~sklearn_pate.PATEClassifier` covers PATEClassifier. What is
-fitted in front of it, or chosen around it, looks at private rows for nothing.
-:func:`~sklearn_pate.privacy_leaks` finds it before any data is touched. Then a search
-is made in three places, and in two of them it is free.
+The statement of :class:`~sklearn_pate.PATEClassifier` covers PATEClassifier only. It
+does not cover a step fitted in front of it, or a choice made around it.
+:func:`~sklearn_pate.privacy_leaks` finds these before any data are read. A
+search is then made in three places; in two of them it has no privacy cost.
 """
 
 # %%
-# A scaler in front, and inside
-# -----------------------------
+# Scaler in front or inside
+# -------------------------
 #
 # A scaler in front of PATEClassifier learns means of all private rows, and is published
-# with the pipeline. Inside the teacher, it learns from one shard, and is gone with it.
+# with the pipeline. Inside the teacher, it learns from one shard, and is discarded.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
 
 
 def pate(estimator, student):
-    """Ask 80 queries at epsilon 4: patients are few."""
+    """Return a classifier with 80 queries at epsilon 4, as patients are few."""
     return PATEClassifier(
         estimator,
         student,
@@ -47,13 +47,14 @@ for place, model in {"in front": in_front, "inside": inside}.items():
     print(f"scaler {place}:", *privacy_leaks(model) or ["no leak"], sep="\n  ")
 
 # %%
-# A search in three places
-# ------------------------
+# Three places for a search
+# -------------------------
 #
-# 1. Around PATEClassifier: every fit is a release, and scores on private labels, which
-#    no statement covers, choose the winner.
-# 2. Inside each teacher: a teacher may do with its shard what it likes, for free.
-# 3. Of the student: it sees noisy answers only, so that its search is free, too.
+# 1. Around PATEClassifier: every fit is a release, and the best candidate is chosen by
+#    scores on private labels, which no statement covers.
+# 2. Inside each teacher: any use of its own shard has no privacy cost.
+# 3. Of the student: it reads noisy answers only, so that its search has no privacy
+#    cost.
 
 X, y = load_breast_cancer(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
@@ -72,12 +73,12 @@ for search in (around, in_teachers, of_student):
     search.fit(X, y, X_public=PublicData(X_public))
 
 # %%
-# What they cost
-# --------------
+# Privacy cost of a search
+# ------------------------
 #
-# Three candidates in three folds, and the winner once more on all rows: ten fits, whose
-# curves add up. Three releases cost less than three times epsilon, and ten are still
-# far from free.
+# Three candidates in three folds, and the best one again on all rows: ten fits, with
+# curves that add. The total epsilon is less than ten times that of one fit, but still
+# large.
 
 spent = around.best_estimator_.privacy_spent_
 fits = np.arange(1, 3 * 3 + 2)
@@ -91,19 +92,19 @@ for search, epsilon, name in [
     print(f"{search.score(X_test, y_test):8.2f}  {epsilon:7.2f}  {name}")
 
 # %%
-# Accuracies are of one fit each, and another noise would move them. Costs stay:
+# Accuracies are of one fit each and vary with the noise. Privacy costs do not:
 
 figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axis.plot(fits, spent.epsilon * fits, ":", color="#777777", label="fits times epsilon")
 axis.plot(fits, costs, "o-", color="#d55e00", label="around: composed")
 axis.axhline(spent.epsilon, color="#2277cc", label="in teachers, or of the student")
 axis.set(xlabel="fits of the search", ylabel=f"epsilon at delta={spent.delta}")
-axis.set(title="What a search costs", ylim=(0, None), xticks=fits)
+axis.set(title="Privacy cost of a search", ylim=(0, None), xticks=fits)
 axis.legend()
 plt.show()
 
 # %%
 # The first cost covers the students of all ten fits, but not the choice between them,
-# which was made by private labels: so the winner may not be published. The students of
-# the other two may be, each at epsilon 4. Where such a choice is needed,
-# :ref:`sphx_glr_auto_examples_plot_private_search.py` pays for it.
+# which was made by private labels: its student may not be published. The students of
+# the other two may be, each at epsilon 4. For a choice by private labels see
+# :ref:`sphx_glr_auto_examples_plot_private_search.py`.

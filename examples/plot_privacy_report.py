@@ -1,17 +1,17 @@
-"""A page for the data-protection officer
-======================================
+"""Privacy report
+==============
 
-A privacy statement is one line of numbers. Whoever answers for the data needs more:
-what the numbers mean for one person, what they rest on, and where they end.
-:class:`~sklearn_pate.inspection.PrivacyReport` writes that page.
+A privacy statement is short. The person who is responsible for the data needs more: the
+meaning of the numbers for one person, the assumptions, and the limits.
+:class:`~sklearn_pate.inspection.PrivacyReport` writes a page with all of them.
 """
 
 # %%
-# A student, and an account
-# -------------------------
+# A student and a ledger
+# ----------------------
 #
-# Digits in three parts: private ones with labels, public ones without, and some to test
-# on. These are public too, labels included.
+# Digits in three parts: private rows with labels, public rows without, and test rows,
+# which are public with their labels.
 
 import tempfile
 from pathlib import Path
@@ -45,18 +45,18 @@ clf.fit(X, y, X_public=PublicData(X_public))
 print(clf.privacy_spent_)
 
 # %%
-# The page to publish
-# -------------------
+# Report for publication
+# ----------------------
 #
-# It says no more than the statement does, and stands on its own. Figures of quality may
-# be on it if they come from public rows: you say so, and somebody is asked to sign for
-# it.
+# This page contains no more information than the statement. It may have figures of
+# quality from public rows: you declare them public, and the page has a line to sign for
+# this.
 
 report = PrivacyReport.from_estimator(
     clf,
     title="Which digit is it?",
     quality={"accuracy": round(clf.score(X_test, y_test), 3)},
-    evaluated_on="300 digits that nobody was trained on.",
+    evaluated_on="300 digits that were not used for training.",
     quality_is_public=True,
 )
 report.save(Path(folder.name, "report.html"))
@@ -68,17 +68,17 @@ report
 print("\n".join(report.to_markdown().splitlines()[:7]))
 
 # %%
-# And as a dictionary, for programs. What is promised to somebody with several rows is
-# weaker, and the report says how weak:
+# The same as a dictionary, for programs. The guarantee for a person with several rows
+# is weaker, and part of the report:
 
 several = report.to_dict()["promise"]["several"]
 n_rows = [str(one["units"]) for one in several]
 right = [one["guesses"]["right_at_most"] for one in several]
 figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 axis.bar_label(axis.bar(n_rows, right, color="#2277cc"))
-axis.axhline(500, color="black", linestyle="--", label="blind guessing")
+axis.axhline(500, color="black", linestyle="--", label="random guessing")
 axis.set(
-    title="What an attacker can make of it",
+    title="Bound on the guesses of an attacker",
     xlabel="rows of one person",
     ylabel="right guesses at most, of 1000",
     ylim=(0, 1200),
@@ -87,12 +87,12 @@ axis.legend(loc="lower right")
 plt.show()
 
 # %%
-# The page to keep inside
-# -----------------------
+# Internal report
+# ---------------
 #
-# What a ledger remembers is for the data holder: who fitted what, and when. With it, or
-# with figures from private rows, the page is *internal*. It says so at its top, and is
-# not saved by accident.
+# The entries of a ledger are for the data holder. With them, or with figures from
+# private rows, the report is *internal*: it is marked as internal at its top, and
+# ``save`` needs ``internal=True``.
 
 internal = PrivacyReport.from_estimator(clf, title="Which digit?", ledger=ledger)
 try:
@@ -105,4 +105,4 @@ print(internal.to_markdown().splitlines()[0])
 folder.cleanup()
 
 # %%
-# In a notebook, every fitted classifier comes with a link to its report.
+# In a notebook, every fitted classifier shows a link to its report.

@@ -1,21 +1,20 @@
 """
-=============================
-What accuracy an epsilon buys
-=============================
+====================
+Accuracy and epsilon
+====================
 
-Epsilon bounds how much anyone can learn about one person from what is published: less
-is more private. Privacy is bought with noise, and noise costs accuracy. This example
-fits the same learner at several epsilons and draws the exchange, so that a person can
-choose.
+Epsilon bounds the information about one person in a release: a smaller epsilon
+is more private, but needs more noise, which reduces accuracy. This example
+fits the same learner at several epsilons and draws accuracy against epsilon.
 """
 
 # %%
-# Three kinds of rows
-# -------------------
+# Private, public and test rows
+# -----------------------------
 #
 # PATE trains many *teachers*, each on its own part of the private rows. They vote on
-# public rows without labels, noise is added to their votes, and a *student* learns from
-# the noisy answers alone. So there are private rows, public rows, and rows to test on.
+# public rows without labels, noise is added to their vote counts, and a *student*
+# learns from the noisy answers alone. The test rows are used for the scores only.
 
 import matplotlib.pyplot as plt
 from sklearn.base import clone
@@ -37,8 +36,8 @@ X_private, X_public, y_private, _ = train_test_split(
 # Several fits for each epsilon
 # -----------------------------
 #
-# The noise comes from the operating system and is another one in every fit, so that one
-# fit for an epsilon would say little. Each gets three.
+# The noise comes from the operating system and differs in every fit. Three fits per
+# epsilon show the variation.
 
 pate = PATEClassifier(
     KNeighborsClassifier(1),
@@ -56,15 +55,15 @@ fits = [
 ]
 
 # %%
-# The picture
-# -----------
+# Display
+# -------
 #
 # ``baseline`` is the accuracy of a model that learns from the private rows without
-# protection. ``sensitive`` has no default: somebody has to say whether scores come from
-# private rows. Digits are public, so it is False here. In a hospital it would be True,
-# and the picture would be stamped, for either of two reasons: if the test rows are
-# patients, every score is computed on their labels without noise; and the model behind
-# the baseline has seen patients without protection, whatever it is tested on.
+# protection. ``sensitive`` has no default: you have to declare whether scores depend on
+# private rows. Digits are public, so it is False here. With data of patients it would
+# be True, and the picture would be marked as sensitive, for two reasons: scores on test
+# rows of patients use their labels without noise, and the baseline model was trained on
+# patients without protection.
 
 unprotected = clone(pate.estimator).fit(X_private, y_private)
 display = PrivacyUtilityDisplay.from_estimators(
@@ -80,21 +79,23 @@ display.ax_.set_title(f"{len(X_private)} private digits, {pate.n_teachers} teach
 plt.show()
 
 # %%
-# What it means
-# -------------
+# Interpretation
+# --------------
 #
-# Bars are one standard deviation over the fits. At the left, noise decides; at the
-# right, it turns hardly an answer, and a larger epsilon buys little more. A thousand
-# rows are few: with more of them, more teachers can outvote the same noise, and the
-# whole line moves to the left.
+# Bars are one standard deviation over the fits. At the left, answers are mostly noise;
+# at the right, noise changes hardly any answer, and a larger epsilon gains little. A
+# thousand rows are few: with more rows, there can be more teachers at the same noise,
+# and the same accuracy is reached at a smaller epsilon.
 #
-# Two things to remember before it is published:
+# Before such a picture is published, note two points:
 #
-# - Each point has a cost of its own. To show all of them costs what all fits cost
-#   together, which the sum of their ``privacy_spent_.curve`` tells.
-# - To pick the best point by its score on private rows is a choice that no statement
-#   covers. Settle on public data, or search with
-#   :class:`~sklearn_pate.model_selection.PrivateSearchCV`, which pays for its choice.
+# - Each point has its own privacy cost. The cost of the whole picture is that of all
+#   fits
+#   together, the sum of their ``privacy_spent_.curve``.
+# - The choice of the best point by its score on private rows is covered by no
+#   statement.
+#   Choose on public data, or with
+#   :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
 together = fits[0].privacy_spent_.curve
 for fit in fits[1:]:

@@ -1,16 +1,16 @@
-"""A search that is paid for
-=========================
+"""Private hyper-parameter search
+==============================
 
-The width of a kernel decides whether a private classifier learns anything.
-``GridSearchCV`` would look for the best width on private labels: its choice has no
+The accuracy of a private classifier can depend strongly on the width of a kernel.
+``GridSearchCV`` would choose the width by scores on private labels: its choice has no
 guarantee, and each of its fits is a release.
-:class:`~sklearn_pate.model_selection.PrivateSearchCV` publishes the winner alone, at
-about twice the cost of one fit, or at the cost of one.
+:class:`~sklearn_pate.model_selection.PrivateSearchCV` publishes the best candidate
+alone, at about twice the privacy cost of one fit, or at the cost of one fit.
 """
 
 # %%
-# Even or odd
-# -----------
+# Data and model
+# --------------
 #
 # A logistic regression with noise in its objective, on random features of digits. The
 # label set is public, and so is the largest norm of the features, sqrt(2).
@@ -42,10 +42,11 @@ model = make_pipeline(
 )
 
 # %%
-# What nobody may look at
-# -----------------------
+# Accuracy of each width
+# ----------------------
 #
-# Each width, and what it is worth. To look at this before choosing is a search.
+# These accuracies are for illustration: choosing a width from them would be a search
+# without privacy.
 
 by_width = []
 for gamma in widths:
@@ -59,40 +60,37 @@ for gamma in widths:
 # --------------
 
 grid = {"rbfsampler__gamma": widths}
-n_fits = len(widths) * 5 + 1  # five folds, and the winner once more
+n_fits = len(widths) * 5 + 1  # five folds, and the best one on all rows
 together = (model[-1].privacy_spent_.curve * n_fits).to_epsilon(delta)
-print(f"GridSearchCV: {n_fits} fits would cost {together:.2f}. And the search")
+print(f"GridSearchCV: {n_fits} fits cost epsilon={together:.2f}, and the search")
 print(privacy_leaks(GridSearchCV(model, grid, cv=5))[0].reason)
 
 # %%
-# Two private ones
+# Private searches
 # ----------------
 #
 # With ``n_trials_distribution="logarithmic"``, the number of fits is random and stays
-# secret, each takes a random candidate, and the best by noisy scores is published. With
-# ``"disjoint"``, every candidate is fitted once, on rows of its own: cheaper, and each
-# has fewer rows. Either cost is known before anything is fitted.
+# secret, each fit takes a random candidate, and the best by noisy scores is published.
+# With ``"disjoint"``, every candidate is fitted once, on disjoint rows: at a lower
+# cost, with fewer rows per fit. Both costs are known before the search.
 
 searches = {}
-for law in ("logarithmic", "disjoint"):
+for distribution in ("logarithmic", "disjoint"):
     search = PrivateSearchCV(
-        model, grid, n_trials_distribution=law, delta=delta, classes=[0, 1]
+        model, grid, n_trials_distribution=distribution, delta=delta, classes=[0, 1]
     )
     planned = search.plan_privacy(X, y)
-    print(
-        f"PrivateSearchCV(n_trials_distribution={law!r}): {planned!r}, known before "
-        "the fit"
-    )
+    print(f"n_trials_distribution={distribution!r}: planned {planned!r}")
     chosen, accuracies = [], []
     for _ in range(5):
         search.fit(X, y)
         chosen.append(search.best_params_["rbfsampler__gamma"])
         accuracies.append(search.score(X_test, y_test))
-    searches[law] = planned.epsilon, np.mean(accuracies)
-    print(f"  in 5 searches, each at that cost, it chose {sorted(chosen)}")
+    searches[distribution] = planned.epsilon, np.mean(accuracies)
+    print(f"  choices of 5 searches, each at that cost: {sorted(chosen)}")
 
 # %%
-# The lines are means over the five searches, which stand for one.
+# The lines are means over the five searches.
 
 figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axis.semilogx(widths, by_width, "o-", color="#777777", label="each width, no search")
@@ -107,10 +105,10 @@ axis.legend(loc="lower left")
 plt.show()
 
 # %%
-# What may be published
-# ---------------------
+# Publication
+# -----------
 #
-# The winner and its statement. How many fits there were, their scores, and how long the
-# search took must stay secret.
+# The best candidate and its statement may be published. The number of fits, their
+# scores, and the duration of the search must stay secret.
 
 print(search.privacy_spent_)

@@ -1,22 +1,22 @@
 """
-============================
-How many answers noise turns
-============================
+==========================
+Margins of votes and noise
+==========================
 
-Noise protects people, and it also makes wrong answers out of right ones. Whether it
-does depends on the margin of a vote: the count of the leading class minus that of the
-next. This example draws the margins of a fit beside its noise. **Such a picture is
-private**: votes are private data, and it is stamped.
+Noise protects private rows, and it also changes answers. The probability of a change
+depends on the margin of a vote: the count of the leading class minus that of the
+next. This example draws the margins of a fit together with its noise. **Such a picture
+is sensitive**, as it depends on votes, and is marked as such.
 """
 
 # %%
-# Two ensembles, one cost
-# ------------------------
+# Two ensembles at the same cost
+# ------------------------------
 #
-# The same private digits are cut into 25 large parts or into 100 small ones, with a
-# teacher each. Few teachers know more, many outvote more noise. Both ensembles answer
-# 60 queries at the same epsilon, for which the noise has the same width in votes:
-# what it has to hide is one teacher's vote, however many there are.
+# The same private digits are cut into 25 large shards or into 100 small ones. Few
+# teachers are more accurate, many have larger margins. Both ensembles answer 60 queries
+# at the same epsilon, with the same noise in votes: it hides the vote of one teacher,
+# for any number of teachers.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -43,13 +43,13 @@ ensembles = [
 ]
 
 # %%
-# The picture
-# -----------
+# Display
+# -------
 #
-# ``sensitive=True`` has to be said: without it, a ValueError tells why. We may show the
-# picture because digits are public. The dashed line is the margin at which noise turns
-# one answer in twenty, and the hatched part of a bar is how many of its queries noise
-# turns on average.
+# ``sensitive=True`` is required; without it, a ValueError is raised. This picture can
+# be shown because digits are public. The dashed line is the margin at which noise
+# changes one answer in twenty, and the hatched part of a bar is the expected number of
+# its queries with a changed answer.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4), sharey=True, layout="constrained")
 for clf, ax in zip(ensembles, axes, strict=True):
@@ -57,11 +57,11 @@ for clf, ax in zip(ensembles, axes, strict=True):
 plt.show()
 
 # %%
-# What it means
-# -------------
+# Interpretation
+# --------------
 #
-# Near a margin of 0, noise decides. At the line it turns one answer in twenty, and to
-# the right of it fewer still. So it counts on which side of the line queries are:
+# Near a margin of 0, the answer is mostly noise. At the line noise changes one answer
+# in twenty, and fewer to the right of it:
 
 for clf in ensembles:
     right = y_public[clf.queried_indices_] == clf.classes_[clf.answers_]
@@ -70,11 +70,10 @@ for clf in ensembles:
     )
 
 # %%
-# With 25 teachers hardly any vote is safe from the noise, however well they agree.
-# With 100, each of them knows less, but where most of them agree, noise hardly ever
-# turns the answer.
+# With 25 teachers noise can change almost every answer, even if all agree. With 100,
+# each teacher is less accurate, but if most of them agree, noise hardly ever changes
+# the answer.
 #
-# A person who looks at this picture of private votes and then changes the number of
-# teachers has used private data for a choice, and no statement covers it. Look at
-# public or made-up rows, settle there, and fit the private ones once. What may be
-# published is ``privacy_spent_``, and the student.
+# Changing the number of teachers after such a picture of private votes is a choice from
+# private data, which no statement covers. Choose on public or made-up rows, and fit the
+# private rows once. ``privacy_spent_`` and the student may be published.

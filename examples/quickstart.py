@@ -1,8 +1,8 @@
 """PATE in one minute
 ==================
 
-A student that may be published, and its statement. Teachers learn from private rows, a
-student from their noisy answers about public rows, whose labels are not used::
+A student that may be published, and its privacy statement. Teachers learn from private
+rows. A student learns from their noisy answers about public rows without labels::
 
     python examples/quickstart.py
     python examples/quickstart.py --dataset adult        # downloads 6 MB
@@ -26,7 +26,7 @@ from sklearn_pate.datasets import fetch_adult, fetch_diabetes130
 
 
 def digits():
-    """Take few private rows: a large epsilon, a student that needs few answers."""
+    """Few private rows: a large epsilon, and a student that needs few answers."""
     X, y = load_digits(return_X_y=True)
     pate = PATEClassifier(
         KNeighborsClassifier(1),
@@ -39,7 +39,7 @@ def digits():
 
 
 def adult():
-    """Take tens of thousands of private rows: an epsilon of 1 costs little."""
+    """Tens of thousands of private rows: little loss of accuracy at epsilon 1."""
     X, y = fetch_adult(return_X_y=True)
     return X, y, forests(n_teachers=250, epsilon=1.0)
 
@@ -52,7 +52,7 @@ def diabetes130():
 
 
 def forests(**parameters):
-    """Let forests teach a forest whose leaves average over many noisy answers."""
+    """Forests as teachers, and a student with leaves of many noisy answers."""
     return PATEClassifier(
         RandomForestClassifier(20),
         RandomForestClassifier(100, min_samples_leaf=20),
@@ -61,7 +61,7 @@ def forests(**parameters):
 
 
 def draw(accuracies, statement, path):
-    """Draw a bar a model."""
+    """Draw one bar per model."""
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(7, 2.2), layout="constrained")
@@ -94,8 +94,8 @@ def main():
     seconds = time.perf_counter() - start
 
     model = clone(pate.estimator).fit(X_private, y_private)
-    # The plurality is sensitive: it is shown here because this data set is public.
-    asked = y_public[pate.queried_indices_]
+    # The plurality is sensitive; it is printed because this data set is public.
+    truth = y_public[pate.queried_indices_]
     plurality = pate.classes_[pate.privacy_analysis_.plurality]
 
     print(f"{len(X_private)} private rows, {len(X_public)} public rows without labels")
@@ -103,7 +103,7 @@ def main():
     print()
     accuracies = {
         "a model without privacy": np.mean(model.predict(X_test) == y_test),
-        "the teachers' plurality, without noise": np.mean(plurality == asked),
+        "the teachers' plurality, without noise": np.mean(plurality == truth),
         "the student, which may be published": pate.score(X_test, y_test),
     }
     print("accuracy")
