@@ -1,9 +1,11 @@
 """Models on disk."""
 
 import shutil
+from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -55,9 +57,9 @@ def void(blobs):
 
 
 @pytest.fixture(scope="session")
-def originals(blobs, tmp_path_factory):
+def original_files(blobs, tmp_path_factory):
     """Published fits, each made once."""
-    made, folder = {}, tmp_path_factory.mktemp("originals")
+    made, folder = {}, tmp_path_factory.mktemp("files")
 
     def original(kind):
         if kind not in made:
@@ -70,13 +72,34 @@ def originals(blobs, tmp_path_factory):
 
 
 @pytest.fixture
-def honest(originals, tmp_path):
+def honest(original_files, tmp_path):
     """Give a copy of the files of a fit, to be forged."""
 
     def copy(kind):
         path = tmp_path / "model.skops"
         for suffix in (".skops", ".json"):
-            shutil.copy(originals(kind).with_suffix(suffix), path.with_suffix(suffix))
+            shutil.copy(
+                original_files(kind).with_suffix(suffix), path.with_suffix(suffix)
+            )
         return path
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def rows():
+    """Rows of three classes that are named."""
+    X, codes = make_blobs(2400, centers=3, random_state=0)
+    return X.astype(np.float32), np.array(["ill", "unsure", "well"])[codes]
+
+
+@pytest.fixture(scope="session")
+def originals(rows):
+    """Published fits of every private classifier, each made once."""
+    from tests.publication.learners import LEARNERS, WITHOUT_PUBLIC, fit  # with torch
+
+    @cache
+    def published(name):
+        return fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish()
+
+    return published
