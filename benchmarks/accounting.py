@@ -16,7 +16,7 @@ more than ten seconds.
 
 Two peers are short of what is measured here. dp-accounting has no analysis of PATE that
 depends on the votes: its row is its data-independent accountant on as many Gaussian
-answers. autodp, which has Theorem 6 for one question at one order, is not installed
+answers. autodp, which has Theorem 6 for one query at one order, is not installed
 with the tests, and left out.
 """
 
@@ -71,7 +71,7 @@ def published(data):
 
 # ------------------------------------------------------------------- published votes
 
-# Data, gamma, questions, delta and what the 2017 paper prints. Its text says scale 20,
+# Data, gamma, queries, delta and what the 2017 paper prints. Its text says scale 20,
 # gamma 0.05, of SVHN, too, but its figures are those of gamma 0.1.
 PAPER_2017 = (
     ("SVHN", 0.1, 500, 1e-6, 5.04),
@@ -82,7 +82,7 @@ PAPER_2017 = (
     ("MNIST", 0.05, 1000, 1e-5, 8.03),
     ("Adult", 0.05, 500, 1e-5, 2.66),
 )
-# Data, threshold and both noises, questions, delta, what the 2018 paper prints, and
+# Data, threshold and both noises, queries, delta, what the 2018 paper prints, and
 # how many answers it gave.
 PAPER_2018 = (
     ("MNIST", (200, 150.0, 40.0), 640, 1e-5, 1.97, 286),
@@ -92,7 +92,7 @@ PAPER_2018 = (
 
 
 def published_votes():
-    """Price the papers' questions by every account."""
+    """Compute the cost of the papers' queries by every account."""
     rows = []
     for data, gamma, n_queries, delta, printed in PAPER_2017:
         counts = published(data)[:n_queries]
@@ -187,7 +187,7 @@ SCALES = (0.25, 10_000.0)
 def default_mechanism():
     """Price 1000 answers at equal agreement with the plurality without noise.
 
-    ConfidentGNMax is not among them: it answers fewer questions, which is another
+    ConfidentGNMax is not among them: it answers fewer queries, which is another
     trade-off.
     """
     rows = []
@@ -285,7 +285,7 @@ def some_orders(n_orders):
 def votes(kind, n_queries, n_classes):
     """Draw vote counts: random ones, distinct ones, or published ones again and again.
 
-    Random votes agree less than published ones, and so cost more to price exactly.
+    Random votes agree less than published ones, and so cost more to cost exactly.
     """
     rng = np.random.default_rng(0)
     if kind == "repeated":
@@ -300,7 +300,7 @@ def votes(kind, n_queries, n_classes):
 
 
 def plain_loop(counts, sigma, orders):
-    """Sum Theorem 6 of Papernot et al. 2018, question by question."""
+    """Sum Theorem 6 of Papernot et al. 2018, query by query."""
     total = np.zeros(orders.size)
     for row in counts:
         total += theorem_6(row, sigma, orders)
@@ -308,7 +308,7 @@ def plain_loop(counts, sigma, orders):
 
 
 def theorem_6(counts, sigma, orders):
-    """Bound one question's cost by Theorem 6, with Propositions 7 and 10."""
+    """Bound one query's cost by Theorem 6, with Propositions 7 and 10."""
     worst_case = orders / sigma**2
     plurality = counts.argmax()
     gaps = counts[plurality] - np.delete(counts, plurality)

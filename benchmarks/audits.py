@@ -215,7 +215,7 @@ def planted(owner, name, defect):
 
 
 def forgetful(ask, oracle, rows, probabilities=None):
-    """Answer every question anew, and charge for it once."""
+    """Answer every query anew, and charge for it once."""
     oracle._answer_of.clear()
     oracle.n_charged = 0
     oracle._answers_left = len(rows)
@@ -284,7 +284,7 @@ def defects(n_audits=3):
     ):
         with planted(Oracle, "ask", forgetful):
             add(
-                "a repeated question is answered anew",
+                "a repeated query is answered anew",
                 lambda m=mechanism, n=n_repeats: audit_mechanism(
                     m, TIE, MOVED, n_trials=20_000, n_repeats=n
                 ),
@@ -335,7 +335,7 @@ def secret_bits(n_teachers, n_canaries, **parameters):
     )
 
 
-def two_worlds(n_teachers, sigma, n_runs, n_questions=6):
+def two_worlds(n_teachers, sigma, n_runs, n_queries=6):
     """Audit two worlds in which one label differs, which moves rows dealt by class.
 
     Class 1 is at 5. The rows of class 0 are, in turn, at 0, where the public rows are,
@@ -347,16 +347,16 @@ def two_worlds(n_teachers, sigma, n_runs, n_questions=6):
     y = np.concatenate([np.zeros(len(x0), int), np.ones(2 * n_teachers, int)])
     changed = y.copy()
     changed[n_teachers] = 1
-    return compare(X, y, changed, n_teachers, sigma, n_runs, n_questions)
+    return compare(X, y, changed, n_teachers, sigma, n_runs, n_queries)
 
 
-def one_of_two_teachers(sigma, n_runs, n_questions=6):
+def one_of_two_teachers(sigma, n_runs, n_queries=6):
     """Audit two worlds in which one of two teachers changes its mind."""
     X, y, changed = np.zeros((2, 1)), np.array([0, 1]), np.array([0, 0])
-    return compare(X, y, changed, 2, sigma, n_runs, n_questions)
+    return compare(X, y, changed, 2, sigma, n_runs, n_queries)
 
 
-def compare(X, y, changed, n_teachers, sigma, n_runs, n_questions):
+def compare(X, y, changed, n_teachers, sigma, n_runs, n_queries):
     """Audit two worlds with other labels."""
     pate = PATEClassifier(
         DecisionTreeClassifier(),
@@ -372,7 +372,7 @@ def compare(X, y, changed, n_teachers, sigma, n_runs, n_questions):
         pate,
         (X, y),
         (X, changed),
-        X_public=PublicData(np.linspace(-0.01, 0.01, n_questions)[:, None]),
+        X_public=PublicData(np.linspace(-0.01, 0.01, n_queries)[:, None]),
         n_runs=n_runs,
     )
 

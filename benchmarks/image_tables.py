@@ -40,7 +40,7 @@ def images_pate_g():
     ]
     header = [
         "student",
-        "questions",
+        "queries",
         "accuracy, %",
         "answers right, %",
         "epsilon by the 2017 bound (not publishable)",
@@ -65,7 +65,7 @@ def images_ours():
     ]
     header = [
         "publishable epsilon",
-        "questions",
+        "queries",
         "accuracy, %",
         "answers right, %",
         "exact epsilon (not publishable)",
@@ -106,7 +106,7 @@ def images_queries():
         ]
         for student, strategy in kinds
     ]
-    header = ["student: questions", *(f"{n} questions" for n in asked)]
+    header = ["student: queries", *(f"{n} queries" for n in asked)]
     return f"{markdown(header, rows)}\n\n{note}"
 
 
@@ -122,7 +122,7 @@ def images_distillation():
         ]
         for row in results["rows"]
     ]
-    header = ["release: student", "questions", "accuracy, %", "plurality right, %"]
+    header = ["release: student", "queries", "accuracy, %", "plurality right, %"]
     return f"{markdown(header, rows)}\n\n{note}"
 
 

@@ -53,11 +53,11 @@ LEVERS = {
     "all but the student": QUICK,
     "teachers: 250": QUICK | {"n_teachers": 250},
     "teachers: 250 networks": QUICK | {"teacher": "network", "n_teachers": 250},
-    "questions: random rows": QUICK | {"query_strategy": "random"},
-    "questions: where the student is unsure": QUICK | {"query_strategy": "uncertainty"},
-    "questions: 30": QUICK | {"n_queries": 30},
-    "questions: 300": QUICK | {"n_queries": 300},
-    "questions: 1000": QUICK | {"n_queries": 1000},
+    "queries: random rows": QUICK | {"query_strategy": "random"},
+    "queries: where the student is unsure": QUICK | {"query_strategy": "uncertainty"},
+    "queries: 30": QUICK | {"n_queries": 30},
+    "queries: 300": QUICK | {"n_queries": 300},
+    "queries: 1000": QUICK | {"n_queries": 1000},
     "mechanism: Laplace": QUICK | {"mechanism": "lnmax"},
     "mechanism: Gumbel": QUICK | {"mechanism": "gumbel"},
     "mechanism: Confident": QUICK | {"mechanism": "confident"},
@@ -137,7 +137,7 @@ def _kept(path, make):
     return made
 
 
-def ballots(counts):
+def votes_by_teacher(counts):
     """Return one array of labels a teacher that adds up to these counts."""
     last = np.cumsum(counts, axis=1)
     for teacher in range(int(last[:, -1].max())):
@@ -162,7 +162,7 @@ def taught(images, setting, seed):
         classes=range(10),
         random_state=seed,
     )
-    return pate.fit_votes(ballots(counts), images.test[0][public])
+    return pate.fit_from_votes(images.test[0][public], votes_by_teacher(counts))
 
 
 def run_student(name, setting, seed, key):
@@ -222,7 +222,7 @@ def levers(images, runs):
 
 
 def queries(images, runs):
-    """Compare query strategies, by the number of questions, at Laplace scale 20."""
+    """Compare query strategies, by the number of queries, at Laplace scale 20."""
     base = OURS | {"teacher": "network", "n_teachers": 250, "mechanism": "scale 20"}
     names = ("random", "representative", "uncertainty", "experts")
     settings = [

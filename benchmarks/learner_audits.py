@@ -72,7 +72,7 @@ def lead(fitted):
 
 
 def one_near():
-    """Return a row that is alone near all questions with rows far away, and these."""
+    """Return a row that is alone near all queries with rows far away, and these."""
     X, y = np.vstack([[[0.0]], np.full((60, 1), 10.0)]), np.array([1] + [0] * 60)
     return (X, y), (X[1:], y[1:])
 
@@ -159,7 +159,7 @@ LEARNERS = {
     ),
     "PrivateSearchCV": (
         PrivateSearchCV(
-            SEARCHED, {"C": [0.1, 1.0]}, expected_trials=3, delta=DELTA, random_state=0
+            SEARCHED, {"C": [0.1, 1.0]}, mean_n_trials=3, delta=DELTA, random_state=0
         ),
         one_sided,
         lambda fitted: weight(fitted.best_estimator_),

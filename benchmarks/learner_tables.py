@@ -158,7 +158,7 @@ def erm_size():
 
 def search_prices():
     """Show what a private search costs."""
-    results = load("private_search")["prices"]
+    results = load("private_search")["costs"]
     rows = [
         [
             row["trials"],

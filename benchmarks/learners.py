@@ -52,7 +52,7 @@ def _pair(encoder, teacher, student):
     return make_pipeline(encoder, teacher), make_pipeline(encoder, student)
 
 
-#: Teacher and student of PATE, and its number of questions: as in tabular.py.
+#: Teacher and student of PATE, and its number of queries: as in tabular.py.
 PATE = {
     "Adult": (
         *_pair(

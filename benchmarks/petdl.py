@@ -108,7 +108,7 @@ def run(name, setting, seed, key):
             student=student(images, setting),
             **common(setting, seed, frozen),
         )
-        clf.fit_votes([p.argmax(axis=1) for p, _ in outputs], X[public])
+        clf.fit_from_votes(X[public], [p.argmax(axis=1) for p, _ in outputs])
     result = {
         "accuracy": float(clf.score(X[held_out], y[held_out])),
         "epsilon": clf.privacy_spent_.epsilon,
@@ -145,7 +145,7 @@ def fitted(images, setting, seed, taught):
         **common(setting, seed, frozen),
     )
     said = (p if h is None else (p, h) for p, h in outputs)
-    return clf.fit_outputs(said, images.test[0][public])
+    return clf.fit_from_outputs(images.test[0][public], said)
 
 
 def labels_right(clf, values, y_public):

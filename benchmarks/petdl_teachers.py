@@ -14,7 +14,7 @@ from torch import nn
 
 from sklearn_pate._estimators._seeding import seeded_globals
 from sklearn_pate._teachers import OutputsForm, shard_rows
-from sklearn_pate.students import conv_middle
+from sklearn_pate.students.networks._modules import conv_middle
 
 WORK = Path(__file__).parent / "work"
 KEPT = joblib.Memory(WORK / "petdl", verbose=0)

@@ -48,7 +48,7 @@ def mnist_noise():
 
 
 def mnist_queries():
-    """Accuracy against the number of questions, for each strategy."""
+    """Accuracy against the number of queries, for each strategy."""
     rows = load("images")["queries"]["rows"]
     students = dict.fromkeys(row["student"] for row in rows)
     titles = {
@@ -79,7 +79,7 @@ def mnist_queries():
                 capsize=2,
                 label=strategy,
             )
-        ax.set(xscale="log", xlabel="questions", title=titles[student])
+        ax.set(xscale="log", xlabel="queries", title=titles[student])
         asked = sorted({row["n_queries"] for row in rows})
         ax.set_xticks(asked, [str(n) for n in asked])
         ax.minorticks_off()

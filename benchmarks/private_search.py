@@ -1,9 +1,9 @@
 """A private search on Adult, beside a plain one. Writes results/private_search.json.
 
-prices    what the best of ten expected trials costs, over what one fit costs
+costs    what the best of ten expected trials costs, over what one fit costs
 adult     the winner among candidates, and what a plain search would leak
 
-Run one of them with ``python benchmarks/private_search.py prices``, both without a
+Run one of them with ``python benchmarks/private_search.py costs``, both without a
 name: some minutes. Noise and the number of trials are drawn from the operating system.
 """
 
@@ -34,7 +34,7 @@ def learner(epsilon):
     )
 
 
-def prices():
+def costs():
     """Return what each way to search costs, at the delta of the statement."""
     data = load("adult")
     rows = []
@@ -44,8 +44,8 @@ def prices():
             spent = PrivateSearchCV(
                 learner(epsilon),
                 CANDIDATES,
-                trials=trials,
-                expected_trials=N_TRIALS,
+                n_trials_distribution=trials,
+                mean_n_trials=N_TRIALS,
                 delta=DELTA,
             ).plan_privacy(data.X_train, data.y_train)
             alike = one.curve.quiet_epsilon(DELTA) if spent.delta else one.epsilon
@@ -85,8 +85,8 @@ def adult():
                 PrivateSearchCV(
                     learner(epsilon),
                     CANDIDATES,
-                    trials=trials,
-                    expected_trials=N_TRIALS,
+                    n_trials_distribution=trials,
+                    mean_n_trials=N_TRIALS,
                     delta=DELTA,
                     random_state=seed,
                 ).fit(data.X_train, data.y_train)
@@ -136,7 +136,7 @@ def _plain(epsilon, data, seed):
     return search.fit(data.X_train, data.y_train)
 
 
-TABLES = {"prices": prices, "adult": adult}
+TABLES = {"costs": costs, "adult": adult}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

@@ -16,8 +16,8 @@ def safety_kills():
             ["finished, many of them repeats", str(row["fits finished"])],
             ["different fits charged", str(row["fits charged"])],
             ["refused, as the budget was spent", str(row["fits refused"])],
-            ["answers drawn", str(row["questions drawn"])],
-            ["answers charged", str(row["questions charged"])],
+            ["answers drawn", str(row["queries drawn"])],
+            ["answers charged", str(row["queries charged"])],
             ["fits with answers beyond their charges", str(row["fits uncharged"])],
             ["fits with two sets of answers", str(row["fits answered twice"])],
             ["of the budget spent, %", number(100 * row["share spent"], 2)],
@@ -69,7 +69,7 @@ def audits_mechanisms():
     ]
     header = [
         "no defect",
-        "questions",
+        "queries",
         "delta",
         "epsilon shown",
         "exact, at these votes",

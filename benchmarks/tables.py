@@ -48,7 +48,7 @@ def adult_2017():
 
 
 def adult():
-    """Show accuracy against the number of questions, and the best of each epsilon."""
+    """Show accuracy against the number of queries, and the best of each epsilon."""
     results = load("tabular")["adult"]
     rows = results["rows"]
     plain = [row for row in rows if "n_queries" not in row]
@@ -68,7 +68,7 @@ def adult():
             "exact epsilon",
             "2018 bound",
             "teachers",
-            "questions",
+            "queries",
             "noise sigma",
             "student",
         ],
@@ -98,7 +98,7 @@ def adult():
     ]
     sweep = markdown(
         [
-            "questions",
+            "queries",
             *(f"{student}, epsilon {epsilon:g}" for epsilon, student in columns),
         ],
         [
@@ -202,7 +202,7 @@ def overhead():
 
 
 def accounting_votes():
-    """Show the papers' questions, on the votes they published, by every account."""
+    """Show the papers' queries, on the votes they published, by every account."""
     results = load("accounting")["published_votes"]
     rows = []
     for row in results["rows"]:
@@ -211,15 +211,15 @@ def accounting_votes():
         else:
             parameters = (row["threshold"], row["sigma_threshold"], row["sigma"])
             mechanism = f"ConfidentGNMax({', '.join(f'{p:g}' for p in parameters)})"
-        questions = str(row["n_queries"])
+        queries = str(row["n_queries"])
         capped = row.get("max_answers") is not None
         if capped:
-            questions += f", {row['max_answers']} answers"
+            queries += f", {row['max_answers']} answers"
         released = row["sanitized"]
         rows.append(
             [
                 f"{row['data']}, {mechanism}",
-                questions,
+                queries,
                 f"{row['delta']:.0e}".replace("e-0", "e-"),
                 number(row["printed"]),
                 number(row["reproduced"]),
@@ -233,7 +233,7 @@ def accounting_votes():
     table = markdown(
         [
             "epsilon of",
-            "questions",
+            "queries",
             "delta",
             "paper",
             "its bound here",
@@ -257,7 +257,7 @@ def accounting_mechanisms():
     cell = {(row["data"], row["agreement"], row["mechanism"]): row for row in rows}
     table = markdown(
         [
-            "1000 questions, agreement",
+            "1000 queries, agreement",
             *(f"{name}, worst case" for name in names),
             *(f"{name}, exact" for name in names),
         ],
@@ -349,7 +349,7 @@ def accounting_speed():
             ]
         )
     table = markdown(
-        ["", "questions", "classes", "orders", "seconds", "again", "peak memory, MiB"],
+        ["", "queries", "classes", "orders", "seconds", "again", "peak memory, MiB"],
         rows,
     )
     return f"{table}\n\n{source(results)}"

@@ -1,7 +1,7 @@
 """Adult and Diabetes: accuracy against privacy. Writes results/tabular.json.
 
 (a) adult_2017   the set-up of the 2017 PATE paper, with its bound and a publishable one
-(b) adult        accuracy against the number of questions, at fixed publishable epsilon
+(b) adult        accuracy against the number of queries, at fixed publishable epsilon
 (c) diabetes     patients as the unit, at publishable epsilon 2
     diabetes_balanced   what balancing does to accuracy, before and after the split
 

@@ -53,15 +53,15 @@ def draw(images, answers, true, path):
         title = f"{answers[i]}, not {true[i]}" if wrong else answers[i]
         axis.set_title(title, color="#d55e00" if wrong else "k", fontsize=8, pad=2)
     n_wrong = np.count_nonzero(answers != true)
-    figure.suptitle(f"{len(images)} questions; {n_wrong} answers are wrong (in orange)")
+    figure.suptitle(f"{len(images)} queries; {n_wrong} answers are wrong (in orange)")
     figure.savefig(path, dpi=120)
     print(f"\ndrew {path}")
 
 
 def main():
-    """Fit, compare with a student of the answers alone, and print the prices."""
+    """Fit, compare with a student of the answers alone, and print the costs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--picture", help="file for the questions (needs matplotlib)")
+    parser.add_argument("--picture", help="file for the queries (needs matplotlib)")
     picture = parser.parse_args().picture
 
     X, y = fetch_mnist(subset="train", return_X_y=True)

@@ -14,7 +14,7 @@ published.
 # ----------------
 #
 # Of made-up rows, one half is private. Teachers are trained on disjoint parts of it and
-# vote on public rows; the answer to each of 200 questions is the class with most votes,
+# vote on public rows; the answer to each of 200 queries is the class with most votes,
 # after noise. With ``epsilon=1`` the noise is calibrated before anything is asked, so
 # that all 200 answers together cost at most that.
 
@@ -35,10 +35,10 @@ clf.fit(X[:4000], y[:4000], X_public=PublicData(X[4000:]))
 print(fill(str(clf.privacy_spent_), width=88))
 
 # %%
-# More questions, and other deltas
+# More queries, and other deltas
 # --------------------------------
 #
-# On the left, the noise stays as it is and the number of questions changes. The dot is
+# On the left, the noise stays as it is and the number of queries changes. The dot is
 # what was paid for. The line is steep at first and flattens: the second hundred answers
 # cost less than the first.
 #
@@ -50,8 +50,8 @@ print(fill(str(clf.privacy_spent_), width=88))
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
 AnswerCostDisplay.from_estimator(clf, n_queries=600, ax=left)
 EpsilonDeltaDisplay.from_estimator(clf, ax=right)
-left.set_title("more questions at the same noise")
-right.set_title("the same questions at other deltas")
+left.set_title("more queries at the same noise")
+right.set_title("the same queries at other deltas")
 plt.show()
 
 # %%
@@ -63,10 +63,10 @@ plt.show()
 mechanism, spent = clf.mechanism_, clf.privacy_spent_
 for n_queries in [200, 400, 600]:
     curve = mechanism.account_curve(n_queries, n_classes=3)
-    print(f"{n_queries} questions: epsilon={curve.to_epsilon(spent.delta):.2f}")
+    print(f"{n_queries} queries: epsilon={curve.to_epsilon(spent.delta):.2f}")
 
 # %%
-# That does not make many questions the right choice. For a fixed epsilon, more of them
+# That does not make many queries the right choice. For a fixed epsilon, more of them
 # mean more noise in each answer, and a student that also learns from rows without
 # labels needs few.
 #

@@ -60,7 +60,7 @@ pate.fit(X_private, y_private, X_public=PublicData(X_public))
 # The statement
 # -------------
 #
-# Before the first answer, its price was settled: for the worst votes there could be, so
+# Before the first answer, its cost was settled: for the worst votes there could be, so
 # that it depends on no private row. It may be published, and says what it assumes. Read
 # that: whoever knows the data has to confirm each point.
 
@@ -95,7 +95,7 @@ for axis, row, answer in zip(axes.flat, asked, answers, strict=True):
     axis.set_title(answer, color="black" if answer == y_public[row] else "#d55e00")
     axis.axis("off")
 n_wrong = np.count_nonzero(answers != y_public[asked])
-figure.suptitle(f"60 questions and their answers, {n_wrong} wrong (in orange)")
+figure.suptitle(f"60 queries and their answers, {n_wrong} wrong (in orange)")
 plt.show()
 
 # %%
@@ -105,7 +105,7 @@ plt.show()
 # The student, the answers and the statement; ``pate.publish()`` takes out what others
 # need to use the student. Not the accuracy above, if test rows are private: it was
 # computed from their labels without noise. And not ``pate.privacy_analysis_``, what the
-# votes that were cast say about the price: it is as sensitive as the rows.
+# votes that were cast say about the cost: it is as sensitive as the rows.
 #
-# Every further fit on the same rows has a price of its own, and prices add up:
+# Every further fit on the same rows has a cost of its own, and costs add up:
 # :ref:`sphx_glr_auto_examples_plot_hand_over.py` keeps the account.

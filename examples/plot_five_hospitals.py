@@ -4,7 +4,7 @@
 Five hospitals want one model of all their patients, and none may show a patient to
 another. Each trains teachers on its own rows, lets them label the same public rows, and
 hands over a file of labels: no row and no model leaves it. Whoever collects the files
-asks noisy questions, and publishes a student. The patients are made up.
+asks noisy queries, and publishes a student. The patients are made up.
 """
 
 # %%
@@ -63,15 +63,17 @@ def label_public_rows(X, y, n_teachers):
 # What the collector does
 # -----------------------
 #
-# ``fit_votes`` takes one array of labels after the other, from any number of files.
+# ``fit_from_votes`` takes one array of labels after the other, from as many files.
 
 
 def student_of(folder):
-    """Ask 500 noisy questions, and learn from the answers."""
+    """Ask 500 noisy queries, and learn from the answers."""
     student = LogisticRegression(C=0.1)
     pate = PATEClassifier(student, classes=["ill", "well"], n_queries=500, epsilon=2.0)
-    ballots = (labels for file in Path(folder).iterdir() for labels in np.load(file))
-    return pate.fit_votes(ballots, PublicData(X_public))
+    votes_by_teacher = (
+        labels for file in Path(folder).iterdir() for labels in np.load(file)
+    )
+    return pate.fit_from_votes(PublicData(X_public), votes_by_teacher)
 
 
 # %%
@@ -79,7 +81,7 @@ def student_of(folder):
 # ----------------------
 #
 # The noise that protects one vote among five is the same that protects one among 250.
-# Five students each show how far it reaches; in earnest there is one, at one price.
+# Five students each show how far it reaches; in earnest there is one, at one cost.
 
 areas = {}
 for n_teachers in [1, 3, 10, 25, 50]:

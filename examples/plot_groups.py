@@ -10,7 +10,7 @@ of the promise. All patients are made up.
 # Made-up stays
 # -------------
 #
-# Six thousand patients, most of them with one stay or two, some with many. The question
+# Six thousand patients, most of them with one stay or two, some with many. The query
 # is who will be back within 30 days.
 
 import matplotlib.pyplot as plt
@@ -85,7 +85,7 @@ for unit, fit in fits.items():
 # -----------------------------
 #
 # With rows as the unit, six stays of a patient reach up to six teachers, and six votes
-# move in each question. Noise hides them as noise of a sixth of its scale would hide
+# move in each query. Noise hides them as noise of a sixth of its scale would hide
 # one vote, and that is how they are priced here.
 
 spent, sigma = fits["row"].privacy_spent_, fits["row"].mechanism_.sigma
@@ -115,5 +115,5 @@ plt.show()
 # An epsilon of 5 is weak, and one above 10 promises nothing worth the name: those who
 # are ill most are protected least. With groups, everybody gets what the statement says.
 #
-# The line may be published: it follows from noise and numbers of questions. The bars
+# The line may be published: it follows from noise and numbers of queries. The bars
 # may not, where patients are real: they count them without noise.

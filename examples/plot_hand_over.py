@@ -63,7 +63,7 @@ pate.fit(X, y, X_public=PublicData(X_public))
 print(f"The very same again gets the same answers: {ledger.spent:.0%}.")
 
 pate.set_params(n_queries=400).fit(X, y, X_public=PublicData(X_public))
-print(f"With more questions it is another: {ledger.spent:.0%}.")
+print(f"With more queries it is another: {ledger.spent:.0%}.")
 
 # %%
 # Be refused

@@ -27,7 +27,7 @@ from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
 
 
 def pate(estimator, student):
-    """Ask 80 questions at epsilon 4: patients are few."""
+    """Ask 80 queries at epsilon 4: patients are few."""
     return PATEClassifier(
         estimator,
         student,
@@ -81,21 +81,21 @@ for search in (around, in_teachers, of_student):
 
 spent = around.best_estimator_.privacy_spent_
 fits = np.arange(1, 3 * 3 + 2)
-prices = [(spent.curve * n).to_epsilon(spent.delta) for n in fits]
+costs = [(spent.curve * n).to_epsilon(spent.delta) for n in fits]
 print("accuracy  epsilon  search")
 for search, epsilon, name in [
-    (around, prices[-1], f"around: {fits[-1]} fits, each of epsilon {prices[0]:.2f}"),
+    (around, costs[-1], f"around: {fits[-1]} fits, each of epsilon {costs[0]:.2f}"),
     (in_teachers, in_teachers.privacy_spent_.epsilon, "inside each teacher"),
     (of_student, of_student.privacy_spent_.epsilon, "of the student"),
 ]:
     print(f"{search.score(X_test, y_test):8.2f}  {epsilon:7.2f}  {name}")
 
 # %%
-# Accuracies are of one fit each, and another noise would move them. Prices stay:
+# Accuracies are of one fit each, and another noise would move them. Costs stay:
 
 figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axis.plot(fits, spent.epsilon * fits, ":", color="#777777", label="fits times epsilon")
-axis.plot(fits, prices, "o-", color="#d55e00", label="around: composed")
+axis.plot(fits, costs, "o-", color="#d55e00", label="around: composed")
 axis.axhline(spent.epsilon, color="#2277cc", label="in teachers, or of the student")
 axis.set(xlabel="fits of the search", ylabel=f"epsilon at delta={spent.delta}")
 axis.set(title="What a search costs", ylim=(0, None), xticks=fits)
@@ -103,7 +103,7 @@ axis.legend()
 plt.show()
 
 # %%
-# The first price covers the students of all ten fits, but not the choice between them,
+# The first cost covers the students of all ten fits, but not the choice between them,
 # which was made by private labels: so the winner may not be published. The students of
 # the other two may be, each at epsilon 4. Where such a choice is needed,
 # :ref:`sphx_glr_auto_examples_plot_private_search.py` pays for it.

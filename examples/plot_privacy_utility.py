@@ -90,7 +90,7 @@ plt.show()
 #
 # Two things to remember before it is published:
 #
-# - Each point has a price of its own. To show all of them costs what all fits cost
+# - Each point has a cost of its own. To show all of them costs what all fits cost
 #   together, which the sum of their ``privacy_spent_.curve`` tells.
 # - To pick the best point by its score on private rows is a choice that no statement
 #   covers. Settle on public data, or search with

@@ -5,7 +5,7 @@ The width of a kernel decides whether a private classifier learns anything.
 ``GridSearchCV`` would look for the best width on private labels: its choice has no
 guarantee, and each of its fits is a release.
 :class:`~sklearn_pate.model_selection.PrivateSearchCV` publishes the winner alone, at
-about twice the price of one fit, or at the price of one.
+about twice the cost of one fit, or at the cost of one.
 """
 
 # %%
@@ -68,33 +68,38 @@ print(privacy_leaks(GridSearchCV(model, grid, cv=5))[0].reason)
 # Two private ones
 # ----------------
 #
-# With ``trials="logarithmic"``, the number of fits is drawn at random and stays secret,
-# each takes a random candidate, and the best one by noisy scores is published. With
+# With ``n_trials_distribution="logarithmic"``, the number of fits is random and stays
+# secret, each takes a random candidate, and the best by noisy scores is published. With
 # ``"disjoint"``, every candidate is fitted once, on rows of its own: cheaper, and each
-# has fewer rows. Either price is known before anything is fitted.
+# has fewer rows. Either cost is known before anything is fitted.
 
 searches = {}
-for trials in ("logarithmic", "disjoint"):
-    search = PrivateSearchCV(model, grid, trials=trials, delta=delta, classes=[0, 1])
+for law in ("logarithmic", "disjoint"):
+    search = PrivateSearchCV(
+        model, grid, n_trials_distribution=law, delta=delta, classes=[0, 1]
+    )
     planned = search.plan_privacy(X, y)
-    print(f"PrivateSearchCV(trials={trials!r}): {planned!r}, known beforehand")
+    print(
+        f"PrivateSearchCV(n_trials_distribution={law!r}): {planned!r}, known before "
+        "the fit"
+    )
     chosen, accuracies = [], []
     for _ in range(5):
         search.fit(X, y)
         chosen.append(search.best_params_["rbfsampler__gamma"])
         accuracies.append(search.score(X_test, y_test))
-    searches[trials] = planned.epsilon, np.mean(accuracies)
-    print(f"  in 5 searches, each at that price, it chose {sorted(chosen)}")
+    searches[law] = planned.epsilon, np.mean(accuracies)
+    print(f"  in 5 searches, each at that cost, it chose {sorted(chosen)}")
 
 # %%
 # The lines are means over the five searches, which stand for one.
 
 figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axis.semilogx(widths, by_width, "o-", color="#777777", label="each width, no search")
-for color, (name, (price, accuracy)) in zip(
+for color, (name, (cost, accuracy)) in zip(
     ["#2277cc", "#d55e00"], searches.items(), strict=True
 ):
-    label = f"{name} search: epsilon {price:.2f} in all"
+    label = f"{name} search: epsilon {cost:.2f} in all"
     axis.axhline(accuracy, color=color, label=label)
 axis.set(xlabel="gamma", ylabel="accuracy", ylim=(0.4, 1))
 axis.set_title(f"Even or odd digits, one fit at epsilon {epsilon:g}")

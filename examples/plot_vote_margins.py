@@ -10,12 +10,12 @@ private**: votes are private data, and it is stamped.
 """
 
 # %%
-# Two ensembles, one price
+# Two ensembles, one cost
 # ------------------------
 #
 # The same private digits are cut into 25 large parts or into 100 small ones, with a
 # teacher each. Few teachers know more, many outvote more noise. Both ensembles answer
-# 60 questions at the same epsilon, for which the noise has the same width in votes:
+# 60 queries at the same epsilon, for which the noise has the same width in votes:
 # what it has to hide is one teacher's vote, however many there are.
 
 import matplotlib.pyplot as plt
@@ -48,7 +48,7 @@ ensembles = [
 #
 # ``sensitive=True`` has to be said: without it, a ValueError tells why. We may show the
 # picture because digits are public. The dashed line is the margin at which noise turns
-# one answer in twenty, and the hatched part of a bar is how many of its questions noise
+# one answer in twenty, and the hatched part of a bar is how many of its queries noise
 # turns on average.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4), sharey=True, layout="constrained")
@@ -61,7 +61,7 @@ plt.show()
 # -------------
 #
 # Near a margin of 0, noise decides. At the line it turns one answer in twenty, and to
-# the right of it fewer still. So it counts on which side of the line questions are:
+# the right of it fewer still. So it counts on which side of the line queries are:
 
 for clf in ensembles:
     right = y_public[clf.queried_indices_] == clf.classes_[clf.answers_]

@@ -22,7 +22,7 @@ from sklearn_pate._base._release_plan import ReleasePlan, plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import (
     AnswerPlan,
-    FitPlan,
+    FitSetup,
     QueryingClassifier,
     Seeds,
     TeacherEnsemble,
@@ -69,13 +69,13 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident", \
             "interactive"} or Mechanism, default="gnmax"
-        How questions are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
+        How queries are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
         sets more, such as the threshold of ``ConfidentGNMax``. Its noise comes from the
         operating system and never from `random_state`.
 
     n_queries : int or "auto", default="auto"
-        Number of public rows to ask about, each once. Each question costs privacy; at a
-        fixed epsilon, more questions mean more noise in each answer. "auto" is 2000, or
+        Number of public rows to ask about, each once. Each query costs privacy; at a
+        fixed epsilon, more queries mean more noise in each answer. "auto" is 2000, or
         100 for a student that accepts unlabelled rows; in either case at most the
         number of public rows.
 
@@ -114,8 +114,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     privacy_unit : {"row", "group"}, default="row"
         Whom the statement protects: one row, or all rows of one group (a patient, say),
         given as ``fit(..., groups=patient_id)``. With "row", a person with several rows
-        is **not** protected as a whole. `fit_votes` protects a party, whatever this
-        says.
+        is **not** protected as a whole. `fit_from_votes` protects a party in any case.
 
     public_size : float, default=None
         Without an `X_public` in `fit`, use this share of the rows (of the groups, if
@@ -123,12 +122,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
-        that they are public; `fit_votes` needs them. A private row with another label
-        is dropped; ``privacy_analysis_.data_problems`` tells the data holder.
+        that they are public; `fit_from_votes` needs them. A private row with another
+        label is dropped; ``privacy_analysis_.data_problems`` tells the data holder.
 
     ledger : PrivacyLedger, default=None
         The account of the private data over all fits, see
-        :class:`~sklearn_pate.PrivacyLedger`. The price of each fit is charged before
+        :class:`~sklearn_pate.PrivacyLedger`. The cost of each fit is charged before
         any noise is drawn; a fit that would exceed the budget raises
         BudgetExceededError and draws nothing. With an integer `random_state`, a fit
         that was killed goes on with the answers it had paid for, and the very same fit
@@ -141,12 +140,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     memory : str, path-like or joblib.Memory, default=None
         A folder that keeps the votes of finished teachers, so that a fit that was
         killed goes on where it stopped, and another fit with the same shards, teacher
-        and public rows (but another epsilon, mechanism, number of questions, or
+        and public rows (but another epsilon, mechanism, number of queries, or
         student) polls nobody again. Needs an integer `random_state`. **What it keeps is
         sensitive**: raw votes, and warnings that may quote private rows, in a folder
         that only this user can read. Remove it when you are done, and whenever the code
         of the teacher's classes and functions changes. A fit that uses it is a new
-        release all the same, with its own price, unless a `ledger` knows it.
+        release all the same, with its own cost, unless a `ledger` knows it.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
@@ -160,7 +159,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ``set_callbacks(ProgressBar())`` works too.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds shards, teachers, questions and student. It may be known to anyone.
+        Seeds shards, teachers, queries and student. It may be known to anyone.
 
     Attributes
     ----------
@@ -274,7 +273,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
 
-        Every call is a new release with its own price, unless a `ledger` knows it.
+        Every call is a new release with its own cost, unless a `ledger` knows it.
 
         Parameters
         ----------
@@ -306,10 +305,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ------
         ValueError
             If a parameter or the data cannot work; nothing was asked and no privacy was
-            spent. What the student raises comes after the questions were answered.
+            spent. What the student raises comes after the queries were answered.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was asked or
+            If the cost does not fit the budget of the `ledger`; nothing was asked or
             charged.
 
         LedgerError
@@ -350,7 +349,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             plan, answers, student, analysis, private.public_indices
         )
 
-    def fit_votes(self, votes: Any, X_public: Any) -> Self:
+    def fit_from_votes(self, X_public: Any, votes: Any) -> Self:
         """Train a student on noisy answers from votes that were collected elsewhere.
 
         Each party trained what it liked on data of its own, labelled the public rows
@@ -365,13 +364,13 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
         Parameters
         ----------
-        votes : Votes or iterable of array-like of shape (n_public,)
-            Sealed votes, or one array of labels for the public rows from each party, as
-            :meth:`Votes.from_labels` takes them.
-
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
             The rows that were labelled, in the same order.
+
+        votes : Votes or iterable of array-like of shape (n_public,)
+            Vote counts, or one array of labels of the public rows from each party, as
+            :meth:`Votes.from_labels` takes them.
 
         Returns
         -------
@@ -382,10 +381,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ------
         ValueError
             If a parameter or the votes cannot work; nothing was asked and no privacy
-            was spent. What the student raises comes after the questions were answered.
+            was spent. What the student raises comes after the queries were answered.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was asked or
+            If the cost does not fit the budget of the `ledger`; nothing was asked or
             charged.
 
         LedgerError
@@ -404,7 +403,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         """
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        public = read_public_inputs(self, X_public, method="fit_votes")
+        public = read_public_inputs(self, X_public, votes, method="fit_from_votes")
         queries = self._plan_queries(public, seeds)
         votes = check_votes(votes, public, queries.clusters)
         n_parties = votes.shape[0]
@@ -420,7 +419,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> FitPlan:
+    ) -> FitSetup:
         """Settle everything about a fit that comes before the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
@@ -428,7 +427,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         queries = self._plan_queries(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         release = self._plan_release(public, queries, n_teachers)
-        return FitPlan(public, release, seeds, queries, private)
+        return FitSetup(public, release, seeds, queries, private)
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
         """Settle the queries, by public rows and parameters alone."""

@@ -109,7 +109,7 @@ class StudentWarning(UserWarning):
     All answers name one class, which the student then always predicts, or there is no
     answer, and it predicts all classes alike. The privacy was spent all the same. It is
     computed from answers that are paid for, and tells nothing that ``answers_`` does
-    not. Ask more questions, lower the threshold, or take more teachers or a larger
+    not. Ask more queries, lower the threshold, or take more teachers or a larger
     epsilon.
 
     Examples
@@ -123,19 +123,19 @@ class StudentWarning(UserWarning):
     ... )
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always", StudentWarning)
-    ...     pate = pate.fit_votes([[1, 1, 1]] * 100, [[0.0], [1.0], [2.0]])
+    ...     pate = pate.fit_from_votes([[0.0], [1.0], [2.0]], [[1, 1, 1]] * 100)
     >>> print(caught[0].message)
     All 3 answers name one class; the student always predicts it...
     """
 
 
 class BudgetExceededError(RuntimeError):
-    """The questions cost more than what is left; nothing was asked or charged.
+    """The queries cost more than what is left; nothing was asked or charged.
 
     Raised by a fit or a charge that does not fit the budget of its
     :class:`~sklearn_pate.PrivacyLedger`, and by an
     :class:`~sklearn_pate.mechanisms.Oracle` that is asked more than was paid for. No
-    noise was drawn. The message has prices only, no private value. Ask fewer questions
+    noise was drawn. The message has costs only, no private value. Ask fewer queries
     or with more noise; the ledger's `shares` says how much would fit. A larger budget
     in a new ledger would forget what was released.
 
@@ -153,12 +153,12 @@ class BudgetExceededError(RuntimeError):
     ...         delta=1e-6,
     ...         unit="row",
     ...         relation="replace-one",
-    ...         description="500 questions",
+    ...         description="500 queries",
     ...     )
     ... except BudgetExceededError:
     ...     share, left = ledger.shares(curve)
-    ...     print(f"{left / share:.0%} of these questions would fit")
-    12% of these questions would fit
+    ...     print(f"{left / share:.0%} of these queries would fit")
+    12% of these queries would fit
     >>> ledger.spent
     0.0
     >>> folder.cleanup()

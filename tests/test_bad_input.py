@@ -27,7 +27,7 @@ from sklearn_pate import (
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.inspection import search_price
+from sklearn_pate.inspection import plan_search
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.students import (
@@ -99,8 +99,8 @@ WRONG_FITS = {
     "mechanism is a class": ({"mechanism": GNMax}, {}, r"mechanism=<class .* is unknown"),
     "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'auto', one of"),
     "query strategy is a class": ({"query_strategy": RandomQueries}, {}, r"query_strategy=<class .* is unknown; use"),
-    "random questions to an interactive mechanism": ({"mechanism": "interactive", "query_strategy": "random"}, {}, r"query_strategy='random' and mechanism='interactive' do not go together: .*use query_strategy='interactive'"),
-    "interactive questions to another mechanism": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together: .*use mechanism='interactive'"),
+    "random queries to an interactive mechanism": ({"mechanism": "interactive", "query_strategy": "random"}, {}, r"query_strategy='random' and mechanism='interactive' do not go together: .*use query_strategy='interactive'"),
+    "interactive queries to another mechanism": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together: .*use mechanism='interactive'"),
     "uncertainty of a student without probabilities": ({"query_strategy": "uncertainty", "student": LinearSVC()}, {}, r"query_strategy='uncertainty' needs predict_proba, which LinearSVC\(\) does not have"),
     "no round": ({"query_strategy": UncertaintyQueries(n_rounds=0)}, {}, r"n_rounds=0 of UncertaintyQueries must be an integer of at least 1"),
     "a first round that follows answers": ({"query_strategy": UncertaintyQueries(first=UncertaintyQueries())}, {}, r"first=UncertaintyQueries\(\) of UncertaintyQueries must choose its rows before"),
@@ -109,7 +109,7 @@ WRONG_FITS = {
     "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer; pass one"),
     "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown; use 'answers' or 'histogram'"),
     "histogram of another mechanism": ({"release": "histogram", "mechanism": "lnmax"}, {}, r"release='histogram' publishes votes with Gaussian noise.*'lnmax' is another; use 'gnmax'"),
-    "answers at the price of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) charges for whole histograms; set release='histogram'"),
+    "answers at the cost of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) charges for whole histograms; set release='histogram'"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),
     "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),
@@ -233,11 +233,11 @@ ABC = np.zeros((3, 2))
 
 # Parameters, votes, public rows, and what the message says.
 WRONG_VOTES = {
-    "classes are missing": ({"classes": None}, VOTES, ABC, r"fit_votes needs the label set: set classes="),
-    "rows are held out": ({"public_size": 0.2}, VOTES, ABC, r"public_size=0.2 holds out private rows, and fit_votes has none"),
+    "classes are missing": ({"classes": None}, VOTES, ABC, r"fit_from_votes needs the label set: set classes="),
+    "rows are held out": ({"public_size": 0.2}, VOTES, ABC, r"public_size=0.2 holds out private rows, and fit_from_votes has none"),
     "another number of teachers": ({"n_teachers": 3}, VOTES, ABC, r"n_teachers=3 but 2 parties voted; leave n_teachers='auto'"),
     "more public rows than labels": ({}, VOTES, np.zeros((4, 2)), r"The votes are on 3 public rows and X_public has 4"),
-    "sealed with other classes": ({}, Votes.from_labels(VOTES, ["a", "b", "c"]), ABC, r"sealed with the classes \['a', 'b', 'c'\], not with classes=\['a', 'b'\]"),
+    "counted with other classes": ({}, Votes.from_labels(VOTES, ["a", "b", "c"]), ABC, r"counted with the classes \['a', 'b', 'c'\], not with classes=\['a', 'b'\]"),
     "no party": ({}, [], ABC, r"No party's labels were given"),
     "a party labelled too few": ({}, [["a", "b", "a"], ["a", "b"]], ABC, r"The labels of party 1 have shape \(2,\); every party gives one label"),
     "one array of labels": ({}, ["a", "b", "a"], ABC, r"The labels of party 0 have shape \(\)"),
@@ -245,8 +245,8 @@ WRONG_VOTES = {
     "labels of another type": ({"classes": [0, 1]}, VOTES, ABC, r"No label of any party is in classes=\[0, 1\]"),
     "public rows are a vector": ({}, VOTES, ABC[:, 0], r"X_public is a ndarray of shape \(3,\); pass the public rows"),
     "public rows hold NaN": ({}, VOTES, np.full((3, 2), np.nan), r"Input X_public contains NaN"),
-    "more questions than rows": ({"n_queries": 4}, VOTES, ABC, r"n_queries=4 is more than the 3 public rows"),
-    "no public rows": ({}, VOTES, None, r"fit_votes needs the public rows that were labelled"),
+    "more queries than rows": ({"n_queries": 4}, VOTES, ABC, r"n_queries=4 is more than the 3 public rows"),
+    "no public rows": ({}, VOTES, None, r"fit_from_votes needs the public rows that were labelled"),
 }  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def test_wrong_votes_are_refused_before_any_noise_or_charge(name, ledger):
     defaults = {"classes": ["a", "b"], "ledger": ledger}
     pate = PATEClassifier(MustNotBeFitted(), **(defaults | parameters))
     with pytest.raises(ValueError, match=message):
-        pate.fit_votes(votes, X_public)
+        pate.fit_from_votes(X_public, votes)
     assert not hasattr(pate, "privacy_spent_")
     assert ledger.charges() == []
 
@@ -292,20 +292,20 @@ WRONG_CALLS = {
     "an unknown conversion": (lambda: gaussian_worst_case(1).to_epsilon(1e-5, "best"), r"conversion='best' is unknown"),
     "a delta of two": (lambda: gaussian_worst_case(1).to_epsilon(2), r"delta=2 must be"),
     "calibrating to nothing": (lambda: calibrate_noise(gaussian_worst_case, epsilon=0, delta=1e-5), r"epsilon=0 must be"),
-    "questions for nothing": (lambda: calibrate_n_queries(lambda n: gaussian_worst_case(1) * n, epsilon=1, delta=0), r"delta=0 must be"),
-    "a ballot of another length": (lambda: Votes([np.zeros(2, int)], n_public=3, n_classes=2), r"A ballot has shape \(2,\).*of shape \(3,\)"),
-    "a ballot of floats": (lambda: Votes([np.zeros(3)], n_public=3, n_classes=2), r"dtype float64; pass signed integers"),
-    "a ballot for no class": (lambda: Votes([np.array([2])], n_public=1, n_classes=2), r"between -1 and n_classes - 1 = 1"),
+    "queries for nothing": (lambda: calibrate_n_queries(lambda n: gaussian_worst_case(1) * n, epsilon=1, delta=0), r"delta=0 must be"),
+    "votes of another length": (lambda: Votes([np.zeros(2, int)], n_public=3, n_classes=2), r"The votes of a teacher have shape \(2,\).*of shape \(3,\)"),
+    "votes of floats": (lambda: Votes([np.zeros(3)], n_public=3, n_classes=2), r"dtype float64; pass signed integers"),
+    "a vote for no class": (lambda: Votes([np.array([2])], n_public=1, n_classes=2), r"between -1 and n_classes - 1 = 1"),
     "votes for one class": (lambda: Votes.from_labels(VOTES, ["a"]), r"classes=\['a'\] must list at least two"),
     "publishing before a fit": (lambda: PATEClassifier().publish(), r"not fitted yet"),
     "a charge for an unknown unit": (lambda: charge(unit="person"), r"unit='person' with relation='replace-one' is unknown; \(unit, relation\) must be one of \[\('row', 'replace-one'\), "),
-    "a charge for a unit alone": (lambda: charge(relation=None), r"unit='row' without a relation does not say which change the price is for; pass the relation, too"),
+    "a charge for a unit alone": (lambda: charge(relation=None), r"unit='row' without a relation does not say which change the cost is for; pass the relation, too"),
     "a charge at no delta": (lambda: charge(delta=0), r"delta=0 must be a number strictly between 0 and 1"),
     "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
     "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),
     "trusting a type without a list": (lambda: PublishedClassifier.load("model.skops", trusted="Tree"), r"trusted='Tree' must be a list of types"),
-    "the price of no search": (lambda: search_price(PATEClassifier(), X, Y), r"is no GridSearchCV or RandomizedSearchCV"),
-    "the price of a search without a ledger": (lambda: search_price(GridSearchCV(PATEClassifier(), {}), X, Y), r"charges to no ledger; set ledger="),
+    "the cost of no search": (lambda: plan_search(PATEClassifier(), X, Y), r"is no GridSearchCV or RandomizedSearchCV"),
+    "the cost of a search without a ledger": (lambda: plan_search(GridSearchCV(PATEClassifier(), {}), X, Y), r"charges to no ledger; set ledger="),
     "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no private classifier"),
     "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
 }  # fmt: skip

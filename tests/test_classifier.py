@@ -110,7 +110,7 @@ def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
     for part in (
         "epsilon=1.000, delta=1e-05",
         "replace one row",
-        "300 questions to 20 teachers",
+        "300 queries to 20 teachers",
         "GNMax(sigma=",
         "this fit alone",
         "label set (read from y)",
@@ -146,7 +146,7 @@ def test_the_statement_does_not_depend_on_private_values(blobs):
 def test_confident_pays_for_its_cap_however_few_were_answered(blobs):
     X, y, X_public, _ = blobs
     mechanism = ConfidentGNMax(1000, 5, 5, max_answers=10)  # nobody reaches 1000
-    with pytest.warns(StudentWarning, match="No question was answered"):
+    with pytest.warns(StudentWarning, match="No query was answered"):
         pate = make(mechanism=mechanism).fit(X, y, X_public=PublicData(X_public))
     assert pate.privacy_spent_.curve == mechanism.account_curve(300, 3)
 
@@ -267,7 +267,7 @@ def test_one_class_in_y_is_enough_if_classes_are_given(blobs):
 
 def test_without_answers_the_student_predicts_all_classes_alike(blobs):
     X, y, X_public, _ = blobs
-    with pytest.warns(StudentWarning, match="No question was answered"):
+    with pytest.warns(StudentWarning, match="No query was answered"):
         pate = make(mechanism=ConfidentGNMax(1000, 1, 1)).fit(
             X, y, X_public=PublicData(X_public)
         )

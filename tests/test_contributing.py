@@ -59,7 +59,7 @@ def test_the_tests_of_the_guide_fail_for_a_mechanism_that_claims_half(tmp_path):
         if "randomized" in name
     ]
     assert sum(right in code for _, code in blocks) == 1
-    done = run_tests(tmp_path, blocks, "-k", "price or audit")
+    done = run_tests(tmp_path, blocks, "-k", "cost or audit")
     assert done.returncode == 1, done.stdout + done.stderr
     # Both of the enumeration, with two classes and with three, and the audit.
     assert "3 failed" in done.stdout

@@ -14,13 +14,13 @@ GALLERY = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
 PROMISES = {
     "plot_active_queries": [
         "The statement is the same for all strategies: True.",
-        "Questions followed answers with: uncertainty, experts.",
-        "80 interactive questions\nPrivacySpent(epsilon=3.686",
+        "Queries followed answers with: uncertainty, experts.",
+        "80 interactive queries\nPrivacySpent(epsilon=3.686",
     ],
-    "plot_first_fit": ["This fit is (epsilon=4.000", "60 questions to 100 teachers"],
+    "plot_first_fit": ["This fit is (epsilon=4.000", "60 queries to 100 teachers"],
     "plot_five_hospitals": [
         "votes of each hospital: 50",
-        "500 questions to 250 teachers",
+        "500 queries to 250 teachers",
         "change all votes of one party",
     ],
     "plot_groups": [
@@ -43,7 +43,7 @@ PROMISES = {
     ],
     "plot_private_search": [
         "GridSearchCV: 26 fits would cost",
-        "PrivateSearchCV(trials='logarithmic'): PrivacySpent(epsilon=3.",
+        "PrivateSearchCV(n_trials_distribution='logarithmic'): PrivacySpent(epsilon=3.",
         "PrivacySpent(epsilon=2.000, delta=0.0001), known beforehand",
     ],
 }
@@ -107,7 +107,7 @@ def test_mnist_pate_g(run, mnist):
         N_QUERIES=20,
         N_EPOCHS=1,
     )
-    assert "20 questions to 25 teachers were answered by LNMax(gamma=0.05)" in printed
+    assert "20 queries to 25 teachers were answered by LNMax(gamma=0.05)" in printed
     assert "the paper's bound at these votes: sensitive" in printed
     assert "the student of all public images" in printed
 

@@ -88,7 +88,7 @@ def grid(estimator):
 
 
 def search(estimator, **parameters):
-    return PrivateSearchCV(estimator, {}, expected_trials=2, **parameters)
+    return PrivateSearchCV(estimator, {}, mean_n_trials=2, **parameters)
 
 
 def fit(estimator, **params):
@@ -103,13 +103,15 @@ def plan(estimator, **params):
     return partial(estimator.plan_privacy, X, y, **params)
 
 
-def fit_votes(labels=BY_PARTY, **parameters):
+def fit_from_votes(labels=BY_PARTY, **parameters):
     by_votes = pate(n_teachers="auto", classes=[0, 1], **parameters)
-    return partial(by_votes.fit_votes, labels, PUBLIC)
+    return partial(by_votes.fit_from_votes, PUBLIC, labels)
 
 
-def fit_outputs(outputs, **parameters):
-    return partial(petdl(classes=[0, 1], **parameters).fit_outputs, outputs, PUBLIC)
+def fit_from_outputs(outputs, **parameters):
+    return partial(
+        petdl(classes=[0, 1], **parameters).fit_from_outputs, PUBLIC, outputs
+    )
 
 
 def labels_that_go_on_spreading():
@@ -125,7 +127,7 @@ def labels_that_go_on_spreading():
 CALLS = {
     PrivacyLeakWarning: {
         "seeded": fit_public(seeded()),
-        "seeded votes": fit_votes(mechanism=GNMax(sigma=1, noise_seed=0)),
+        "seeded votes": fit_from_votes(mechanism=GNMax(sigma=1, noise_seed=0)),
         "seeded PETDL": fit_public(petdl(noise_seed=0)),
         "seeded Private-kNN": fit_public(knn(mechanism=GNMax(sigma=1, noise_seed=0))),
         "seeded linear model": fit(linear(noise_seed=0)),
@@ -135,10 +137,10 @@ CALLS = {
         "search over PATE": fit_public(search(seeded())),
         "delta": fit_public(pate(delta=0.1)),
         "delta of a plan": plan(pate(delta=0.1), X_public=PUBLIC),
-        "delta of votes": fit_votes(delta=0.1),
+        "delta of votes": fit_from_votes(delta=0.1),
         "delta of PETDL": fit_public(petdl(delta=0.1)),
         "delta of PETDL's plan": plan(petdl(delta=0.1), X_public=PUBLIC),
-        "delta of outputs": fit_outputs(np.eye(2)[BY_PARTY], delta=0.1),
+        "delta of outputs": fit_from_outputs(np.eye(2)[BY_PARTY], delta=0.1),
         "delta of Private-kNN": fit_public(knn(delta=0.1)),
         "delta of a linear model": fit(linear(method="gaussian", delta=0.1)),
         "delta of a linear plan": plan(linear(method="gaussian", delta=0.1)),
@@ -180,12 +182,12 @@ CALLS = {
         "teachers of PETDL": fit_public(petdl(estimator=UNTRAINED)),
         "teachers in a grid": fit_public(grid(pate(estimator=UNTRAINED))),
         "labels": partial(Votes.from_labels, [["ill", "i11"]], ["ill", "well"]),
-        "labels of votes": fit_votes(np.where(BY_PARTY, 0, 2)),
+        "labels of votes": fit_from_votes(np.where(BY_PARTY, 0, 2)),
     },
     StudentWarning: {
         "no answer": fit_public(pate(mechanism=ConfidentGNMax(999, 1, 1))),
-        "one class": fit_votes(0 * BY_PARTY),
-        "one class of outputs": fit_outputs(np.eye(2)[0 * BY_PARTY]),
+        "one class": fit_from_votes(0 * BY_PARTY),
+        "one class of outputs": fit_from_outputs(np.eye(2)[0 * BY_PARTY]),
         "one class in a grid": fit_public(
             grid(pate(mechanism=ConfidentGNMax(99, 1, 1)))
         ),

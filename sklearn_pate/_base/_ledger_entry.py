@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._estimators._hashing import estimator_hash, fingerprint
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.ledger._entries import Price
+from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
@@ -71,10 +71,10 @@ def open_entry(
     if ledger is None:
         return None
     description = (
-        f"{spent.n_queries} questions to {spent.n_teachers} teachers, {spent.mechanism}"
+        f"{spent.n_queries} queries to {spent.n_teachers} teachers, {spent.mechanism}"
     )
     data = joblib.hash(private)
-    price = Price(
+    cost = PrivacyCost(
         spent.curve,
         spent.delta,
         spent.unit,
@@ -85,7 +85,7 @@ def open_entry(
     )
     entry = FitEntry(
         ledger,
-        price,
+        cost,
         release.n_queries,
         remedy=lambda: _what_fits(ledger, estimator.epsilon, release),
     )
@@ -157,7 +157,7 @@ def _what_fits(
         ):
             n_affordable -= max(n_affordable // 50, 1)
         if n_affordable == 0:
-            return "With this noise not one question would fit; use more noise."
+            return "With this noise not one query would fit; use more noise."
         return f"n_queries={n_affordable} would fit, or more noise."
     # More noise makes the curve lower at all orders, nearly alike.
     fitting = (spent.curve * min(affordable, 1.0)).quiet_epsilon(spent.delta)

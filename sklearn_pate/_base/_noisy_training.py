@@ -24,7 +24,7 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
 __all__ = ["NoisyTraining", "Rows", "TrainingPlan"]
@@ -63,7 +63,7 @@ class TrainingPlan(Generic[Settings]):
 
     rows: Rows
     statement: PrivacySpent
-    mechanism: PricedRelease
+    mechanism: AccountedRelease
     settings: Settings
 
 
@@ -81,7 +81,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     def fit(self, X: Any, y: Any) -> Self:
         """Train on private rows, with noise.
 
-        Every call is a new release with its own price.
+        Every call is a new release with its own cost.
 
         Parameters
         ----------
@@ -104,14 +104,14 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             was spent.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was released
+            If the cost does not fit the budget of the `ledger`; nothing was released
             or charged.
 
         LedgerError
             If the file of the `ledger` cannot be read or written; nothing was released.
 
         RuntimeError
-            If training failed after the price was charged, for rounding or a network
+            If training failed after the cost was charged, for rounding or a network
             that misbehaves. That it did may tell about private rows: keep it to
             yourself.
 
@@ -164,7 +164,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
     def _state(
         self,
-        mechanism: PricedRelease,
+        mechanism: AccountedRelease,
         curve: RdpCurve,
         *,
         epsilon: float,

@@ -23,8 +23,8 @@ from sklearn_pate.students import (
     RandomQueries,
     RepresentativeQueries,
     UncertaintyQueries,
-    accepts_unlabeled,
 )
+from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
     "as_mechanism",
@@ -59,7 +59,7 @@ RELEASES = ("answers", "histogram")
 # also learns from unlabelled rows.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
 # "auto": below this share of the public rows, typical rows are asked about. With more
-# questions they cover the public rows in any case, and random ones are quicker to find.
+# queries they cover the public rows in any case, and random ones are quicker to find.
 _FEW_QUERIES = 0.1
 
 
@@ -163,7 +163,7 @@ def as_query_strategy(query_strategy, mechanism):
         The parameter of PATEClassifier.
 
     mechanism : Mechanism
-        How questions are answered.
+        How queries are answered.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def prefers_representative(n_queries, n_public):
     Parameters
     ----------
     n_queries : int
-        Number of questions.
+        Number of queries.
 
     n_public : int
         Number of public rows.
@@ -202,7 +202,7 @@ def prefers_representative(n_queries, n_public):
     Returns
     -------
     prefers : bool
-        Whether questions are few; whether the rows are numbers is another matter.
+        Whether queries are few; whether the rows are numbers is another matter.
     """
     return n_queries < _FEW_QUERIES * n_public
 
@@ -256,7 +256,7 @@ def resolve_n_teachers(n_teachers, n_rows):
 
 
 def resolve_n_queries(n_queries, n_public, student):
-    """Return the number of questions.
+    """Return the number of queries.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def resolve_n_queries(n_queries, n_public, student):
     Raises
     ------
     ValueError
-        If there are fewer public rows than questions.
+        If there are fewer public rows than queries.
     """
     if n_queries == "auto":
         semi_supervised = accepts_unlabeled(student)

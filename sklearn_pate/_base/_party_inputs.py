@@ -20,11 +20,17 @@ from sklearn_pate.students import Clusters
 __all__ = ["check_parties", "check_votes", "read_public_inputs"]
 
 
-def read_public_inputs(estimator: Any, X_public: Any, *, method: str) -> PublicInputs:
-    """Check the arguments of a fit on what parties sent, but for that itself.
+def read_public_inputs(
+    estimator: Any, X_public: Any, sent: Any, *, method: str
+) -> PublicInputs:
+    """Check the arguments of a fit on what parties sent, but for the values in it.
 
-    `estimator` is read as in `split_inputs`; `method` is how that fit is called.
+    `estimator` is read as in `split_inputs`; `method` is the name of that fit.
     """
+    if isinstance(X_public, Votes) or isinstance(sent, PublicData):
+        raise ValueError(
+            f"{method} takes the public rows first; call {method}(X_public, ...)."
+        )
     if estimator.classes is None:
         raise ValueError(
             f"{method} needs the label set: set classes= to all labels that count, "
@@ -48,12 +54,12 @@ def read_public_inputs(estimator: Any, X_public: Any, *, method: str) -> PublicI
 
 
 def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> Votes:
-    """Check the votes that `fit_votes` received, and add them up.
+    """Check the votes that `fit_from_votes` received, and add them up.
 
     Parameters
     ----------
     votes : Votes or iterable of array-like
-        As in :meth:`PATEClassifier.fit_votes`.
+        As in :meth:`PATEClassifier.fit_from_votes`.
 
     public : PublicInputs
         What they are about.
@@ -64,7 +70,7 @@ def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> 
     Returns
     -------
     votes : Votes
-        One ballot a party.
+        One array of labels a party.
     """
     if not isinstance(votes, Votes):
         of_row = None if clusters is None else clusters.of_row
@@ -82,7 +88,7 @@ def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> 
         )
     if not np.array_equal(votes.classes, public.classes):
         raise ValueError(
-            f"The votes were sealed with the classes {votes.classes.tolist()}, not "
+            f"The votes were counted with the classes {votes.classes.tolist()}, not "
             f"with classes={public.classes.tolist()}; use the same list for both."
         )
     return votes

@@ -13,7 +13,7 @@ from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.publication._report_link import ReportLinkMixin
 
@@ -44,10 +44,10 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
-    mechanism_: PricedRelease | None
+    mechanism_: AccountedRelease | None
 
     #: The search that this fit won, where it won one.
-    _selected_by: PricedRelease | None = None
+    _selected_by: AccountedRelease | None = None
 
     #: Fitted attributes for the data holder alone, which are not pickled.
     _sensitive: ClassVar[tuple[str, ...]] = ()
@@ -115,7 +115,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_ledger(self.ledger)
 
     def _set_release(
-        self, mechanism: PricedRelease | None, statement: PrivacySpent
+        self, mechanism: AccountedRelease | None, statement: PrivacySpent
     ) -> None:
         """Set what a fit released, which no search has selected yet."""
         self.mechanism_ = mechanism
@@ -123,7 +123,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         self.__dict__.pop("_selected_by", None)
 
     @property
-    def _released_by(self) -> PricedRelease | None:
+    def _released_by(self) -> AccountedRelease | None:
         """Release that ``privacy_spent_`` is about."""
         return self.mechanism_ if self._selected_by is None else self._selected_by
 

@@ -20,11 +20,13 @@ from sklearn_pate.mechanisms import Mechanism, Oracle, Transcript
 from sklearn_pate.students import (
     ClusterQueries,
     Clusters,
-    Inquiry,
+    QuerySession,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
-    find_clusters,
+)
+from sklearn_pate.students.queries._fixed import find_clusters
+from sklearn_pate.students.queries._row_similarity import (
     numeric_features,
     standardized_features,
 )
@@ -96,7 +98,7 @@ class QueryPlan:
 
         `student` is what an adaptive strategy trains on the answers so far.
         """
-        inquiry = Inquiry(
+        session = QuerySession(
             self._by_public_row(oracle.ask),
             self.X_public,
             student,
@@ -106,8 +108,8 @@ class QueryPlan:
             features=self.features,
             clusters=self.clusters,
         )
-        self.strategy.query(inquiry)
-        return Answers(inquiry.queried, inquiry.answers, oracle.transcript())
+        self.strategy.query(session)
+        return Answers(session.queried, session.answers, oracle.transcript())
 
     def _by_public_row(self, ask: Callable) -> Callable:
         """Let `ask` take public rows, where rows of the votes are clusters."""

@@ -12,7 +12,7 @@ from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import Transcript
-from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 
 __all__ = [
     "ReleasePlan",
@@ -28,7 +28,7 @@ class ReleasePlan:
 
     Parameters
     ----------
-    mechanism : PricedMechanism
+    mechanism : AccountedMechanism
         With all its numbers.
 
     statement : PrivacySpent
@@ -47,17 +47,17 @@ class ReleasePlan:
         Returns the mechanism that another epsilon would take.
     """
 
-    mechanism: PricedMechanism
+    mechanism: AccountedMechanism
     statement: PrivacySpent
     n_teachers: int
     n_queries: int
     n_values: int
-    calibrated: Callable[[float], PricedMechanism]
+    calibrated: Callable[[float], AccountedMechanism]
 
 
 def plan_release(
-    mechanism: PricedMechanism,
-    calibrated: Callable[[float], PricedMechanism],
+    mechanism: AccountedMechanism,
+    calibrated: Callable[[float], AccountedMechanism],
     *,
     delta: float,
     unit: str,
@@ -70,7 +70,7 @@ def plan_release(
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
     statement = PrivacySpent(
-        epsilon=mechanism.charged_epsilon(n_queries, n_values, delta),
+        epsilon=mechanism.stated_epsilon(n_queries, n_values, delta),
         delta=float(delta),
         unit=unit,
         relation=mechanism.relation(unit),
@@ -79,7 +79,7 @@ def plan_release(
         n_teachers=int(n_teachers),
         n_queries=int(n_queries),
         assumptions=assumptions,
-        curve=mechanism.charged_curve(n_queries, n_values),
+        curve=mechanism.stated_curve(n_queries, n_values),
     )
     return ReleasePlan(
         mechanism, statement, n_teachers, n_queries, n_values, calibrated

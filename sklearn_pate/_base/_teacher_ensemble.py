@@ -45,12 +45,12 @@ from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
-from sklearn_pate.publication._student_state import without_baggage
-from sklearn_pate.students import train_student
+from sklearn_pate.publication._student_state import without_fitted_estimators
+from sklearn_pate.students._train_student import train_student
 
 __all__ = [
     "AnswerPlan",
-    "FitPlan",
+    "FitSetup",
     "QueryingClassifier",
     "Seeds",
     "TaughtClassifier",
@@ -137,7 +137,7 @@ class AnswerPlan(TaughtPlan):
 
 
 @dataclass(frozen=True)
-class FitPlan(AnswerPlan):
+class FitSetup(AnswerPlan):
     """Plan of a fit on private rows."""
 
     private: PrivateInputs
@@ -187,7 +187,7 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         super()._check_parameters()
 
     def _published_model(self) -> BaseEstimator:
-        return without_baggage(self.student_)
+        return without_fitted_estimators(self.student_)
 
     def _input_tags(self):
         """Return the input tags of what sees private rows first."""

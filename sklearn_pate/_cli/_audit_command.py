@@ -16,14 +16,14 @@ from sklearn_pate.mechanisms import Mechanism
 __all__ = ["add_to"]
 
 DESCRIPTION = """\
-Try to contradict the price of a mechanism. Made-up votes are asked about thousands of
+Try to contradict the cost of a mechanism. Made-up votes are asked about thousands of
 times, with one teacher's vote moved and without, through the same code and the same
 noise as in a fit. An event that is likelier with the vote moved than the claimed
 epsilon allows contradicts the claim.
 """
 EPILOG = """\
 examples:
-  twenty questions to GNMax, in some seconds:
+  twenty queries to GNMax, in some seconds:
     %(prog)s
 
   Laplace noise, three classes, more trials:
@@ -51,7 +51,7 @@ NAMES = {
     "gamma": "--gamma",
     "c": "--c",
 }
-# Enough noise that twenty questions have a price worth an audit.
+# Enough noise that twenty queries have a cost worth an audit.
 NOISE = {
     "gnmax": {"sigma": 5.0},
     "lnmax": {"gamma": 0.2},
@@ -120,8 +120,7 @@ def add_to(commands: Any) -> None:
         type=whole_number,
         metavar="N",
         default=20,
-        help="questions of one trial; the claim is the price of all of them "
-        "(default: 20)",
+        help="queries of one trial; the claim is the cost of all of them (default: 20)",
     )
     parser.add_argument(
         "--trials",
@@ -228,7 +227,7 @@ def _one_vote_moved(counts):
 def _in_words(asked: dict[str, Any], result: AuditResult) -> str:
     facts = {
         "mechanism": asked["mechanism"],
-        "asked": f"{asked['n_queries']} questions a trial, {asked['n_trials']} trials "
+        "asked": f"{asked['n_queries']} queries a trial, {asked['n_trials']} trials "
         f"with votes {asked['counts']} and as many with {asked['neighbour']}",
         "claimed": f"epsilon is at most {write_epsilon(result.epsilon_claimed)}, at "
         f"delta={result.delta:g}",
@@ -238,7 +237,7 @@ def _in_words(asked: dict[str, Any], result: AuditResult) -> str:
         "exact": f"these votes cost {result.exact_share:.3g} times what is claimed for "
         "all votes, at the Renyi order where that is most",
     }
-    if result.price_is_wrong:
+    if result.cost_is_wrong:
         verdict = (
             "CONTRADICTED: these votes cost more than is claimed for all votes, by the "
             "law that the mechanism states itself. Do not release what it answered, "

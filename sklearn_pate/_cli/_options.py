@@ -153,7 +153,7 @@ def add_mechanism(parser: argparse.ArgumentParser) -> None:
         choices=MECHANISMS,
         default="gnmax",
         metavar="NAME",
-        help="how questions are answered: gnmax (Gaussian noise, the default), lnmax "
+        help="how queries are answered: gnmax (Gaussian noise, the default), lnmax "
         "(Laplace), gumbel (the exponential mechanism), permute-and-flip, or confident "
         "(gnmax, where a noisy check says that teachers agree)",
     )

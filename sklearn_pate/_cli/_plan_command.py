@@ -10,7 +10,7 @@ from sklearn_pate._cli._options import (
     number,
     whole_number,
 )
-from sklearn_pate.inspection import forecast
+from sklearn_pate.inspection import plan_fit
 
 __all__ = ["add_to"]
 
@@ -21,7 +21,7 @@ most teachers voted for. The plan depends on no private value and may be publish
 """
 EPILOG = """\
 examples:
-  30000 private rows, 100 questions to the teachers, at epsilon 1:
+  30000 private rows, 100 queries to the teachers, at epsilon 1:
     %(prog)s --rows 30000 --queries 100
 
   the same, with ten classes and more noise:
@@ -31,7 +31,7 @@ examples:
     %(prog)s --unit group --teachers 250 --queries 100
 
 What decides accuracy is the lead of the most-voted class in units of the noise. More
-teachers make the lead longer, in votes; fewer questions make the noise smaller.
+teachers make the lead longer, in votes; fewer queries make the noise smaller.
 """
 NAMES = {
     "n_rows": "--rows",
@@ -73,7 +73,7 @@ def add_to(commands: Any) -> None:
         type=whole_number,
         metavar="N",
         required=True,
-        help="number of questions, each about one public row. More questions teach the "
+        help="number of queries, each about one public row. More queries teach the "
         "student more, and mean more noise in each answer (required)",
     )
     parser.add_argument(
@@ -155,7 +155,7 @@ def run(given: argparse.Namespace) -> int:
                 f"with mechanism={given.mechanism}; leave it out."
             )
         mechanism.set_params(threshold=given.threshold)
-    plan = forecast(
+    plan = plan_fit(
         n_rows=given.rows,
         n_teachers=given.teachers,
         n_queries=given.queries,

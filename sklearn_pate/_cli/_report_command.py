@@ -227,7 +227,7 @@ def read_released(path: str) -> PublishedClassifier:
     """Read the statement of a released model, and nothing that could run code.
 
     What it returns has the card, statement and Renyi curve, and no student. Hashes, the
-    copy of the card and the price are checked as in :meth:`PublishedClassifier.load`.
+    copy of the card and the cost are checked as in :meth:`PublishedClassifier.load`.
     Of the model file, which is a zip archive, only the card and two arrays of plain
     numbers are read, by their names in the index that skops wrote. No type that the
     file names is looked up, so that nobody has to trust any, and skops is not needed.

@@ -8,12 +8,12 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
-from sklearn_pate._teachers._soft_voting import KnowledgeForm, OutputsForm
+from sklearn_pate._teachers._soft_voting import OutputsForm, SoftVoteForm
 from sklearn_pate._teachers._teacher_problems import TeacherProblems
 
 __all__ = [
-    "KnowledgeForm",
     "OutputsForm",
+    "SoftVoteForm",
     "TeacherProblems",
     "collect",
     "group_ids",

@@ -33,7 +33,7 @@ class TeacherMemory:
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
-    form : VoteForm or KnowledgeForm
+    form : VoteForm or SoftVoteForm
         What teachers are asked for.
 
     representation : transformer, default=None

@@ -29,7 +29,7 @@ def poll_teachers(
     A fitted teacher lives in its task only, and its votes are added to those of the
     others as soon as they are there: memory does not grow with the number of teachers.
     Nothing of what comes back may be published. A
-    :class:`~sklearn_pate.mechanisms.Oracle` answers from the votes, at a price.
+    :class:`~sklearn_pate.mechanisms.Oracle` answers from the votes, at a cost.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def poll_teachers(
     -----
     Papernot et al. 2017, Section 2.1. Shards must be disjoint, and chosen without a
     look at X and y, as :func:`shard_rows` and :func:`shard_groups` do: then a neighbour
-    changes one ballot, which is all that prices rest on.
+    changes the votes of one teacher, which is all that costs rest on.
 
     Examples
     --------
@@ -83,15 +83,15 @@ def poll_teachers(
     ...     seeds=range(100),
     ... )
     >>> votes
-    Votes(<sealed>, n_teachers=100, n_public=3)
+    Votes(<private>, n_teachers=100, n_public=3)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=3)
     >>> bool((oracle.ask([0, 1, 2]) == truth).all())
     True
     """
 
-    def seal(ballots):
+    def count(votes_by_teacher):
         return Votes(
-            ballots,
+            votes_by_teacher,
             n_public=X_public.shape[0],
             n_classes=n_classes,
             clusters=None if clusters is None else clusters.of_row,
@@ -99,7 +99,7 @@ def poll_teachers(
 
     form = VoteForm(n_classes)
     return collect(
-        estimator, X, codes, shards, X_public, form=form, seal=seal, **parameters
+        estimator, X, codes, shards, X_public, form=form, aggregate=count, **parameters
     )
 
 
@@ -111,7 +111,7 @@ def collect(
     X_public,
     *,
     form,
-    seal,
+    aggregate,
     seeds,
     representation=None,
     memory=None,
@@ -137,15 +137,15 @@ def collect(
 
     shards : list of n_teachers ndarrays of int
         Row indices for each teacher; may be empty. Disjoint, or one row is behind the
-        votes of several teachers, which no price covers.
+        votes of several teachers, which no cost covers.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
-    form : VoteForm or KnowledgeForm
+    form : VoteForm or SoftVoteForm
         What each teacher is asked for.
 
-    seal : callable
+    aggregate : callable
         Takes an iterator over what teachers say, in any order, None for one that failed
         or has no rows, and returns it sealed, with an attribute `any_cast`.
 
@@ -171,8 +171,8 @@ def collect(
 
     Returns
     -------
-    sealed : object
-        What `seal` returned.
+    aggregated : object
+        What `aggregate` returned.
 
     problems : TeacherProblems
         Errors and warnings of teachers. Sensitive.
@@ -192,10 +192,10 @@ def collect(
     >>> import numpy as np
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn_pate._votes._soft_votes import Knowledge, KnowledgeLayout
-    >>> from sklearn_pate._teachers import KnowledgeForm, collect, shard_rows
+    >>> from sklearn_pate._votes._soft_votes import SoftVotes, SoftVoteLayout
+    >>> from sklearn_pate._teachers import SoftVoteForm, collect, shard_rows
     >>> X, codes = make_blobs(240, centers=3, random_state=0)
-    >>> layout = KnowledgeLayout(n_groups=4, n_classes=3)
+    >>> layout = SoftVoteLayout(n_groups=4, n_classes=3)
     >>> groups = np.arange(40) % 4  # of 40 public rows
     >>> knowledge, problems = collect(
     ...     GaussianNB(),
@@ -203,12 +203,12 @@ def collect(
     ...     codes[:200],
     ...     shard_rows(200, 10, seed=0),
     ...     X[200:],
-    ...     form=KnowledgeForm(layout, groups, 1.0, 1.0, False),
-    ...     seal=lambda said: Knowledge(said, layout=layout),
+    ...     form=SoftVoteForm(layout, groups, 1.0, 1.0, False),
+    ...     aggregate=lambda vectors: SoftVotes(vectors, layout=layout),
     ...     seeds=range(10),
     ... )
     >>> knowledge
-    Knowledge(<sealed>, n_teachers=10, n_questions=1)
+    SoftVotes(<private>, n_teachers=10, n_queries=1)
     """
     problems = TeacherProblems()
     if memory is not None:
@@ -234,27 +234,27 @@ def collect(
                 assigned.append(Shard(teacher, *shard, seed, place))
             yield delayed(vote)(poll, X_public, assigned)
 
-    def ballots():
+    def contributions():
         vote, blocks = _plan(poll, X, X_public, len(shards), verbose)
         parallel = _parallel(n_jobs=n_jobs, verbose=verbose)
-        for ballot in chain.from_iterable(parallel(tasks(vote, blocks))):
-            if ballot.failure is not None:
-                problems.failures.append((ballot.teacher, ballot.failure))
-            problems.warnings.extend((ballot.teacher, text) for text in ballot.warnings)
-            if ballot.n_dropped:
-                problems.dropped.append((ballot.teacher, ballot.n_dropped))
+        for result in chain.from_iterable(parallel(tasks(vote, blocks))):
+            if result.failure is not None:
+                problems.failures.append((result.teacher, result.failure))
+            problems.warnings.extend((result.teacher, text) for text in result.warnings)
+            if result.n_dropped:
+                problems.dropped.append((result.teacher, result.n_dropped))
             if on_teacher_done is not None:
                 on_teacher_done()
-            yield ballot.said
+            yield result.contribution
 
     with one_thread(), _lost_errors_found():
-        sealed = seal(ballots())
+        aggregated = aggregate(contributions())
     problems.failures.sort()  # teachers finish in any order
     problems.warnings.sort()
     problems.dropped.sort()
-    if not sealed.any_cast:
+    if not aggregated.any_cast:
         raise_for_no_votes(len(shards), problems)
-    return sealed, problems
+    return aggregated, problems
 
 
 def _plan(poll, X, X_public, n_teachers, verbose):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses, in_all_classes
-from sklearn_pate._votes._soft_votes import STEPS, KnowledgeLayout
+from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout
 
-__all__ = ["KnowledgeForm", "OutputsForm"]
+__all__ = ["OutputsForm", "SoftVoteForm"]
 
 # A probability, but for round-off in half precision.
 _LARGEST = 1.001
@@ -19,7 +19,7 @@ class OutputsForm:
 
     They are sensitive, and no mechanism releases them: it is
     :class:`~sklearn_pate.baselines.PETDLClassifier` with ``mode="paper"``, which
-    protects nobody, that asks for them. :class:`KnowledgeForm` clips them first.
+    protects nobody, that asks for them. :class:`SoftVoteForm` clips them first.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class OutputsForm:
 
 
 @dataclass(frozen=True)
-class KnowledgeForm:
+class SoftVoteForm:
     """What a teacher is asked for: a clipped vector about groups of public rows.
 
     The vector is sensitive. It is short enough, whatever the teacher has seen, that the
@@ -128,7 +128,7 @@ class KnowledgeForm:
 
     Parameters
     ----------
-    layout : KnowledgeLayout
+    layout : SoftVoteLayout
         Where things are in the vector.
 
     group_of_row : ndarray of int of shape (n_public,)
@@ -164,10 +164,10 @@ class KnowledgeForm:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate._votes._soft_votes import KnowledgeLayout
-    >>> from sklearn_pate._teachers import KnowledgeForm
-    >>> form = KnowledgeForm(
-    ...     KnowledgeLayout(n_groups=2, n_classes=2),
+    >>> from sklearn_pate._votes._soft_votes import SoftVoteLayout
+    >>> from sklearn_pate._teachers import SoftVoteForm
+    >>> form = SoftVoteForm(
+    ...     SoftVoteLayout(n_groups=2, n_classes=2),
     ...     group_of_row=np.array([0, 0, 1]),
     ...     temperature=1.0,
     ...     clipping_bound=0.5,
@@ -179,7 +179,7 @@ class KnowledgeForm:
     array([[ 941,  403,    0, 1024]], dtype=int32)
     """
 
-    layout: KnowledgeLayout
+    layout: SoftVoteLayout
     group_of_row: np.ndarray
     temperature: float
     clipping_bound: float

@@ -22,16 +22,16 @@ from sklearn_pate._teachers._threads import one_thread, this_thread
 from sklearn_pate._teachers._vote_form import Contribution, Form
 
 __all__ = [
-    "ASKED",
-    "AskedError",
-    "Ballot",
+    "ON_PUBLIC_ROWS",
     "BlockError",
     "Outcome",
     "Poll",
+    "PublicRowsError",
     "Shard",
-    "ballot_of",
-    "ballot_without_training",
+    "TeacherResult",
     "count_dropped",
+    "result_of",
+    "result_without_training",
     "usable_rows",
     "warning_texts",
 ]
@@ -40,7 +40,7 @@ __all__ = [
 Outcome: TypeAlias = tuple[Any, tuple[str, ...], int]
 
 #: What the failure begins with of a teacher that had been trained.
-ASKED = "on X_public, "
+ON_PUBLIC_ROWS = "on X_public, "
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,17 @@ class Shard:
 
 
 @dataclass
-class Ballot:
+class TeacherResult:
     """What comes back from a teacher: what it said, what went wrong, its warnings."""
 
     teacher: int
-    said: Contribution | None = None
+    contribution: Contribution | None = None
     failure: str | None = None
     warnings: tuple[str, ...] = ()
     n_dropped: int = 0
 
 
-class AskedError(Exception):
+class PublicRowsError(Exception):
     """Says what a trained teacher failed with when it was asked."""
 
 
@@ -126,40 +126,42 @@ def usable_rows(estimator: Any, shard: Shard) -> Shard:
 
 
 def count_dropped(
-    ballots: list[Ballot], shards: list[Shard], usable: list[Shard]
-) -> list[Ballot]:
+    results: list[TeacherResult], shards: list[Shard], usable: list[Shard]
+) -> list[TeacherResult]:
     """Write down how many rows were dropped before a teacher saw them."""
-    for ballot, shard, rest in zip(ballots, shards, usable, strict=True):
-        ballot.n_dropped += shard.codes.size - rest.codes.size
-    return ballots
+    for result, shard, rest in zip(results, shards, usable, strict=True):
+        result.n_dropped += shard.codes.size - rest.codes.size
+    return results
 
 
-def ballot_without_training(poll: Poll, X_public: Any, shard: Shard) -> Ballot | None:
-    """Return the ballot of a teacher that has nothing to learn, else None."""
+def result_without_training(
+    poll: Poll, X_public: Any, shard: Shard
+) -> TeacherResult | None:
+    """Return the result of a teacher that has nothing to learn, else None."""
     codes = shard.codes
     if codes.size == 0:
-        return Ballot(shard.teacher)
+        return TeacherResult(shard.teacher)
     if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        return Ballot(
+        return TeacherResult(
             shard.teacher, poll.form.constant(int(codes[0]), X_public.shape[0])
         )
     return None
 
 
-def ballot_of(shard: Shard, train: Callable[[], Outcome]) -> Ballot:
-    """Train a teacher, unless that was done before, and write its ballot."""
-    ballot = Ballot(shard.teacher)
+def result_of(shard: Shard, train: Callable[[], Outcome]) -> TeacherResult:
+    """Train a teacher, unless that was done before, and write its result."""
+    result = TeacherResult(shard.teacher)
     try:
-        ballot.said, ballot.warnings, ballot.n_dropped = (
+        result.contribution, result.warnings, result.n_dropped = (
             train() if shard.place is None else shard.place(train)
         )
     except BlockError:
         raise
-    except AskedError as error:
-        ballot.failure = f"{ASKED}{error}"
+    except PublicRowsError as error:
+        result.failure = f"{ON_PUBLIC_ROWS}{error}"
     except Exception as error:
-        ballot.failure = f"{type(error).__name__}: {error}"
-    return ballot
+        result.failure = f"{type(error).__name__}: {error}"
+    return result
 
 
 def warning_texts(caught: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:

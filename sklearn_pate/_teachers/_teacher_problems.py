@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sklearn_pate._teachers._task import ASKED
+from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
 
 __all__ = ["TeacherProblems", "raise_for_no_votes"]
 
@@ -82,12 +82,13 @@ def raise_for_no_votes(n_teachers: int, problems: TeacherProblems) -> NoReturn:
             "the labels in y."
         )
     first = failures[0][1]
-    if first.startswith(ASKED):
+    if first.startswith(ON_PUBLIC_ROWS):
         where, remedy = "in predict on X_public", ", and then predict on X_public"
     else:
         where, remedy = "in training", ""
     raise ValueError(
         f"All teachers with data failed, the first one {where}. Try estimator.fit on a "
-        f"few hundred rows alone, with y encoded as class indices{remedy}. It said (do "
-        f"not publish: this may quote private rows): {first.removeprefix(ASKED)}"
+        f"few hundred rows alone, with y encoded as class indices{remedy}. Its "
+        "error (do not publish: it may quote private rows): "
+        f"{first.removeprefix(ON_PUBLIC_ROWS)}"
     )

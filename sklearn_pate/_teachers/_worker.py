@@ -11,14 +11,14 @@ from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._seeding import seeded_clone
 from sklearn_pate._inputs._odd_rows import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._teachers._task import (
-    AskedError,
-    Ballot,
     Outcome,
     Poll,
+    PublicRowsError,
     Shard,
-    ballot_of,
-    ballot_without_training,
+    TeacherResult,
     count_dropped,
+    result_of,
+    result_without_training,
     usable_rows,
     warning_texts,
 )
@@ -27,15 +27,17 @@ from sklearn_pate._teachers._vote_form import Contribution
 __all__ = ["vote_one_by_one"]
 
 
-def vote_one_by_one(poll: Poll, X_public: Any, shards: list[Shard]) -> list[Ballot]:
+def vote_one_by_one(
+    poll: Poll, X_public: Any, shards: list[Shard]
+) -> list[TeacherResult]:
     """Train one teacher after the other."""
     usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
-    ballots = [
-        ballot_without_training(poll, X_public, shard)
-        or ballot_of(shard, partial(_train_on_most, poll, X_public, shard))
+    results = [
+        result_without_training(poll, X_public, shard)
+        or result_of(shard, partial(_train_on_most, poll, X_public, shard))
         for shard in usable
     ]
-    return count_dropped(ballots, shards, usable)
+    return count_dropped(results, shards, usable)
 
 
 def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
@@ -54,16 +56,16 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
                 break
         n_rows = rest.codes.size
         try:
-            ballot = ballot_without_training(poll, X_public, rest)
-            said, texts, n_dropped = (
-                (ballot.said, (), 0) if ballot else _train(poll, X_public, rest)
+            result = result_without_training(poll, X_public, rest)
+            contribution, texts, n_dropped = (
+                (result.contribution, (), 0) if result else _train(poll, X_public, rest)
             )
         except Exception as failure:
             failures.append(failure)
             continue
         # Rows are not dropped for a warning that comes without them, too.
         if outcome is None or not texts:
-            outcome = said, texts, n_dropped + shard.codes.size - n_rows
+            outcome = contribution, texts, n_dropped + shard.codes.size - n_rows
         if refused or not texts:
             break
     if outcome is None:
@@ -79,23 +81,23 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         # Copies: a teacher that scales in place, say, would otherwise hand what it
         # learnt from its shard to the teachers after it, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
-        said: Contribution | None
+        contribution: Contribution | None
         foregone = None
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)
             own = usable_rows(poll.estimator, replace(shard, X=own_X, codes=own_codes))
             if own.codes.size < own_codes.size:
-                foregone = ballot_without_training(poll, X_public, own)
+                foregone = result_without_training(poll, X_public, own)
             own_X, own_codes = own.X, own.codes
         if foregone is None:
             teacher = fit_class_indices(teacher, own_X, own_codes)
             try:
-                said = poll.form.read(teacher, own_X_public)
+                contribution = poll.form.read(teacher, own_X_public)
             except Exception as error:
-                raise AskedError(f"{type(error).__name__}: {error}") from error
+                raise PublicRowsError(f"{type(error).__name__}: {error}") from error
         else:
-            said = foregone.said
+            contribution = foregone.contribution
     if "torch" in sys.modules and not had_torch:
         # The teacher imported it, too late to be seeded and limited: once more.
         return _train(poll, X_public, shard)
-    return said, warning_texts(caught), shard.codes.size - own_codes.size
+    return contribution, warning_texts(caught), shard.codes.size - own_codes.size

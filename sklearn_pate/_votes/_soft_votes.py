@@ -1,4 +1,4 @@
-"""Sealed knowledge: the sum of what teachers say of public rows, as whole numbers."""
+"""Sums of soft votes of teachers on public rows, in whole numbers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["STEPS", "Knowledge", "KnowledgeLayout"]
+__all__ = ["STEPS", "SoftVoteLayout", "SoftVotes"]
 
 #: Whole numbers stand for multiples of the clipping bound over this.
 STEPS = 1024
 
 
 @dataclass(frozen=True)
-class KnowledgeLayout:
+class SoftVoteLayout:
     """Where things are in the vector that each teacher sends.
 
     First, for each group of public rows, a value for each class: a *part*, whose L2
@@ -36,7 +36,7 @@ class KnowledgeLayout:
     Notes
     -----
     **Sensitivity.** A vector v has whole, non-negative numbers, v.v <= P^2 in all
-    with P^2 = (n_groups + n_hint_parts) STEPS^2, which `Knowledge` checks in
+    with P^2 = (n_groups + n_hint_parts) STEPS^2, which `SoftVotes` checks in
     exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
     v' - v, of squared length v.v + v'.v' - 2 v.v' <= 2 P^2, as no product of two
     coordinates is negative. That is reached, by vectors that share no class, so there
@@ -71,11 +71,11 @@ class KnowledgeLayout:
         return self.n_groups * self.n_classes + n_pairs * (self.n_hint_parts > 0)
 
     def check(self, vectors: NDArray[np.integer]) -> None:
-        """Raise unless vectors are within the bounds that the price is computed for.
+        """Raise unless vectors are within the bounds that the cost is computed for.
 
         Parameters
         ----------
-        vectors : ndarray of int of shape (n_questions, size)
+        vectors : ndarray of int of shape (n_queries, size)
             What one teacher says.
 
         Raises
@@ -90,7 +90,7 @@ class KnowledgeLayout:
             )
         if vectors.dtype.kind not in "iu" or np.any(vectors < 0):
             raise ValueError(
-                "Knowledge must be whole numbers, none of them negative; the price of "
+                "Knowledge must be whole numbers, none of them negative; the cost of "
                 "their sum depends on it."
             )
         # Larger ones, or their squares, would not fit.
@@ -108,15 +108,15 @@ class KnowledgeLayout:
 
         Parameters
         ----------
-        vectors : ndarray of shape (n_questions, size)
+        vectors : ndarray of shape (n_queries, size)
             One teacher's, or noisy sums.
 
         Returns
         -------
-        of_groups : ndarray of shape (n_questions, n_groups, n_classes)
+        of_groups : ndarray of shape (n_queries, n_groups, n_classes)
             A value for each class.
 
-        hint : ndarray of shape (n_questions, n_pairs)
+        hint : ndarray of shape (n_queries, n_pairs)
             Empty without a hint.
         """
         of_groups, hint = np.split(vectors, [self.n_groups * self.n_classes], axis=1)
@@ -141,11 +141,11 @@ class KnowledgeLayout:
 
 
 _TOO_LONG = (
-    "Knowledge is longer than its clipping bound; the price of the sum depends on it."
+    "Knowledge is longer than its clipping bound; the cost of the sum depends on it."
 )
 
 
-class Knowledge:
+class SoftVotes:
     """The sum of what teachers say of groups of public rows. Sensitive.
 
     Like :class:`~sklearn_pate.Votes`, it is handed out to a mechanism only, is not
@@ -153,14 +153,14 @@ class Knowledge:
 
     Parameters
     ----------
-    contributions : iterable of (ndarray of int of shape (n_questions, size) or None)
+    contributions : iterable of (ndarray of int of shape (n_queries, size) or None)
         One a teacher; None says nothing.
 
-    layout : KnowledgeLayout
+    layout : SoftVoteLayout
         Where things are in them, and how long they may be.
 
-    n_questions : int, default=1
-        How many vectors a teacher sends. A fit has one question: everything at once.
+    n_queries : int, default=1
+        How many vectors a teacher sends. A fit has one query: everything at once.
 
     Raises
     ------
@@ -170,7 +170,7 @@ class Knowledge:
 
     __slots__ = ("_n_teachers", "_sums", "layout")
 
-    layout: KnowledgeLayout
+    layout: SoftVoteLayout
     _n_teachers: int
     _sums: NDArray[np.int64]
 
@@ -178,11 +178,11 @@ class Knowledge:
         self,
         contributions: Iterable[NDArray[np.integer] | None],
         *,
-        layout: KnowledgeLayout,
-        n_questions: int = 1,
+        layout: SoftVoteLayout,
+        n_queries: int = 1,
     ) -> None:
         self.layout = layout
-        self._sums = np.zeros((n_questions, layout.size), dtype=np.int64)
+        self._sums = np.zeros((n_queries, layout.size), dtype=np.int64)
         self._n_teachers = 0
         for vectors in contributions:
             self._n_teachers += 1
@@ -192,12 +192,12 @@ class Knowledge:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of teachers, and number of questions."""
+        """Number of teachers, and number of queries."""
         return self._n_teachers, len(self._sums)
 
     @property
     def n_classes(self) -> int:
-        """Number of values that a question has."""
+        """Number of values that a query has."""
         return self.layout.size
 
     @property
@@ -211,7 +211,7 @@ class Knowledge:
         Parameters
         ----------
         indices : array-like of int of shape (n_queries,)
-            Questions.
+            Queries.
 
         Returns
         -------
@@ -231,8 +231,8 @@ class Knowledge:
         return self._sums, self._n_teachers
 
     def __repr__(self):
-        n_teachers, n_questions = self.shape
-        return f"Knowledge(<sealed>, {n_teachers=}, {n_questions=})"
+        n_teachers, n_queries = self.shape
+        return f"SoftVotes(<private>, {n_teachers=}, {n_queries=})"
 
     def __reduce_ex__(self, protocol):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Sealed ballots: what the teachers said, for the mechanism's eyes only."""
+"""Vote counts of teachers on public rows."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -19,15 +19,15 @@ _BLOCK = 2**16
 class Votes:
     """The teachers' votes on the public rows, as counts. Sensitive.
 
-    Ballots are added up one by one, so that memory does not grow with the number of
-    teachers. The counts are handed out to a mechanism only, are not shown by `repr`,
-    and cannot be pickled or copied. What a :class:`~sklearn_pate.mechanisms.Oracle`
-    answers from them may be published, at its price.
+    Votes are counted teacher by teacher, so that memory does not grow with the number
+    of teachers. The counts are passed to a mechanism only, are not shown by `repr`, and
+    cannot be pickled or copied. What a :class:`~sklearn_pate.mechanisms.Oracle`
+    answers from them may be published, at its cost.
 
     Parameters
     ----------
-    ballots : iterable of (ndarray of int of shape (n_public,) or None)
-        Class indices in ``range(n_classes)``, -1 for an abstention, one ballot a
+    votes_by_teacher : iterable of (ndarray of int of shape (n_public,) or None)
+        Class indices in ``range(n_classes)``, -1 for an abstention, one array a
         teacher. None abstains everywhere.
 
     n_public : int
@@ -37,9 +37,9 @@ class Votes:
         Number of classes.
 
     clusters : ndarray of int of shape (n_public,), default=None
-        The cluster of each public row, -1 for none. A ballot then is what it says most
-        often in each cluster, and clusters take the place of public rows. They must be
-        made of public rows alone.
+        The cluster of each public row, -1 for none. A teacher then votes for its most
+        frequent class in each cluster, and clusters take the place of public rows. They
+        must be made of public rows alone.
 
     Attributes
     ----------
@@ -49,14 +49,14 @@ class Votes:
     Raises
     ------
     ValueError
-        If a ballot has another shape, or holds anything but class indices and -1.
+        If an array has another shape, or holds anything but class indices and -1.
 
     Notes
     -----
-    All data of one unit of privacy must be behind one ballot: then a neighbour changes
-    one ballot, and one vote on each question (or cluster) at most, which is all that
-    prices rest on. Where a ballot says two things equally often in a cluster, the first
-    class gets its vote, whatever others say. See :doc:`What an answer costs
+    All data of one unit of privacy must belong to one teacher: then neighbouring data
+    sets differ in one vote on each query (or cluster) at most, which is what privacy
+    costs rest on. Where two classes are equally frequent in a cluster, a teacher votes
+    for the first one, whatever others vote for. See :doc:`What an answer costs
     </accounting>`.
 
     Examples
@@ -64,10 +64,10 @@ class Votes:
     >>> import numpy as np
     >>> from sklearn_pate import Votes
     >>> from sklearn_pate.mechanisms import GNMax, Oracle
-    >>> ballots = 100 * [np.array([0, 1, 1])] + 20 * [np.array([1, -1, 0])]
-    >>> votes = Votes(ballots, n_public=3, n_classes=2)
+    >>> votes_by_teacher = 100 * [np.array([0, 1, 1])] + 20 * [np.array([1, -1, 0])]
+    >>> votes = Votes(votes_by_teacher, n_public=3, n_classes=2)
     >>> votes
-    Votes(<sealed>, n_teachers=120, n_public=3)
+    Votes(<private>, n_teachers=120, n_public=3)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=2)
     >>> oracle.ask([0, 1])
     array([0, 1])
@@ -83,7 +83,7 @@ class Votes:
 
     def __init__(
         self,
-        ballots: Iterable[NDArray[np.integer] | None],
+        votes_by_teacher: Iterable[NDArray[np.integer] | None],
         *,
         n_public: int,
         n_classes: int,
@@ -95,10 +95,10 @@ class Votes:
         n_rows = n_public if clusters is None else int(clusters.max()) + 1
         self._counts = np.zeros((n_rows, n_classes), dtype=np.uint8)
         self._n_teachers = 0
-        for ballot in ballots:
+        for teacher_votes in votes_by_teacher:
             self._n_teachers += 1
-            if ballot is not None:
-                self._add(ballot)
+            if teacher_votes is not None:
+                self._add(teacher_votes)
 
     @classmethod
     def from_labels(
@@ -108,7 +108,7 @@ class Votes:
         *,
         clusters: NDArray[np.integer] | None = None,
     ) -> Self:
-        """Seal labels that were collected elsewhere.
+        """Count labels that were collected elsewhere.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Votes:
         --------
         >>> from sklearn_pate import Votes
         >>> Votes.from_labels([["ill", "well"], ["ill", None]], ["ill", "well"])
-        Votes(<sealed>, n_teachers=2, n_public=2)
+        Votes(<private>, n_teachers=2, n_public=2)
         """
         known = check_classes(classes)
         parties = iter(labels_by_party)
@@ -156,7 +156,7 @@ class Votes:
         n_public = np.shape(first)[0] if np.ndim(first) else 0
         unknown = False
 
-        def ballots():
+        def teacher_votes():
             nonlocal unknown
             for party, labels in enumerate(chain([first], parties)):
                 if np.shape(labels) != (n_public,):
@@ -172,7 +172,7 @@ class Votes:
                 yield codes
 
         votes = cls(
-            ballots(), n_public=n_public, n_classes=len(known), clusters=clusters
+            teacher_votes(), n_public=n_public, n_classes=len(known), clusters=clusters
         )
         votes.classes = known
         if not votes.any_cast:
@@ -240,33 +240,37 @@ class Votes:
         """
         return self._counts, self._n_teachers, self.classes
 
-    def _add(self, ballot):
+    def _add(self, teacher_votes):
         n_classes = self.n_classes
-        if ballot.shape != (self._n_public,) or ballot.dtype.kind != "i":
+        shape, dtype = teacher_votes.shape, teacher_votes.dtype
+        if shape != (self._n_public,) or dtype.kind != "i":
             raise ValueError(
-                f"A ballot has shape {ballot.shape} and dtype {ballot.dtype}; pass "
+                f"The votes of a teacher have shape {shape} and dtype {dtype}; pass "
                 f"signed integers of shape ({self._n_public},)."
             )
-        if ballot.size and not -1 <= ballot.min() <= ballot.max() < n_classes:
+        if (
+            teacher_votes.size
+            and not -1 <= teacher_votes.min() <= teacher_votes.max() < n_classes
+        ):
             raise ValueError(
-                f"A ballot must lie between -1 and n_classes - 1 = {n_classes - 1}; -1 "
-                "stands for an abstention."
+                f"Votes must lie between -1 and n_classes - 1 = {n_classes - 1}; -1 is "
+                "an abstention."
             )
         if self._clusters is not None:
-            ballot = self._by_cluster(ballot)
+            teacher_votes = self._by_cluster(teacher_votes)
         if self._n_teachers > np.iinfo(self._counts.dtype).max:
             self._counts = self._counts.astype(np.min_scalar_type(self._n_teachers))
         counts = self._counts.reshape(-1)
-        for start in range(0, len(ballot), _BLOCK):
-            votes = ballot[start : start + _BLOCK]
+        for start in range(0, len(teacher_votes), _BLOCK):
+            votes = teacher_votes[start : start + _BLOCK]
             cast = np.flatnonzero(votes >= 0)
             counts[(start + cast) * n_classes + votes[cast]] += 1
 
-    def _by_cluster(self, ballot):
-        """Return what the ballot says most often in each cluster."""
+    def _by_cluster(self, teacher_votes):
+        """Return the most frequent class in each cluster, -1 where there is none."""
         n_clusters, n_classes = self._counts.shape
-        cast = (ballot >= 0) & (self._clusters >= 0)
-        cells = self._clusters[cast] * n_classes + ballot[cast]
+        cast = (teacher_votes >= 0) & (self._clusters >= 0)
+        cells = self._clusters[cast] * n_classes + teacher_votes[cast]
         counts = np.bincount(cells, minlength=n_clusters * n_classes)
         counts = counts.reshape(n_clusters, n_classes)
         # Between equals the first class wins: a matter of this teacher alone.
@@ -274,7 +278,7 @@ class Votes:
 
     def __repr__(self):
         n_teachers, n_public = self.shape
-        return f"Votes(<sealed>, n_teachers={n_teachers}, n_public={n_public})"
+        return f"Votes(<private>, n_teachers={n_teachers}, n_public={n_public})"
 
     def __reduce_ex__(self, protocol):
         raise TypeError(

@@ -142,7 +142,7 @@ N_ROWS = Assumption(
 )
 N_FITTED = Assumption(
     "n-fitted-public",
-    "the number of rows that were fitted on, which the price depends on, is public",
+    "the number of rows that were fitted on, which the cost depends on, is public",
     "May everybody know exactly how many rows the model was trained on?",
 )
 
@@ -164,7 +164,7 @@ ONE_PARTY = Assumption(
 CHOSEN_BLINDLY = Assumption(
     "parameters-chosen-blindly",
     "all parameters were chosen without a look at private data",
-    "Were models, thresholds, numbers of teachers and questions settled before any "
+    "Were models, thresholds, numbers of teachers and queries settled before any "
     "look at these data, on public ones, or on others?",
 )
 OTHER_RANDOM_STATE = Assumption(

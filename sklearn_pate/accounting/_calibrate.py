@@ -1,4 +1,4 @@
-"""Noise for a target epsilon, and questions for a budget."""
+"""Noise for a target epsilon, and queries for a budget."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -170,14 +170,14 @@ def calibrate_noise(
     def excess(curve_at_scale, orders):
         def at(log_scale):
             curve = curve_at_scale(np.exp(log_scale), orders)
-            # A price may depend in its last digits on which orders are asked together.
+            # A cost may depend in its last digits on which orders are asked together.
             return curve.quiet_epsilon(delta) - epsilon * (1 - 1e-6)
 
         return at
 
     unreachable = ValueError(
         f"epsilon={epsilon!r} cannot be reached with delta={delta!r} by noise of up to "
-        f"{LARGEST_SCALE} votes; raise epsilon or delta, or ask fewer questions."
+        f"{LARGEST_SCALE} votes; raise epsilon or delta, or ask fewer queries."
     )
     near = _root(excess(rough, DEFAULT_ORDERS), 0.0, np.log(4), 0.01)
     if near is None:
@@ -215,7 +215,7 @@ def _root(function, start, step, tolerance):
 def calibrate_n_queries(
     curve_at_n_queries: Callable[[int], RdpCurve], *, epsilon: float, delta: float
 ) -> int:
-    """Find the largest number of questions whose guarantee is within (epsilon, delta).
+    """Find the largest number of queries whose guarantee is within (epsilon, delta).
 
     The number may be published if the curves are worst cases.
 
@@ -223,8 +223,8 @@ def calibrate_n_queries(
     ----------
     curve_at_n_queries : callable
         ``curve_at_n_queries(n_queries)`` returns the
-        :class:`~sklearn_pate.accounting.RdpCurve` of that many questions, for instance
-        ``lambda n: mechanism.account_curve(n, n_classes)``. More questions must not
+        :class:`~sklearn_pate.accounting.RdpCurve` of that many queries, for instance
+        ``lambda n: mechanism.account_curve(n, n_classes)``. More queries must not
         cost less. With a curve that depends on votes, the number does too: as a rule
         when to stop, it voids the guarantee.
 
@@ -238,7 +238,7 @@ def calibrate_n_queries(
     Returns
     -------
     n_queries : int
-        0 if not even one question fits. The search ends above 2^40 questions, and
+        0 if not even one query fits. The search ends above 2^40 queries, and
         returns what is known to fit.
 
     Raises

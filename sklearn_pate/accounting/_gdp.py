@@ -1,4 +1,4 @@
-"""The exact price of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
+"""The exact cost of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
 
 import numpy as np
 from scipy.optimize import brentq

@@ -10,7 +10,7 @@ from sklearn_pate.exceptions import warn_user
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
-#: The Renyi orders at which prices are computed where no others are asked for: 385 of
+#: The Renyi orders at which costs are computed where no others are asked for: 385 of
 #: them, from 1.016 to 2^18 + 1, geometric in (order - 1). They are dense near 1, where
 #: large budgets are decided, and reach as far as very small ones need. Public, and
 #: read-only.
@@ -52,7 +52,7 @@ class RdpCurve:
     """A Renyi differential privacy guarantee at several orders.
 
     Curves of independent releases about the same data add up (`+`), and `k`
-    releases with the same curve cost ``curve * k``. Only prices for one kind of
+    releases with the same curve cost ``curve * k``. Only costs for one kind of
     neighbours add up. It may be published if it is a worst case; a curve that was
     computed from votes is as sensitive as they are, and it does not know which it is.
 
@@ -81,7 +81,7 @@ class RdpCurve:
     -----
     A mechanism M satisfies (a, r)-RDP when D_a(M(d) || M(d')) <= r for all
     neighbours d, d', and such guarantees add up, also where a release is chosen in view
-    of earlier ones, as long as each price is a worst case and was fixed beforehand
+    of earlier ones, as long as each cost is a worst case and was fixed beforehand
     (Mironov 2017, "Renyi differential privacy", Definition 4 and Proposition 1).
     Whether the guarantee holds for all data sets, or for the one at hand only, is a
     matter of where the curve comes from: see the mechanisms' ``worst_case_curve`` and

@@ -80,10 +80,10 @@ class PrivacySpent:
     relation : {"replace-one", "add-remove", "add-remove-or-change"}
         Against which change of one unit. "replace-one" is for rows and parties, whose
         number is public; "add-remove" for rows and groups; "add-remove-or-change" for
-        groups. Prices of two units or two relations neither add up nor compare.
+        groups. Costs of two units or two relations neither add up nor compare.
 
     release : {"answers", "sum", "model", "search"}
-        What was released: answers to questions, or noisy counts; one noisy sum of
+        What was released: answers to queries, or noisy counts; one noisy sum of
         vectors; a model that was trained with noise; the winner of a private search.
 
     mechanism : str
@@ -93,7 +93,7 @@ class PrivacySpent:
         Number of teachers, or of neighbours that vote; None for a learner without any.
 
     n_queries : int or None
-        Number of questions paid for; None for a learner that asks none.
+        Number of queries paid for; None for a learner that asks none.
 
     assumptions : tuple of Assumption
         What was taken to be public, for the data holder to confirm. The guarantee
@@ -101,7 +101,7 @@ class PrivacySpent:
 
     curve : RdpCurve
         The Renyi curve behind epsilon. Curves of several fits on the same data add up;
-        their sum's ``to_epsilon(delta)`` is the price of all of them together.
+        their sum's ``to_epsilon(delta)`` is the cost of all of them together.
 
     Raises
     ------
@@ -176,7 +176,7 @@ class PrivacySpent:
         ):
             raise ValueError(
                 f"assumptions={self.assumptions!r} must hold at least one, each an "
-                "Assumption(code, sentence, question)."
+                "Assumption(code, sentence, query)."
             )
 
     @property
@@ -214,7 +214,7 @@ class PrivacySpent:
             from_samples = self.relation == "add-remove"
             voters = f"the {self.n_teachers} nearest rows of secret samples"
             release = (
-                f"{self.n_queries} questions to "
+                f"{self.n_queries} queries to "
                 f"{voters if from_samples else f'{self.n_teachers} teachers'} were "
                 f"answered by {self.mechanism}"
             )

@@ -44,20 +44,20 @@ class PrivacyAnalysis:
     exceeds_claim : bool or None
         Whether a query, or all of them together, cost more at these votes than the
         mechanism claims for any votes, rounding aside. True means that the mechanism's
-        price is wrong, and ``privacy_spent_`` with it: publish nothing of this fit. A
+        cost is wrong, and ``privacy_spent_`` with it: publish nothing of this fit. A
         fit neither raises nor warns about it, which would tell of the votes. False
         proves nothing about other votes. None where the cost depends on no votes.
 
     along_transcript : bool
-        Whether questions depended on earlier answers. The figures above then hold
-        along the questions that were asked, as in the papers' tables, and bound nothing
+        Whether queries depended on earlier answers. The figures above then hold
+        along the queries that were asked, as in the papers' tables, and bound nothing
         at all; ``privacy_spent_`` does.
 
     in_ledger : bool
         Whether the fit was charged to a ledger.
 
     counts : ndarray of int of shape (n_queries, n_classes)
-        Votes per class for each question, in the order of ``queried_indices_``.
+        Votes per class for each query, in the order of ``queried_indices_``.
 
     mechanism : Mechanism
         What answered.
@@ -99,7 +99,7 @@ class PrivacyAnalysis:
     ...     classes=[0, 1],
     ... )
     >>> votes = 200 * [[0, 1, 1]]  # made up: 200 parties that agree on three rows
-    >>> pate = pate.fit_votes(votes, [[0.0], [1.0], [2.0]])
+    >>> pate = pate.fit_from_votes([[0.0], [1.0], [2.0]], votes)
     >>> pate.privacy_analysis_
     PrivacyAnalysis(<sensitive: depends on private data, do not publish>)
     >>> bool(pate.privacy_analysis_.epsilon < pate.privacy_spent_.epsilon)
@@ -127,7 +127,7 @@ class PrivacyAnalysis:
 
     @property
     def plurality(self) -> NDArray[np.intp]:
-        """Class with most votes, without noise, for each question.
+        """Class with most votes, without noise, for each query.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class PrivacyAnalysis:
         return np.argmax(self.counts, axis=1)
 
     def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
-        """Release the data-dependent epsilon with noise, at a price of its own.
+        """Release the data-dependent epsilon with noise, at a cost of its own.
 
         What it returns may be published; `epsilon` may not. It is a statement about the
         votes of this fit, in the sense of Papernot et al. 2018, and does not replace
@@ -156,12 +156,12 @@ class PrivacyAnalysis:
         Returns
         -------
         sanitized : SanitizedCost
-            With the price of the release included.
+            With the cost of the release included.
 
         Raises
         ------
         ValueError
-            If the noise of the answers was seeded, the questions depended on earlier
+            If the noise of the answers was seeded, the queries depended on earlier
             answers, or the fit was charged to a ledger, whose budget would not cover
             this release.
 
@@ -171,7 +171,7 @@ class PrivacyAnalysis:
         Notes
         -----
         Papernot et al. 2018, Appendix B, with a smooth sensitivity (Nissim,
-        Raskhodnikova, Smith 2007) and a price of its own, as the published one is no
+        Raskhodnikova, Smith 2007) and a cost of its own, as the published one is no
         upper bound: :doc:`What an answer costs </accounting>`.
         """
         if self.in_ledger:
@@ -182,7 +182,7 @@ class PrivacyAnalysis:
             )
         if self.along_transcript:
             raise ValueError(
-                "The questions depended on earlier answers, so that the cost along "
+                "The queries depended on earlier answers, so that the cost along "
                 "them bounds nothing; publish privacy_spent_, or ask with "
                 "query_strategy='random' or 'representative'."
             )

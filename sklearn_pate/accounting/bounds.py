@@ -41,7 +41,7 @@ __all__ = [
 
 
 def _distinct_votes(counts):
-    """Sort the counts of each question, and count equal questions once."""
+    """Sort the counts of each query, and count equal queries once."""
     counts = np.sort(check_counts(counts), axis=1)
     first, inverse = distinct_rows(counts)
     return counts[first], np.bincount(inverse)
@@ -57,7 +57,7 @@ def laplace_2017(
     Parameters
     ----------
     counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each question. The list of questions must have been fixed
+        Votes per class for each query. The list of queries must have been fixed
         without looking at answers.
 
     gamma : float
@@ -70,7 +70,7 @@ def laplace_2017(
     Returns
     -------
     curve : RdpCurve
-        Summed over the questions; the paper's figure is
+        Summed over the queries; the paper's figure is
         ``.to_epsilon(delta, conversion="classical")``. Sensitive.
 
     Raises
@@ -92,7 +92,7 @@ def laplace_2017(
 
     Examples
     --------
-    A hundred questions on which 230 of 250 teachers agree:
+    A hundred queries on which 230 of 250 teachers agree:
 
     >>> from sklearn_pate.accounting.bounds import laplace_2017
     >>> curve = laplace_2017(100 * [[230, 20]], gamma=0.05, orders=range(2, 10))
@@ -163,7 +163,7 @@ def laplace_2017_strong_composition(
 
     Examples
     --------
-    The paper's hundred questions on MNIST:
+    The paper's hundred queries on MNIST:
 
     >>> from sklearn_pate.accounting.bounds import laplace_2017_strong_composition
     >>> round(laplace_2017_strong_composition(100, gamma=0.05, delta=1e-5), 2)
@@ -186,7 +186,7 @@ def gaussian_2018(
     Parameters
     ----------
     counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each question. The list of questions must have been fixed
+        Votes per class for each query. The list of queries must have been fixed
         without looking at answers.
 
     sigma : float
@@ -198,7 +198,7 @@ def gaussian_2018(
     Returns
     -------
     curve : RdpCurve
-        Summed over the questions. Sensitive.
+        Summed over the queries. Sensitive.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def gaussian_2018(
 
     Examples
     --------
-    A hundred questions on which 230 of 250 teachers agree, as the paper would have
+    A hundred queries on which 230 of 250 teachers agree, as the paper would have
     stated it, and the worst case over all votes:
 
     >>> from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
@@ -241,14 +241,14 @@ def confident_2018(
 ) -> RdpCurve:
     """Compute what ConfidentGNMax costs in expectation, as in the 2018 PATE paper.
 
-    Sensitive, and **no bound for any run**: the price of an answer counts with the
+    Sensitive, and **no bound for any run**: the cost of an answer counts with the
     probability that it is given, and a cap on answers is left out. It is here to
     reproduce the paper.
 
     Parameters
     ----------
     counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each question.
+        Votes per class for each query.
 
     threshold : float
         Votes that the noisy largest count must reach.
@@ -265,7 +265,7 @@ def confident_2018(
     Returns
     -------
     curve : RdpCurve
-        Summed over the questions. Sensitive, and no guarantee.
+        Summed over the queries. Sensitive, and no guarantee.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def confident_2018(
 
     Examples
     --------
-    640 questions, 240 of them clear and 400 divided, with the noise of the paper:
+    640 queries, 240 of them clear and 400 divided, with the noise of the paper:
 
     >>> from sklearn_pate.accounting.bounds import confident_2018
     >>> counts = 240 * [[240, 10]] + 400 * [[130, 120]]

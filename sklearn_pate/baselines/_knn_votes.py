@@ -1,4 +1,4 @@
-"""Votes of the nearest private rows, out of a fresh sample for every question."""
+"""Votes of the nearest private rows, out of a fresh sample for every query."""
 
 import math
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ class Grid:
 class NeighbourVotes:
     """What the nearest private rows say about public rows. Sensitive.
 
-    Each question is put to a fresh sample. Like :class:`~sklearn_pate.Votes`, this is
+    Each query is put to a fresh sample. Like :class:`~sklearn_pate.Votes`, this is
     handed out to a mechanism only, is not shown by `repr`, and cannot be pickled or
     copied.
 
@@ -134,7 +134,7 @@ class NeighbourVotes:
         does not depend on which others there are. None means that each row is on its
         own.
 
-    questions : ndarray of float32 of shape (n_questions, n_features)
+    queries : ndarray of float32 of shape (n_queries, n_features)
         Public rows on the same grid.
 
     n_neighbors : int
@@ -148,7 +148,7 @@ class NeighbourVotes:
 
     Notes
     -----
-    **Sensitivity.** Let T be the rows in the sample of a question, and order them by
+    **Sensitivity.** Let T be the rows in the sample of a query, and order them by
     their exact distance to it, equally distant ones by their place in the data. What
     comes first of two rows depends on these two alone, wherever a third one is added or
     removed. The first k of T vote. If x joins T, then either x is not among the first
@@ -168,7 +168,7 @@ class NeighbourVotes:
         "_n_neighbors",
         "_norms",
         "_points",
-        "_questions",
+        "_queries",
         "_sampler",
         "_starts",
         "_unit_of_row",
@@ -179,7 +179,7 @@ class NeighbourVotes:
         points: NDArray[np.float32],
         codes: NDArray[np.intp],
         unit_of_row: NDArray[np.intp] | None,
-        questions: NDArray[np.float32],
+        queries: NDArray[np.float32],
         *,
         n_neighbors: int,
         n_classes: int,
@@ -196,15 +196,15 @@ class NeighbourVotes:
         self._norms = np.concatenate([(part**2).sum(axis=1) for part in self._parts()])
         self._codes = codes
         self._unit_of_row = unit_of_row
-        self._questions = questions
+        self._queries = queries
         self._n_neighbors = n_neighbors
         self._n_classes = n_classes
         self._sampler = sampler
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of votes that a question can get, and number of questions."""
-        return self._n_neighbors, len(self._questions)
+        """Number of votes that a query can get, and number of queries."""
+        return self._n_neighbors, len(self._queries)
 
     @property
     def n_classes(self) -> int:
@@ -212,12 +212,12 @@ class NeighbourVotes:
         return self._n_classes
 
     def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
-        """Draw a fresh sample for each question, and count its votes.
+        """Draw a fresh sample for each query, and count its votes.
 
         Parameters
         ----------
         indices : array-like of int of shape (n_queries,)
-            Questions. One that is asked again gets another sample, and must be paid
+            Queries. One that is asked again gets another sample, and must be paid
             for again.
 
         Returns
@@ -241,13 +241,13 @@ class NeighbourVotes:
             yield self._points[start : start + _N_ROWS].astype(np.float64)
 
     def _distances(self, indices):
-        """Return squared distances of all rows, but for the length of the question."""
-        asked = self._questions[indices].astype(np.float64)
+        """Return squared distances of all rows, but for the length of the query."""
+        asked = self._queries[indices].astype(np.float64)
         products = np.hstack([asked @ part.T for part in self._parts()])
         return self._norms - 2 * products
 
     def _count(self, distances):
-        """Count the votes of a fresh sample on one question."""
+        """Count the votes of a fresh sample on one query."""
         nearest, codes = distances, self._codes
         if self._unit_of_row is not None:
             nearest = np.minimum.reduceat(distances, self._starts)
@@ -259,8 +259,8 @@ class NeighbourVotes:
         return np.bincount(codes[voters], minlength=self._n_classes)
 
     def __repr__(self):
-        n_neighbors, n_questions = self.shape
-        return f"NeighbourVotes(<sealed>, {n_neighbors=}, {n_questions=})"
+        n_neighbors, n_queries = self.shape
+        return f"NeighbourVotes(<private>, {n_neighbors=}, {n_queries=})"
 
     def __reduce_ex__(self, protocol):
         raise TypeError(

@@ -154,8 +154,8 @@ class PETDLClassifier(TeacherEnsemble):
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
-        that they are public; `fit_outputs` needs them, in the order of its columns. A
-        private row with another label is dropped;
+        that they are public; `fit_from_outputs` needs them, in its columns' order.
+        A private row with another label is dropped;
         ``privacy_analysis_.data_problems`` tells the data holder.
 
     ledger : PrivacyLedger, default=None
@@ -189,7 +189,7 @@ class PETDLClassifier(TeacherEnsemble):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. A group of public rows counts as a question, and the hint as several.
+        published. A group of public rows counts as a query, and the hint as several.
 
     privacy_analysis_ : PrivacyAnalysis or None
         **Sensitive.** The sum before the noise, and what teachers warned of. Prints
@@ -225,12 +225,12 @@ class PETDLClassifier(TeacherEnsemble):
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles". What is kept of it: soft labels at a temperature, a hint before them,
-    one question for a batch of public rows, teachers weighted by confidence. What is
+    one query for a batch of public rows, teachers weighted by confidence. What is
     not: its noise, which is added to a loss, so that the student does not depend on it.
 
-    The price is that of one Gaussian release, exactly
+    The cost is that of one Gaussian release, exactly
     (:class:`~sklearn_pate.mechanisms.NoisySum`):
-    ``KnowledgeLayout`` proves how far one teacher moves
+    ``SoftVoteLayout`` proves how far one teacher moves
     the sum.
 
     Examples
@@ -328,7 +328,7 @@ class PETDLClassifier(TeacherEnsemble):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy knowledge.
 
-        Every call is a new release with its own price, unless a `ledger` knows it.
+        Every call is a new release with its own cost, unless a `ledger` knows it.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class PETDLClassifier(TeacherEnsemble):
             was spent. What the student raises comes after the release.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was released
+            If the cost does not fit the budget of the `ledger`; nothing was released
             or charged.
 
         LedgerError
@@ -398,7 +398,7 @@ class PETDLClassifier(TeacherEnsemble):
             batches.representation,
             plan.seeds.teachers,
             form=batches.form,
-            seal=batches.seal,
+            aggregate=batches.aggregate,
         )
         # The privacy is spent on the next line: noise is drawn, the sum is released.
         released, similarities = plan.query(knowledge, entry)
@@ -413,7 +413,7 @@ class PETDLClassifier(TeacherEnsemble):
             plan, released, similarities, student, analysis, private.public_indices
         )
 
-    def fit_outputs(self, outputs: Any, X_public: Any) -> Self:
+    def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
         """Train a student on the noisy knowledge of models that were trained elsewhere.
 
         Each party trained what it liked on data of its own, and sent its class
@@ -424,15 +424,15 @@ class PETDLClassifier(TeacherEnsemble):
 
         Parameters
         ----------
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features)
+            The rows that the outputs are about, in the same order.
+
         outputs : iterable of array-like of shape (n_public, n_classes)
             One a party, with a column for each of the sorted `classes`; or pairs of
             such an array and one of shape (n_public, n_hidden), the hidden
             representation for the hint. Without one, the hint is that of the
             probabilities.
-
-        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
-                (n_public, n_features)
-            The rows that these are about, in the same order.
 
         Returns
         -------
@@ -446,7 +446,7 @@ class PETDLClassifier(TeacherEnsemble):
             privacy was spent. What the student raises comes after the release.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was released
+            If the cost does not fit the budget of the `ledger`; nothing was released
             or charged.
 
         LedgerError
@@ -463,7 +463,7 @@ class PETDLClassifier(TeacherEnsemble):
         """
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        public = read_public_inputs(self, X_public, method="fit_outputs")
+        public = read_public_inputs(self, X_public, outputs, method="fit_from_outputs")
         check_default_student(self, public.X_public)
         received = read_outputs(outputs, public)
         if self.mode == "paper":
@@ -471,7 +471,7 @@ class PETDLClassifier(TeacherEnsemble):
                 SaidAloud(received), public, seeds, self._represent(public, seeds)[0]
             )
         batches = self._plan_batches(public, seeds)
-        knowledge = batches.seal(batches.form.of_outputs(*one) for one in received)
+        knowledge = batches.aggregate(batches.form.of_outputs(*one) for one in received)
         n_parties = knowledge.shape[0]
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
@@ -499,7 +499,7 @@ class PETDLClassifier(TeacherEnsemble):
         self._check_parameters()
         if self.mode == "paper":
             raise ValueError(
-                "mode='paper' gives no privacy, and has no price; use mode='sound'."
+                "mode='paper' gives no privacy, and has no cost; use mode='sound'."
             )
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
@@ -610,7 +610,7 @@ class PETDLClassifier(TeacherEnsemble):
             representation,
             seeds.teachers,
             form=OutputsForm(len(public.classes), self.hint_epochs > 0),
-            seal=SaidAloud,
+            aggregate=SaidAloud,
         )
         self._follow_noisy_loss(said, public, seeds, representation)
         self.public_indices_ = private.public_indices

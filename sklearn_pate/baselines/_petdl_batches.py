@@ -14,11 +14,14 @@ from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._teachers import KnowledgeForm
-from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
+from sklearn_pate._teachers import SoftVoteForm
+from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.students import Clusters, find_clusters, soften, train_student
+from sklearn_pate.students import Clusters
+from sklearn_pate.students._distillation import soften
+from sklearn_pate.students._train_student import train_student
+from sklearn_pate.students.queries._fixed import find_clusters
 
 __all__ = ["PublicBatches", "SumFitPlan", "SumPlan", "plan_batches"]
 
@@ -38,23 +41,23 @@ class PublicBatches:
     clusters : Clusters
         The batch of each public row, -1 for none.
 
-    form : KnowledgeForm
+    form : SoftVoteForm
         What teachers are asked for.
     """
 
     representation: BaseEstimator | None
     X_for_teachers: Table
     clusters: Clusters
-    form: KnowledgeForm
+    form: SoftVoteForm
 
     @property
-    def layout(self) -> KnowledgeLayout:
+    def layout(self) -> SoftVoteLayout:
         """Layout of a teacher's vector."""
         return self.form.layout
 
-    def seal(self, contributions: Iterable[NDArray[np.int64] | None]) -> Knowledge:
+    def aggregate(self, contributions: Iterable[NDArray[np.int64] | None]) -> SoftVotes:
         """Add up the vectors of teachers, None for one that failed."""
-        return Knowledge(contributions, layout=self.layout)
+        return SoftVotes(contributions, layout=self.layout)
 
     def values(self, vector: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the values of a vector by batch and class, in 1/1024 of the bound.
@@ -118,7 +121,7 @@ class SumPlan(TaughtPlan):
         return self.public.X_public, self.public.classes, self.batches.clusters
 
     def query(
-        self, knowledge: Knowledge, entry: FitEntry | None
+        self, knowledge: SoftVotes, entry: FitEntry | None
     ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
         """Record the cost, draw the noise, and release the sum."""
         oracle = Oracle(knowledge, self.release.mechanism, n_queries=1, entry=entry)
@@ -176,8 +179,8 @@ def plan_batches(
         clusters = find_clusters(features, n_batches, core, random_state)
     n_batches = len(clusters.medoids)
     n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
-    form = KnowledgeForm(
-        KnowledgeLayout(n_batches, n_classes, n_hint_parts),
+    form = SoftVoteForm(
+        SoftVoteLayout(n_batches, n_classes, n_hint_parts),
         clusters.of_row,
         temperature,
         clipping_bound,

@@ -10,7 +10,7 @@ from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
-from sklearn_pate.students import accepts_hints
+from sklearn_pate.students._train_student import accepts_hints
 
 __all__ = [
     "check_default_student",
@@ -108,7 +108,7 @@ def _check_paper(petdl):
     for name, why in (
         ("student", "trains a network of its own by the noisy loss"),
         ("epsilon", "reaches no epsilon, as its noise hides nothing"),
-        ("ledger", "has no finite price that a ledger could hold"),
+        ("ledger", "has no finite cost that a ledger could hold"),
     ):
         if getattr(petdl, name) is not None:
             raise ValueError(
@@ -145,12 +145,12 @@ def check_default_student(petdl, X_public):
 def read_outputs(
     outputs: Iterable, public: PublicInputs
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Check the outputs that `fit_outputs` received, one by one.
+    """Check the outputs that `fit_from_outputs` received, one by one.
 
     Parameters
     ----------
     outputs : iterable
-        As in :meth:`PETDLClassifier.fit_outputs`.
+        As in :meth:`PETDLClassifier.fit_from_outputs`.
 
     public : PublicInputs
         What they are about.

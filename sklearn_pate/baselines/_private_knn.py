@@ -14,14 +14,15 @@ from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
-from sklearn_pate._base._teacher_ensemble import FitPlan, QueryingClassifier, Seeds
+from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
-from sklearn_pate.students import GraphSelfTrainingClassifier, numeric_features
+from sklearn_pate.students import GraphSelfTrainingClassifier
+from sklearn_pate.students.queries._row_similarity import numeric_features
 
 __all__ = ["PrivateKNNClassifier"]
 
@@ -36,10 +37,10 @@ _N_ROWS = 2**12
 
 
 class PrivateKNNClassifier(QueryingClassifier):
-    """Private nearest neighbours: each question is put to a fresh, secret sample.
+    """Private nearest neighbours: each query is put to a fresh, secret sample.
 
-    For each question, every private row is in the sample with a small probability, by a
-    coin of its own. Of those, the nearest to the public row in question vote with their
+    For each query, every private row is in the sample with a small probability, by a
+    coin of its own. Of those, the nearest to the public row in query vote with their
     labels; a mechanism answers with the noisy plurality; a student is trained on public
     rows and answers alone, and is what predicts. Nothing is trained on private rows.
     As nobody knows who was asked, each answer costs less than one of
@@ -61,14 +62,14 @@ class PrivateKNNClassifier(QueryingClassifier):
         no privacy, however it is trained.
 
     n_neighbors : int or "auto", default="auto"
-        How many rows (or groups) vote on a question. It costs no privacy. They should
+        How many rows (or groups) vote on a query. It costs no privacy. They should
         outvote the noise, of scale `sigma` votes, and be fewer than
         ``sampling_rate * n``, where n is the number of private rows of a class, or they
         are no longer near. "auto" is 6 sigma, rounded up, whatever the number of
         private rows, which is not public here: it suits thousands of rows a class.
 
     sampling_rate : float, default=0.15
-        Probability with which each row (or group) is in the sample of a question, in
+        Probability with which each row (or group) is in the sample of a query, in
         (0, 1]. At a fixed epsilon, noise and votes shrink with it alike, and the
         distance of the voters hardly changes; below a few votes of noise there is
         nothing more to gain.
@@ -78,14 +79,14 @@ class PrivateKNNClassifier(QueryingClassifier):
         costs no privacy.
 
     mechanism : {"gnmax", "confident"}, GNMax or ConfidentGNMax, default="gnmax"
-        How questions are answered. "confident" answers where most neighbours agree, and
-        is charged for every question, answered or not. Others are refused, and so is
-        `max_answers`: the price of a sample is known for Gaussian noise only. Noise and
+        How queries are answered. "confident" answers where most neighbours agree, and
+        is charged for every query, answered or not. Others are refused, and so is
+        `max_answers`: the cost of a sample is known for Gaussian noise only. Noise and
         samples come from the operating system and never from `random_state`.
 
     n_queries : int or "auto", default="auto"
-        Number of public rows to ask about, each once. Each question costs privacy; at a
-        fixed epsilon, more questions mean more noise in each answer. "auto" is 100 for
+        Number of public rows to ask about, each once. Each query costs privacy; at a
+        fixed epsilon, more queries mean more noise in each answer. "auto" is 100 for
         a student that accepts unlabelled rows, 2000 for another; in either case at most
         the number of public rows.
 
@@ -140,12 +141,12 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     ledger : PrivacyLedger, default=None
         The account of the private data over all fits, see
-        :class:`~sklearn_pate.PATEClassifier`. The price is charged before a sample or
+        :class:`~sklearn_pate.PATEClassifier`. The cost is charged before a sample or
         any noise is drawn. The ledger must be one for rows (or groups) that are added
         or removed.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds representation, questions and student. It may be known to anyone.
+        Seeds representation, queries and student. It may be known to anyone.
 
     Attributes
     ----------
@@ -167,7 +168,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         The mechanism with all its numbers.
 
     n_neighbors_ : int
-        How many neighbours voted on a question.
+        How many neighbours voted on a query.
 
     query_strategy_ : QueryStrategy
         The strategy that was used.
@@ -200,13 +201,13 @@ class PrivateKNNClassifier(QueryingClassifier):
     computer vision". One row (or group) more in a sample casts one vote and makes one
     other withdraw, at most; ``NeighbourVotes`` has the proof, and ``Grid`` why
     distances are those of whole numbers, made of features that are computed one row at
-    a time. Each question is a Gaussian release about a Poisson sample, priced by
-    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`, and prices of
-    questions add up as each has a sample of its own.
+    a time. Each query is a Gaussian release about a Poisson sample, accounted for by
+    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`, and costs of
+    queries add up as each has a sample of its own.
 
     The paper's data-dependent bounds and its iterative refinement of the representation
     by earlier students are left out: the former are not publishable, and a student can
-    be put into `representation` of a second fit, at the price of both.
+    be put into `representation` of a second fit, at the cost of both.
 
     Examples
     --------
@@ -262,7 +263,7 @@ class PrivateKNNClassifier(QueryingClassifier):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train a student on noisy answers of the nearest private rows.
 
-        Every call is a new release with its own price, unless a `ledger` knows it.
+        Every call is a new release with its own cost, unless a `ledger` knows it.
 
         Parameters
         ----------
@@ -293,10 +294,10 @@ class PrivateKNNClassifier(QueryingClassifier):
         ------
         ValueError
             If a parameter or the data cannot work; nothing was asked and no privacy was
-            spent. What the student raises comes after the questions were answered.
+            spent. What the student raises comes after the queries were answered.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was asked or
+            If the cost does not fit the budget of the `ledger`; nothing was asked or
             charged.
 
         LedgerError
@@ -330,7 +331,7 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> FitPlan:
+    ) -> FitSetup:
         """Settle everything about a fit that comes before the first sample."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
@@ -369,12 +370,12 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_queries=queries.n_queries,
             n_values=len(public.classes),
         )
-        return FitPlan(public, release, seeds, queries, private)
+        return FitSetup(public, release, seeds, queries, private)
 
     def _check_parameters(self):
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no price on a secret sample, which "
+                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
         super()._check_parameters()
@@ -401,7 +402,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             return math.ceil(_VOTES_PER_SIGMA * mechanism.sigma)
         return self.n_neighbors
 
-    def _neighbour_votes(self, plan: FitPlan) -> NeighbourVotes:
+    def _neighbour_votes(self, plan: FitSetup) -> NeighbourVotes:
         """Bring private rows where distances are exact, for their votes."""
         private, queries = plan.private, plan.queries
         public = _public_features(queries)

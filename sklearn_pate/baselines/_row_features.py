@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._estimators._hooks import autologging_off, muted
 from sklearn_pate._inputs._odd_rows import finite_or_default, is_frame
 from sklearn_pate._teachers._threads import one_thread
-from sklearn_pate.students import numeric_features
+from sklearn_pate.students.queries._row_similarity import numeric_features
 
 __all__ = ["RowFeatures"]
 

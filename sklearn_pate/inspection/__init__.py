@@ -2,8 +2,8 @@
 
 from sklearn_pate.inspection._label_accuracy import LabelAccuracy
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection._plan_fit import Forecast, forecast
-from sklearn_pate.inspection._plan_search import SearchPrice, search_price
+from sklearn_pate.inspection._plan_fit import FitPlan, plan_fit
+from sklearn_pate.inspection._plan_search import SearchPlan, plan_search
 from sklearn_pate.inspection.audits._audit_result import AuditResult
 from sklearn_pate.inspection.audits._canaries import audit_canaries
 from sklearn_pate.inspection.audits._mechanism_audit import audit_mechanism
@@ -24,19 +24,19 @@ __all__ = [
     "AnswerCostDisplay",
     "AuditResult",
     "EpsilonDeltaDisplay",
-    "Forecast",
+    "FitPlan",
     "LabelAccuracy",
     "MembershipResult",
     "PrivacyLeak",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
-    "SearchPrice",
+    "SearchPlan",
     "VoteMarginsDisplay",
     "audit_canaries",
     "audit_mechanism",
     "audit_membership",
     "audit_neighbours",
-    "forecast",
+    "plan_fit",
+    "plan_search",
     "privacy_leaks",
-    "search_price",
 ]

@@ -49,8 +49,8 @@ class LabelAccuracy:
 
     Examples
     --------
-    >>> from sklearn_pate.inspection import forecast
-    >>> plan = forecast(n_teachers=250, n_queries=100, margins=[0.5])
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_teachers=250, n_queries=100, margins=[0.5])
     >>> [one] = plan.at_margins
     >>> one.lead, round(one.right, 3)
     (125, 0.973)

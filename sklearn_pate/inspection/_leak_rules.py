@@ -183,14 +183,14 @@ FITS_OFTEN = Rule(
 SEARCHES = Rule(
     "is fitted on private rows and labels around a private classifier: what it "
     "learns there (a choice between candidates, a threshold, a calibration) has no "
-    "guarantee, and each fit inside it is a release with its own price.",
+    "guarantee, and each fit inside it is a release with its own cost.",
     "Put it inside, as student= (it then learns from answers) or as estimator= (it "
     "then learns inside each teacher), fit it on labelled rows that are public, or "
     "search with PrivateSearchCV.",
 )
 STRATIFIES = SEARCHES._replace(
     reason=f"{SEARCHES.reason} Its splits look at labels, too: one changed label moves "
-    "other rows between folds, which no price covers; cv=KFold(shuffle=True) does not."
+    "other rows between folds, which no cost covers; cv=KFold(shuffle=True) does not."
 )
 
 

@@ -103,7 +103,7 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     choice between candidates by their scores can tell about a single row, even where
     each candidate is private, is shown by Papernot and Steinke (2022), "Hyperparameter
     tuning with Renyi differential privacy";
-    :class:`~sklearn_pate.model_selection.PrivateSearchCV` has a price for it.
+    :class:`~sklearn_pate.model_selection.PrivateSearchCV` has a cost for it.
 
     Examples
     --------

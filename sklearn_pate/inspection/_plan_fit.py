@@ -22,13 +22,13 @@ from sklearn_pate.inspection._label_accuracy import LabelAccuracy, VotesWithLead
 from sklearn_pate.inspection._terminal import WIDTH, fact_lines
 from sklearn_pate.mechanisms import Mechanism
 
-__all__ = ["Forecast", "forecast"]
+__all__ = ["FitPlan", "plan_fit"]
 
 # A teacher that learns from fewer rows is seldom a good one.
 _FEW_ROWS = 30
 # Where all teachers agree, fewer right answers than this are worth a warning.
 _WORTH_ASKING = 0.9
-_REMEDY = "Ask fewer questions, or take more teachers or a larger epsilon."
+_REMEDY = "Ask fewer queries, or take more teachers or a larger epsilon."
 _OPENING = (
     "An answer is right if it is the class that most teachers voted for. Where that "
     "class leads every other class by so much, at least so many"
@@ -40,7 +40,7 @@ _CLOSING = (
 
 
 @dataclass(frozen=True)
-class Forecast:
+class FitPlan:
     """What a fit would cost, and how often its answers would be right.
 
     It depends on no private value but, where rows are the unit, their number, which is
@@ -55,7 +55,7 @@ class Forecast:
         Number of teachers.
 
     n_queries : int
-        Number of questions.
+        Number of queries.
 
     n_classes : int
         Number of classes.
@@ -76,7 +76,7 @@ class Forecast:
         Against which change of one unit.
 
     epsilon_of_one : float
-        Epsilon of one of the questions, were it asked alone. Prices add up as Renyi
+        Epsilon of one of the queries, were it asked alone. Costs add up as Renyi
         costs, so that `epsilon` is less than `n_queries` times this.
 
     at_margins : tuple of LabelAccuracy
@@ -91,8 +91,8 @@ class Forecast:
 
     Examples
     --------
-    >>> from sklearn_pate.inspection import forecast
-    >>> plan = forecast(n_teachers=250, n_queries=100, privacy_unit="group")
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_teachers=250, n_queries=100, privacy_unit="group")
     >>> f"nine answers of ten are right from a lead of {plan.margin_for_90:.0%} on"
     'nine answers of ten are right from a lead of 34% on'
     """
@@ -135,11 +135,11 @@ class Forecast:
         return None if self.n_rows is None else self.n_rows / self.n_teachers
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the forecast as plain Python values.
+        """Return the plan_fit as plain Python values.
 
         Returns
         -------
-        forecast : dict
+        plan_fit : dict
             Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks.
         """
         plain = asdict(self) | {
@@ -174,17 +174,17 @@ class Forecast:
         epsilon_of_one = write_epsilon(self.epsilon_of_one)
         facts = {
             "teachers": f"{self.n_teachers}{each}",
-            "questions": f"{self.n_queries}, of {self.n_classes} classes",
+            "queries": f"{self.n_queries}, of {self.n_classes} classes",
             "mechanism": self.mechanism,
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
             "neighbours": self.neighbours,
-            "one question": f"epsilon={epsilon_of_one}, if asked alone",
+            "one query": f"epsilon={epsilon_of_one}, if asked alone",
         }
         return fact_lines(facts)
 
     def _table(self):
         checks = any(one.answered < 1 for one in self.at_margins)
-        so_many = "questions are answered, and so many of the " if checks else ""
+        so_many = "queries are answered, and so many of the " if checks else ""
         rows = [("of teachers", "votes", *["answered"] * checks, "right")]
         for one in self.at_margins:
             answered = [_down(one.answered)] * checks
@@ -206,7 +206,7 @@ class Forecast:
         return f"a lead of {votes} votes ({100 * margin:.1f} %)"
 
 
-def forecast(
+def plan_fit(
     *,
     n_rows: int | None = None,
     n_teachers: int | Literal["auto"] = "auto",
@@ -217,7 +217,7 @@ def forecast(
     mechanism: str | Mechanism = "gnmax",
     privacy_unit: Literal["row", "group"] = "row",
     margins: tuple[float, ...] = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-) -> Forecast:
+) -> FitPlan:
     """Plan a fit before any data is touched.
 
     Nothing is fitted, drawn or charged.
@@ -233,7 +233,7 @@ def forecast(
         more noise, but learn from fewer rows each. "auto" needs `n_rows`.
 
     n_queries : int
-        Number of questions. At a fixed epsilon, more of them mean more noise in each
+        Number of queries. At a fixed epsilon, more of them mean more noise in each
         answer.
 
     n_classes : int, default=2
@@ -249,7 +249,7 @@ def forecast(
 
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident"} or \
             Mechanism, default="gnmax"
-        How questions are answered. Not "interactive", whose answers depend on what the
+        How queries are answered. Not "interactive", whose answers depend on what the
         student thinks.
 
     privacy_unit : {"row", "group"}, default="row"
@@ -261,7 +261,7 @@ def forecast(
 
     Returns
     -------
-    forecast : Forecast
+    plan_fit : FitPlan
         To be printed, or read. A fit with these parameters states exactly this epsilon,
         delta and mechanism.
 
@@ -278,8 +278,8 @@ def forecast(
 
     Examples
     --------
-    >>> from sklearn_pate.inspection import forecast
-    >>> plan = forecast(n_rows=90_000, n_queries=100)
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_rows=90_000, n_queries=100)
     >>> plan.n_teachers, plan.mechanism
     (300, 'GNMax(sigma=45.8074)')
     >>> bool(plan.epsilon <= 1)
@@ -316,17 +316,17 @@ def forecast(
         delta=delta,
     )
     votes = VotesWithLead(ready, teachers, n_classes)
-    return Forecast(
+    return FitPlan(
         n_rows=None if n_rows is None else int(n_rows),
         n_teachers=int(teachers),
         n_queries=int(n_queries),
         n_classes=int(n_classes),
         mechanism=ready.in_one_line(),
-        epsilon=ready.charged_epsilon(n_queries, n_classes, delta),
+        epsilon=ready.stated_epsilon(n_queries, n_classes, delta),
         delta=float(delta),
         unit=privacy_unit,
         relation=ready.relation(privacy_unit),
-        epsilon_of_one=ready.charged_curve(1, n_classes).quiet_epsilon(delta),
+        epsilon_of_one=ready.stated_curve(1, n_classes).quiet_epsilon(delta),
         at_margins=tuple(votes.at(margin) for margin in margins),
         margin_for_90=votes.margin_for(0.9),
         margin_for_99=votes.margin_for(0.99),
@@ -391,7 +391,7 @@ def _warnings(pate, mechanism, votes, n_teachers, n_rows):
     agree = votes.at(1)
     if agree.answered < _WORTH_ASKING:
         yield (
-            f"The check is noisy: it lets {_down(agree.answered)} of the questions "
+            f"The check is noisy: it lets {_down(agree.answered)} of the queries "
             f"through where all {n_teachers} teachers agree, and "
             f"{_down(votes.answered(0))} where they are evenly divided. {_REMEDY}"
         )

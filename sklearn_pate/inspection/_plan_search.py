@@ -27,11 +27,11 @@ from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.inspection._leak_rules import looks_at_labels
 
-__all__ = ["SearchPrice", "search_price"]
+__all__ = ["SearchPlan", "plan_search"]
 
 
 @dataclass(frozen=True)
-class SearchPrice:
+class SearchPlan:
     """What a search will charge, for the data holder.
 
     It depends on the number of rows in each split; with groups, these numbers are
@@ -50,7 +50,7 @@ class SearchPrice:
 
     share : float
         The part of the ledger's budget that all fits take, if none was made before and
-        the dearest candidate is the one that is fitted once more.
+        the most costly candidate is the one that is fitted once more.
 
     left : float
         The part that is left now.
@@ -65,7 +65,7 @@ class SearchPrice:
     -----
     Renyi costs of all fits add up at the orders of the ledger (Feldman and Zrnic 2021),
     see :class:`~sklearn_pate.PrivacyLedger`. The choice of the winner by scores on
-    private labels is not in the price, see :func:`~sklearn_pate.privacy_leaks`.
+    private labels is not in the cost, see :func:`~sklearn_pate.privacy_leaks`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class SearchPrice:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV, KFold
     >>> from sklearn_pate import PATEClassifier, PrivacyLedger
-    >>> from sklearn_pate.inspection import search_price
+    >>> from sklearn_pate.inspection import plan_search
     >>> from sklearn_pate.mechanisms import GNMax
     >>> X, y = make_blobs(3000, centers=2, random_state=0)
     >>> folder = tempfile.TemporaryDirectory()
@@ -90,10 +90,10 @@ class SearchPrice:
     ... )
     >>> grid = {"estimator__C": [0.1, 1.0]}
     >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
-    >>> price = search_price(search, X[:2500], y[:2500], X_public=X[2500:])
-    >>> price.n_fits, price.fits
+    >>> cost = plan_search(search, X[:2500], y[:2500], X_public=X[2500:])
+    >>> cost.n_fits, cost.fits
     (7, False)
-    >>> print(f"{price.share:.1f} times the budget")
+    >>> print(f"{cost.share:.1f} times the budget")
     5.8 times the budget
     >>> folder.cleanup()
     """
@@ -155,17 +155,17 @@ class SearchPrice:
         return says
 
 
-def search_price(
+def plan_search(
     search: Any,
     X: Any,
     y: ArrayLike,
     *,
     X_public: Any = None,
     groups: Any = None,
-) -> SearchPrice:
+) -> SearchPlan:
     """Tell what a search around a PATEClassifier will charge to its ledger.
 
-    Nothing is fitted and nothing charged. ``print(search_price(search, X, y,
+    Nothing is fitted and nothing charged. ``print(plan_search(search, X, y,
     X_public=X_public))`` before ``search.fit`` says it in words. It is for the data
     holder: it counts rows of splits, and reads the label set where `classes` are not
     given.
@@ -190,7 +190,7 @@ def search_price(
 
     Returns
     -------
-    price : SearchPrice
+    cost : SearchPlan
         Of all its fits.
 
     Raises
@@ -204,7 +204,7 @@ def search_price(
 
     Notes
     -----
-    Each fit is charged the worst case of all its questions, and Renyi costs add up at
+    Each fit is charged the worst case of all its queries, and Renyi costs add up at
     the orders of the ledger (Feldman and Zrnic 2021), see
     :class:`~sklearn_pate.PrivacyLedger`. A search whose choice is paid for, too, is
     :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
@@ -216,7 +216,7 @@ def search_price(
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV, KFold
     >>> from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-    >>> from sklearn_pate.inspection import search_price
+    >>> from sklearn_pate.inspection import plan_search
     >>> from sklearn_pate.mechanisms import GNMax
     >>> X, y = make_blobs(3000, centers=2, random_state=0)
     >>> folder = tempfile.TemporaryDirectory()
@@ -230,10 +230,10 @@ def search_price(
     ... )
     >>> grid = {"estimator__C": [0.1, 1.0]}
     >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
-    >>> price = search_price(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
-    >>> price.n_fits, price.fits
+    >>> cost = plan_search(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
+    >>> cost.n_fits, cost.fits
     (7, True)
-    >>> print(f"{price.share:.0%} of the budget")
+    >>> print(f"{cost.share:.0%} of the budget")
     75% of the budget
     >>> folder.cleanup()
     """
@@ -270,7 +270,7 @@ def search_price(
         cost = cost + np.max(costs(len(y)), axis=0)
     with pate.ledger.reading() as file:
         share, left = pate.ledger.filter.shares(cost, spent(file))
-    return SearchPrice(
+    return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
         refit=bool(search.refit),
@@ -331,7 +331,7 @@ def _cost(pate, ledger, n_rows, n_public, n_classes):
         epsilon=pate.epsilon,
         delta=pate.delta,
     )
-    return ledger.filter.cost(mechanism.charged_curve(n_queries, n_classes))
+    return ledger.filter.cost(mechanism.stated_curve(n_queries, n_classes))
 
 
 def _n_rows(X_public):

@@ -30,8 +30,8 @@ _THRESHOLD_NOISE_RATIO = 3.75
 class ConfidentGNMax(Mechanism):
     """GNMax that answers only where a noisy check says that the teachers agree.
 
-    Its answers may be published, "no answer" included, at the price of `account_curve`.
-    The price does not depend on how many are given.
+    Its answers may be published, "no answer" included, at the cost of `account_curve`.
+    The cost does not depend on how many are given.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class ConfidentGNMax(Mechanism):
 
     max_answers : int, default=None
         Answers stop once so many were given. It is fixed, and paid for, before
-        anything is asked: the price is that of every question's check plus
+        anything is asked: the cost is that of every query's check plus
         `max_answers` answers, however many are given. None means the number of
-        questions.
+        queries.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -62,10 +62,10 @@ class ConfidentGNMax(Mechanism):
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
     `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
-    (Papernot et al. 2018, Algorithm 1). Checks are priced by
+    (Papernot et al. 2018, Algorithm 1). Checks are accounted for by
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, answers by
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; the proofs are in
-    :doc:`What an answer costs </accounting>`. The paper's own figure counts the price
+    :doc:`What an answer costs </accounting>`. The paper's own figure counts the cost
     of an answer with the probability that it is given, which bounds no run; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
 
@@ -113,7 +113,7 @@ class ConfidentGNMax(Mechanism):
             sigma=float(scale), sigma_threshold=_THRESHOLD_NOISE_RATIO * float(scale)
         )
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
+    def _cost(self, n_queries, n_answers, n_classes, orders):
         checks = tight_threshold_worst_case(self.sigma_threshold, orders) * n_queries
         answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers

@@ -5,14 +5,14 @@ from typing import Literal
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.composition._dpsgd import price_steps
+from sklearn_pate.accounting.composition._dpsgd import dpsgd_curve
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 
 __all__ = ["DPSGDSteps"]
 
 
-class DPSGDSteps(PricedRelease):
+class DPSGDSteps(AccountedRelease):
     """Steps along noisy sums of clipped gradients, each over a Poisson sample.
 
     Parameters
@@ -33,7 +33,7 @@ class DPSGDSteps(PricedRelease):
         What noisy sums are divided by.
 
     accountant : {"pld", "rdp"}, default="pld"
-        How costs of steps are added up, see ``price_steps``.
+        How costs of steps are added up, see ``dpsgd_curve``.
 
     noise_seed : int, default=None
         With a seed there is no privacy.
@@ -60,15 +60,15 @@ class DPSGDSteps(PricedRelease):
         self.noise_seed = noise_seed
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Price of all steps together, see `PricedRelease`."""
+        """Privacy cost of all steps together, see `AccountedRelease`."""
         of_step = sampled_gaussian_curve(self.noise_multiplier, self.sampling_rate)
         return of_step * self.n_steps
 
-    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
         """Epsilon of all steps together, by the `accountant`."""
         if self.noise_seed is not None:
-            return super().charged_epsilon(n_queries, n_classes, delta)
-        epsilon, _ = price_steps(
+            return super().stated_epsilon(n_queries, n_classes, delta)
+        epsilon, _ = dpsgd_curve(
             self.noise_multiplier,
             self.sampling_rate,
             self.n_steps,

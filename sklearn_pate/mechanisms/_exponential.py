@@ -33,7 +33,7 @@ class _AcceptedByGap(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
+    def _cost(self, n_queries, n_answers, n_classes, orders):
         return self._ceiling(orders) * n_answers
 
     def _guarantee(self):
@@ -43,7 +43,7 @@ class _AcceptedByGap(Mechanism):
 class GumbelMax(_AcceptedByGap):
     """The exponential mechanism on vote counts.
 
-    Its answers may be published, at the price of `account_curve`.
+    Its answers may be published, at the cost of `account_curve`.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class GumbelMax(_AcceptedByGap):
 class PermuteAndFlip(_AcceptedByGap):
     """Permute-and-flip on vote counts.
 
-    Its answers may be published, at the price of `account_curve`.
+    Its answers may be published, at the cost of `account_curve`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class PermuteAndFlip(_AcceptedByGap):
     Classes are visited in random order, and the first that passes a trial with
     probability exp(-c (max n - n_j)) is the answer (McKenna and Sheldon 2020). This is
     argmax_j n_j + exponential noise of rate c (Ding et al. 2021). It is right more
-    often than :class:`GumbelMax` at the same c, and costs more: priced by
+    often than :class:`GumbelMax` at the same c, and costs more: accounted for by
     :func:`~sklearn_pate.accounting.bounds.permute_and_flip_worst_case`.
 
     Examples

@@ -22,7 +22,7 @@ __all__ = ["GNMax", "NoisyHistogram", "gaussian_plurality"]
 class GNMax(Mechanism):
     """Plurality of vote counts with Gaussian noise.
 
-    Its answers may be published, at the price of `account_curve`.
+    Its answers may be published, at the cost of `account_curve`.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GNMax(Mechanism):
     -----
     argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete Gaussian noise,
     Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
-    ties broken at random. Priced by
+    ties broken at random. Accounted for by
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
     an answer while the order a is far below sigma; the proof is in :doc:`What an answer
     costs </accounting>`.
@@ -69,7 +69,7 @@ class GNMax(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(sigma=float(scale))
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
+    def _cost(self, n_queries, n_answers, n_classes, orders):
         return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
 
     def _plurality(self):
@@ -89,7 +89,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
     It is made of a :class:`GNMax` by ``release="histogram"`` of
-    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the price of
+    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the cost of
     `account_curve`. What is done with a released histogram, its plurality and soft
     labels included, costs nothing more.
 
@@ -114,7 +114,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     the answer of :class:`GNMax` costs; one that is cast or withdrawn changes one count,
     which costs half of that.
 
-    The law of the noise is the same at all counts, and so is the price: at whole orders
+    The law of the noise is the same at all counts, and so is the cost: at whole orders
     it is a / sigma^2 exactly, as a shift by a whole number maps whole numbers to
     themselves, and at others at most that (Proposition 5 there). There is nothing
     sensitive in it. See :doc:`What an answer costs </accounting>`.
@@ -136,7 +136,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> NDArray[np.int64]:
         """Release vote counts with noise.
 
-        Every call draws fresh noise and costs privacy anew: ask each question once.
+        Every call draws fresh noise and costs privacy anew: ask each query once.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Returns
         -------
         histograms : ndarray of int of shape (n_queries, n_classes)
-            Some may be negative. To be published as they are, at the price of
+            Some may be negative. To be published as they are, at the cost of
             `account_curve`.
 
         Raises
@@ -171,7 +171,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
             Where the noise comes from.
 
         max_answers : int
-            Not used: every question is answered.
+            Not used: every query is answered.
 
         **asked : Any
             Not used.
@@ -200,7 +200,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         histograms = self.release(counts, noise)
         return Response(noise.argmax(histograms), len(histograms), histograms)
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
+    def _cost(self, n_queries, n_answers, n_classes, orders):
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
     def local_curve(
@@ -208,10 +208,10 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         counts: ArrayLike,
         orders: ArrayLike = LOCAL_ORDERS,
         *,
-        ballots: ArrayLike | None = None,
+        votes_by_teacher: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Compute what questions cost at the votes that were cast.
+        """Compute what queries cost at the votes that were cast.
 
         That is the worst case, but for abstentions: the cost does not depend on the
         counts. Sensitive as far as abstentions are.
@@ -224,7 +224,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         orders : array-like of shape (n_orders,)
             Renyi orders.
 
-        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
             The votes behind `counts`, -1 for an abstention. A teacher that abstained
             can change one count only.
 
@@ -234,22 +234,24 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Returns
         -------
         curve : RdpCurve
-            Summed over the questions. It cannot be sanitized; publish `account_curve`.
+            Summed over the queries. It cannot be sanitized; publish `account_curve`.
 
         Raises
         ------
         ValueError
             If `counts` are not vote counts, or `sigma` is not set.
         """
-        return self._local_costs(counts, orders, ballots=ballots).total
+        return self._local_costs(
+            counts, orders, votes_by_teacher=votes_by_teacher
+        ).total
 
-    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, ballots=None):
+    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, votes_by_teacher=None):
         self._check_ready()
         # Nobody's vote can move where there is none.
         n_changed = 1 + check_counts(counts).any(axis=1)
         n_in_all = n_changed.sum()
-        if ballots is not None:
-            n_in_all = np.max(np.sum(1 + (np.asarray(ballots) >= 0), axis=1))
+        if votes_by_teacher is not None:
+            n_in_all = np.max(np.sum(1 + (np.asarray(votes_by_teacher) >= 0), axis=1))
         orders = np.asarray(orders, dtype=np.float64)
         one_count = RdpCurve(orders, orders / (2 * self.sigma**2))
         return LocalCosts(one_count * n_in_all, one_count * n_changed.max(initial=0))
@@ -309,7 +311,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Returns
         -------
         curve : RdpCurve
-            Summed over the questions. May be published: it is that of `account_curve`.
+            Summed over the queries. May be published: it is that of `account_curve`.
 
         Raises
         ------

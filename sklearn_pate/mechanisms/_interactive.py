@@ -23,7 +23,7 @@ class InteractiveGNMax(ConfidentGNMax):
 
     It is asked with the student's class probabilities. Where the votes do not differ
     enough from them, the student's own opinion is returned if it is sure of it, which
-    costs the check alone. All of it may be published, at the price of `account_curve`.
+    costs the check alone. All of it may be published, at the cost of `account_curve`.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class InteractiveGNMax(ConfidentGNMax):
         max_answers: int | None = None,
         noise: NoiseSource | None = None,
     ) -> NDArray[np.intp]:
-        """Answer questions where the teachers disagree with the student.
+        """Answer queries where the teachers disagree with the student.
 
         Every call draws fresh noise and costs privacy anew.
 
@@ -133,7 +133,7 @@ class InteractiveGNMax(ConfidentGNMax):
         -------
         answers : ndarray of int of shape (n_queries,)
             Class indices, the teachers' or the student's own; -1 for no answer. To be
-            published at the price of `account_curve`.
+            published at the cost of `account_curve`.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class InteractiveGNMax(ConfidentGNMax):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -201,13 +201,13 @@ class InteractiveGNMax(ConfidentGNMax):
         *,
         probabilities: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
-        ballots: ArrayLike | None = None,
+        votes_by_teacher: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Compute what these questions cost at the votes that were cast. Sensitive.
+        """Compute what these queries cost at the votes that were cast. Sensitive.
 
         By :func:`~sklearn_pate.accounting.local_cost`, along the probabilities that
         were used: it is a bound only if they did not depend on answers to these
-        questions.
+        queries.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class InteractiveGNMax(ConfidentGNMax):
         direction : {"both", "forward"}, default="both"
             "forward" is the one-sided quantity that the PATE papers bound.
 
-        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
             The votes behind `counts`, -1 for an abstention, for a sharper result.
 
         Returns
@@ -242,7 +242,7 @@ class InteractiveGNMax(ConfidentGNMax):
             counts,
             orders,
             probabilities=probabilities,
-            ballots=ballots,
+            votes_by_teacher=votes_by_teacher,
             direction=direction,
         ).total
 

@@ -23,7 +23,7 @@ _PAPER_ORDERS = np.arange(2, 10)
 class LNMax(Mechanism):
     """Plurality of vote counts with Laplace noise.
 
-    Its answers may be published, at the price of `account_curve`.
+    Its answers may be published, at the cost of `account_curve`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LNMax(Mechanism):
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
     Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke 2020), and ties
-    broken at random. It is 2 gamma-DP, and priced by
+    broken at random. It is 2 gamma-DP, and accounted for by
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`, with the proof in
     :doc:`What an answer costs </accounting>`.
 
@@ -69,7 +69,7 @@ class LNMax(Mechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(gamma=six_digits(1 / scale, np.floor))
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
+    def _cost(self, n_queries, n_answers, n_classes, orders):
         return tight_laplace_worst_case(self.gamma, n_classes, orders) * n_answers
 
     def _plurality(self):

@@ -13,12 +13,12 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
-__all__ = ["PricedMechanism", "PricedRelease", "Response", "VoteIndependentMixin"]
+__all__ = ["AccountedMechanism", "AccountedRelease", "Response", "VoteIndependentMixin"]
 
 
 @dataclass(frozen=True)
 class Response:
-    """What comes out of one batch of questions.
+    """What comes out of one batch of queries.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Response:
     histograms: NDArray[np.int64] | None = None
 
 
-class PricedRelease(BaseEstimator, ABC):
+class AccountedRelease(BaseEstimator, ABC):
     """A release with noise whose privacy cost follows from its parameters alone.
 
     Parameters are set and read as in scikit-learn (``get_params``, ``set_params``,
@@ -51,12 +51,12 @@ class PricedRelease(BaseEstimator, ABC):
 
     @abstractmethod
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Price of a whole fit, whatever the data. May be published.
+        """Privacy cost of a whole fit, whatever the data. May be published.
 
         Parameters
         ----------
         n_queries : int
-            Number of questions; of no consequence where none is asked.
+            Number of queries; of no consequence where none is asked.
 
         n_classes : int
             Number of classes.
@@ -67,13 +67,13 @@ class PricedRelease(BaseEstimator, ABC):
             Data-independent.
         """
 
-    def charged_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Price of a whole fit as it is stated and charged. May be published.
+    def stated_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Privacy cost of a whole fit as it is stated and charged. May be published.
 
         Parameters
         ----------
         n_queries : int
-            Number of questions.
+            Number of queries.
 
         n_classes : int
             Number of classes.
@@ -93,13 +93,13 @@ class PricedRelease(BaseEstimator, ABC):
             return curve
         return curve.unbounded()
 
-    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
         """Epsilon of a whole fit as it is stated. May be published.
 
         Parameters
         ----------
         n_queries : int
-            Number of questions.
+            Number of queries.
 
         n_classes : int
             Number of classes.
@@ -110,14 +110,14 @@ class PricedRelease(BaseEstimator, ABC):
         Returns
         -------
         epsilon : float
-            That of `charged_curve`, by Canonne, Kamath, Steinke (2020), Proposition 12.
+            That of `stated_curve`, by Canonne, Kamath, Steinke (2020), Proposition 12.
 
         Raises
         ------
         ValueError
             If a noise parameter is not set or out of range, or `delta` is.
         """
-        return self.charged_curve(n_queries, n_classes).to_epsilon(delta)
+        return self.stated_curve(n_queries, n_classes).to_epsilon(delta)
 
     def in_one_line(self) -> str:
         """Write the mechanism with its parameters, for statements.
@@ -167,11 +167,11 @@ class PricedRelease(BaseEstimator, ABC):
         """Raise unless every parameter is set, and in its range."""
 
 
-class PricedMechanism(PricedRelease):
-    """A release with noise, whose price does not depend on the data.
+class AccountedMechanism(AccountedRelease):
+    """A release with noise, whose cost does not depend on the data.
 
     A search reaches its parameters as ``mechanism__sigma``. A subclass names its noise
-    parameters in `noise_parameters`, and provides `respond`, `prepared` and `_price`.
+    parameters in `noise_parameters`, and provides `respond`, `prepared` and `_cost`.
     """
 
     released = "answers"
@@ -182,7 +182,7 @@ class PricedMechanism(PricedRelease):
     #: A cap on the answers of a whole fit, for mechanisms that may not answer.
     max_answers: int | None = None
 
-    #: Whether questions come with the student's class probabilities.
+    #: Whether queries come with the student's class probabilities.
     needs_probabilities: ClassVar[bool] = False
 
     #: Widest noise that can be drawn, in units of its parameters.
@@ -195,7 +195,7 @@ class PricedMechanism(PricedRelease):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class PricedMechanism(PricedRelease):
             Answers that are left of the cap.
 
         **asked : Any
-            What else belongs to the questions.
+            What else belongs to the queries.
 
         Returns
         -------
@@ -218,13 +218,13 @@ class PricedMechanism(PricedRelease):
         """
 
     @abstractmethod
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        """Worst-case curve of so many questions and answers; the noise is set."""
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        """Worst-case curve of so many queries and answers; the noise is set."""
 
     def worst_case_curve(
         self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
     ) -> RdpCurve:
-        """Price of one question, whatever the votes. May be published.
+        """Privacy cost of one query, whatever the votes. May be published.
 
         Parameters
         ----------
@@ -246,15 +246,15 @@ class PricedMechanism(PricedRelease):
             not increase from above 1.
         """
         self._check_noise()
-        return self._price(1, 1, n_classes, orders)
+        return self._cost(1, 1, n_classes, orders)
 
     def answer_cap(self, n_queries: int) -> int:
-        """Largest number of answers that so many questions can get.
+        """Largest number of answers that so many queries can get.
 
         Parameters
         ----------
         n_queries : int
-            Number of questions.
+            Number of queries.
 
         Returns
         -------
@@ -268,12 +268,12 @@ class PricedMechanism(PricedRelease):
     def account_curve(
         self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
     ) -> RdpCurve:
-        """Price of a whole fit, whatever the votes. May be published.
+        """Privacy cost of a whole fit, whatever the votes. May be published.
 
         Parameters
         ----------
         n_queries : int
-            Number of questions.
+            Number of queries.
 
         n_classes : int
             Number of classes.
@@ -294,7 +294,7 @@ class PricedMechanism(PricedRelease):
             not increase from above 1.
         """
         self._check_noise()
-        return self._price(n_queries, self.answer_cap(n_queries), n_classes, orders)
+        return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
     def relation(self, unit: str) -> str:
         """Name the neighbour relation that the cost is about.
@@ -355,7 +355,7 @@ class PricedMechanism(PricedRelease):
 
 def _written(value):
     """Write the value of a parameter, a number as Python writes it."""
-    if isinstance(value, PricedRelease):
+    if isinstance(value, AccountedRelease):
         return value.in_one_line()
     return " ".join(
         repr(value.item() if isinstance(value, np.generic) else value).split()
@@ -363,7 +363,7 @@ def _written(value):
 
 
 class VoteIndependentMixin:
-    """A release whose price is the same whatever teachers say."""
+    """A release whose cost is the same whatever teachers say."""
 
     def sanitized_cost(
         self,
@@ -374,7 +374,7 @@ class VoteIndependentMixin:
         confidence: float = 0.975,
         **release: float,
     ) -> Never:
-        """Refuse: the price depends on no votes, and may be published as it is.
+        """Refuse: the cost depends on no votes, and may be published as it is.
 
         Parameters
         ----------

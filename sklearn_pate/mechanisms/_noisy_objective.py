@@ -9,11 +9,11 @@ from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition._objective_perturbation import (
-    curvature_price,
+    curvature_cost,
     gaussian_objective_curve,
 )
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms.noise._continuous import gamma_vector, standard_normal
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
@@ -38,7 +38,7 @@ def largest_shift(method: str, regularisation: float) -> float:
     return (2 * (method == "output") + 2 * TOLERANCE) / regularisation
 
 
-class NoisyObjective(PricedRelease):
+class NoisyObjective(AccountedRelease):
     """Minimisers of a strongly convex objective, with noise.
 
     The sources and the proof are in ``plan_perturbation``.
@@ -107,7 +107,7 @@ class NoisyObjective(PricedRelease):
         return self._draw(noise, n_weights, self.output_scale)
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Price of all problems together, see `PricedRelease`."""
+        """Privacy cost of all problems together, see `AccountedRelease`."""
         if self.n_problems != (1 if n_classes == 2 else n_classes):
             raise ValueError(
                 f"n_problems={self.n_problems!r} is not what {n_classes} classes make"
@@ -121,10 +121,10 @@ class NoisyObjective(PricedRelease):
         output = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * shift**2 / 2)
         return (minimiser + output) * self.n_problems
 
-    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
         """Epsilon of all problems together, pure but for Gaussian noise."""
         if self.method == "gaussian" or self.noise_seed is not None:
-            return super().charged_epsilon(n_queries, n_classes, delta)
+            return super().stated_epsilon(n_queries, n_classes, delta)
         return self.account_curve(n_queries, n_classes).pure_epsilon
 
     def relation(self, unit: str) -> str:
@@ -147,12 +147,12 @@ class NoisyObjective(PricedRelease):
         return text
 
     def _pure_epsilon(self) -> float:
-        """Add up the pure prices of both noises, over all problems."""
+        """Add up the pure costs of both noises, over all problems."""
         shift = largest_shift(self.method, self.regularisation)
         epsilon = shift / self.output_scale
         if self.method == "objective":
             epsilon += 2 / self.linear_scale
-            epsilon += curvature_price(self.curvature, self.regularisation)
+            epsilon += curvature_cost(self.curvature, self.regularisation)
         return self.n_problems * epsilon
 
     def _draw(

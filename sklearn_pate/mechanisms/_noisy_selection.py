@@ -32,7 +32,7 @@ class NoisyScores:
 
     @classmethod
     def at(cls, epsilon):
-        """Return pure noise of a given price.
+        """Return pure noise of a given cost.
 
         Parameters
         ----------
@@ -41,13 +41,13 @@ class NoisyScores:
 
         Returns
         -------
-        judge : NoisyScores
+        scoring : NoisyScores
             Its noise is discrete Laplace.
         """
         return cls(1 / epsilon, pure=True)
 
     def curve(self, orders):
-        """Price one score.
+        """Compute the cost of one score.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class DisjointChoice:
 
     pure : bool, default=False
         Whether it is permute-and-flip, which is right more often at the same pure
-        price, or the exponential mechanism itself, whose Renyi price is lower.
+        cost, or the exponential mechanism itself, whose Renyi cost is lower.
 
     Notes
     -----
@@ -118,7 +118,7 @@ class DisjointChoice:
 
     @classmethod
     def at(cls, epsilon):
-        """Return the choice of a given pure price.
+        """Return the choice of a given pure cost.
 
         Parameters
         ----------
@@ -127,13 +127,13 @@ class DisjointChoice:
 
         Returns
         -------
-        judge : DisjointChoice
+        scoring : DisjointChoice
             It is permute-and-flip.
         """
         return cls(2 / epsilon, pure=True)
 
     def curve(self, orders):
-        """Price the choice.
+        """Compute the cost of the choice.
 
         Parameters
         ----------

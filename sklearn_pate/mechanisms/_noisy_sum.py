@@ -12,7 +12,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.mechanisms._mechanism import (
-    PricedMechanism,
+    AccountedMechanism,
     Response,
     VoteIndependentMixin,
 )
@@ -21,10 +21,10 @@ from sklearn_pate.mechanisms.noise._source import NoiseSource
 __all__ = ["NoisySum"]
 
 
-class NoisySum(VoteIndependentMixin, PricedMechanism):
+class NoisySum(VoteIndependentMixin, AccountedMechanism):
     """A sum of the teachers' clipped vectors with Gaussian noise.
 
-    The noisy sum may be published, at the price of `charged_epsilon`. What is made of
+    The noisy sum may be published, at the cost of `stated_epsilon`. What is made of
     it, labels and networks included, costs nothing more.
 
     Parameters
@@ -48,7 +48,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
     S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
     numbers, multiples of 1/1024 of the bound C, not negative, and of norm at most
     sqrt(n_parts) C: replacing one moves S by at most sqrt(2 n_parts) C
-    (``KnowledgeLayout`` has the proof). One release is a
+    (``SoftVoteLayout`` has the proof). One release is a
     Gaussian test with mu = sqrt(2 n_parts) / noise_scale, up to the rounding in
     ``gdp_mu``, whose epsilon is exact; its Renyi
     curve is a n_parts / noise_scale^2 at order a, to be added to others.
@@ -65,7 +65,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
     >>> mechanism = NoisySum(noise_scale=1)
     >>> mechanism.release([[1024, 0, 3]]).shape
     (1, 3)
-    >>> round(mechanism.charged_epsilon(n_queries=1, n_classes=10, delta=1e-5), 2)
+    >>> round(mechanism.stated_epsilon(n_queries=1, n_classes=10, delta=1e-5), 2)
     6.57
     """
 
@@ -104,8 +104,8 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         Returns
         -------
         noisy : ndarray of int of shape (n_queries, size)
-            In the same units. To be published as they are, at the price of
-            `charged_epsilon`.
+            In the same units. To be published as they are, at the cost of
+            `stated_epsilon`.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         if sums.ndim != 2 or sums.dtype.kind not in "iu":
             raise ValueError(
                 f"sums has shape {sums.shape} and dtype {sums.dtype}; pass whole "
-                "numbers, one row a question."
+                "numbers, one row a query."
             )
         if noise is None:
             noise = NoiseSource(self.noise_seed)
@@ -131,7 +131,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
             Where the noise comes from.
 
         max_answers : int
-            Not used: every question is answered.
+            Not used: every query is answered.
 
         **asked : Any
             Not used.
@@ -167,7 +167,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         epsilon: float | None = None,
         delta: float = 1e-5,
     ) -> "NoisySum":
-        """Return a clone that is ready to answer one question.
+        """Return a clone that is ready to answer one query.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
             Number of parts of a vector.
 
         epsilon : float, default=None
-            Target for the price of one question. None keeps the noise as it is.
+            Target for the cost of one query. None keeps the noise as it is.
 
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
@@ -213,13 +213,13 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         ready._check_noise()
         return ready
 
-    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
         """Epsilon of a whole fit as it is stated: exact. May be published.
 
         Parameters
         ----------
         n_queries : int
-            Number of questions.
+            Number of queries.
 
         n_classes : int
             Of no consequence.
@@ -230,7 +230,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
         Returns
         -------
         epsilon : float
-            At most that of `charged_curve`, unless both are so large that they mean
+            At most that of `stated_curve`, unless both are so large that they mean
             nothing; infinite for seeded noise.
 
         Raises
@@ -263,7 +263,7 @@ class NoisySum(VoteIndependentMixin, PricedMechanism):
     def _sigma(self):
         return self.noise_scale * STEPS
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
+    def _cost(self, n_queries, n_answers, n_classes, orders):
         orders = np.asarray(orders, dtype=np.float64)
         per_part = orders / self.noise_scale**2
         return RdpCurve(orders, n_queries * self.n_parts * per_part)

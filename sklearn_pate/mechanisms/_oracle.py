@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["Oracle", "Transcript", "VoteCounts"]
@@ -33,7 +33,7 @@ class VoteCounts(Protocol):
 class Transcript:
     """What was asked and what was released, all of it paid for.
 
-    All of it may be published, at the price of the
+    All of it may be published, at the cost of the
     :class:`~sklearn_pate.mechanisms.Oracle` that it comes from.
 
     Parameters
@@ -73,37 +73,37 @@ class Transcript:
 
 
 class Oracle:
-    """Answers questions about public rows, each row once, within a fixed budget.
+    """Answers queries about public rows, each row once, within a fixed budget.
 
     It holds sensitive votes, and cannot be pickled. What it answers may be published,
-    at the price of `curve`, however each question was chosen in view of the answers
+    at the cost of `curve`, however each query was chosen in view of the answers
     before it.
 
     Parameters
     ----------
     votes : Votes
-        The sealed votes. Sensitive.
+        The vote counts. Sensitive.
 
     mechanism : Mechanism
         Ready to answer, see :meth:`Mechanism.prepared`.
 
     n_queries : int
-        How many distinct rows may be asked about. Their price is fixed here, before
+        How many distinct rows may be asked about. Their cost is fixed here, before
         anything is asked; asking fewer makes nothing cheaper.
 
     entry : FitEntry, default=None
-        Where their price is charged, before any noise is drawn, and the answers are
+        Where their cost is charged, before any noise is drawn, and the answers are
         kept, before anybody sees them. None charges no ledger: what is asked is then
         for the caller to account for.
 
     Attributes
     ----------
     curve : RdpCurve
-        Price of all `n_queries` questions, whatever the votes: infinite if the noise is
+        Privacy cost of all `n_queries`, whatever the votes: infinite if the noise is
         seeded. May be published.
 
     n_charged : int
-        Questions charged so far.
+        Queries charged so far.
 
     Raises
     ------
@@ -120,7 +120,7 @@ class Oracle:
 
     Notes
     -----
-    Worst-case Renyi prices of questions add up however the next question was chosen
+    Worst-case Renyi costs of queries add up however the next query was chosen
     (Mironov 2017, "Renyi differential privacy", Proposition 1), and an answer that is
     given again is post-processing, which costs nothing. See :doc:`What an answer costs
     </accounting>`.
@@ -140,13 +140,13 @@ class Oracle:
     ...     oracle.ask([0, 2])
     ... except BudgetExceededError as error:
     ...     print(error)
-    1 new questions were asked but only 0 of 2 are left; ask at most 0.
+    1 new queries were asked but only 0 of 2 are left; ask at most 0.
     """
 
     def __init__(
         self,
         votes: VoteCounts,
-        mechanism: PricedMechanism,
+        mechanism: AccountedMechanism,
         *,
         n_queries: int,
         entry: FitEntry | None = None,
@@ -162,7 +162,7 @@ class Oracle:
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
-        self.curve = mechanism.charged_curve(n_queries, votes.n_classes)
+        self.curve = mechanism.stated_curve(n_queries, votes.n_classes)
 
     def ask(self, rows, probabilities=None):
         """Ask about public rows.
@@ -188,7 +188,7 @@ class Oracle:
         Raises
         ------
         BudgetExceededError
-            If the new questions do not all fit the budget; then none is asked.
+            If the new queries do not all fit the budget; then none is asked.
 
         LedgerError
             If the ledger cannot be written; then nothing is returned.
@@ -262,7 +262,7 @@ class Oracle:
         left = self._n_queries - self.n_charged
         if n_new > left:
             raise BudgetExceededError(
-                f"{n_new} new questions were asked but only {left} of "
+                f"{n_new} new queries were asked but only {left} of "
                 f"{self._n_queries} are left; ask at most {left}."
             )
         # The charge comes first: a crash after it may lose answers, never a charge.
@@ -274,7 +274,7 @@ class Oracle:
         Returns
         -------
         transcript : Transcript
-            In the order in which it was asked. May be published, at the price of
+            In the order in which it was asked. May be published, at the cost of
             `curve`.
         """
         rows, answers = (

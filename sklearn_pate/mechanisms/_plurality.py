@@ -1,4 +1,4 @@
-"""What every mechanism offers: answers, and their price."""
+"""What every mechanism offers: answers, and their cost."""
 
 from abc import abstractmethod
 from functools import partial
@@ -22,21 +22,21 @@ NO_ANSWER = -1
 class Mechanism(AnalysedMechanism):
     """A noisy plurality vote: the base of all mechanisms that answer with a class.
 
-    What `answer` returns may be published, at the price of `account_curve`, which
+    What `answer` returns may be published, at the cost of `account_curve`, which
     depends on no vote. What `local_curve`, `optimal_curve` and `paper_epsilon` return
     depends on the votes, and is as sensitive as they are; `sanitized_cost` releases a
-    figure of that kind, at a price of its own.
+    figure of that kind, at a cost of its own.
 
     A subclass names its noise parameters in `noise_parameters`, and provides `_answer`,
-    `_with_scale`, `_price`, `_plurality`, `_guarantee` and `_ceiling`. The promise
-    rests on `_price`: it must bound the Renyi divergence of all answers between any two
+    `_with_scale`, `_cost`, `_plurality`, `_guarantee` and `_ceiling`. The promise
+    rests on `_cost`: it must bound the Renyi divergence of all answers between any two
     neighbours, whatever the votes.
 
     Notes
     -----
-    Neighbours differ in the votes of one teacher: on each question one vote moves to
-    another class, or is cast or withdrawn. Prices of questions add up, also where the
-    next question depends on earlier answers (Mironov 2017, "Renyi differential
+    Neighbours differ in the votes of one teacher: on each query one vote moves to
+    another class, or is cast or withdrawn. Costs of queries add up, also where the
+    next query depends on earlier answers (Mironov 2017, "Renyi differential
     privacy", Proposition 1). :doc:`What an answer costs </accounting>` has the
     definitions and the proofs.
 
@@ -47,7 +47,7 @@ class Mechanism(AnalysedMechanism):
     >>> from sklearn_pate.accounting.bounds import gaussian_worst_case
     >>> from sklearn_pate.mechanisms import GNMax, Mechanism
     >>> class ClassicalGNMax(GNMax):
-    ...     def _price(self, n_queries, n_answers, n_classes, orders):
+    ...     def _cost(self, n_queries, n_answers, n_classes, orders):
     ...         return gaussian_worst_case(self.sigma, orders) * n_answers
     >>> for mechanism in (GNMax(sigma=40), ClassicalGNMax(sigma=40)):
     ...     curve = mechanism.account_curve(n_queries=100, n_classes=2)
@@ -63,9 +63,9 @@ class Mechanism(AnalysedMechanism):
         max_answers: int | None = None,
         noise: NoiseSource | None = None,
     ) -> NDArray[np.intp]:
-        """Answer questions by noisy plurality votes.
+        """Answer queries by noisy plurality votes.
 
-        Every call draws fresh noise and costs privacy anew: ask each question once.
+        Every call draws fresh noise and costs privacy anew: ask each query once.
 
         Parameters
         ----------
@@ -73,9 +73,9 @@ class Mechanism(AnalysedMechanism):
             Votes per class, whole numbers. Sensitive.
 
         max_answers : int, default=None
-            Stop after this many answers; the questions that remain get no answer. None
+            Stop after this many answers; the queries that remain get no answer. None
             means no further limit than the mechanism's own. It must be fixed without a
-            look at votes, and lowers no price.
+            look at votes, and lowers no cost.
 
         noise : NoiseSource, default=None
             Where the noise comes from; None makes one from `noise_seed`.
@@ -83,7 +83,7 @@ class Mechanism(AnalysedMechanism):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. To be published at the price of
+            Class indices, -1 for no answer. To be published at the cost of
             `account_curve`.
 
         Raises
@@ -105,7 +105,7 @@ class Mechanism(AnalysedMechanism):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Mechanism(AnalysedMechanism):
             Answers that are left of the cap.
 
         **asked : Any
-            What else belongs to the questions.
+            What else belongs to the queries.
 
         Returns
         -------
@@ -167,13 +167,13 @@ class Mechanism(AnalysedMechanism):
             Number of teachers. Public, and so chosen without a look at private data.
 
         n_queries : int
-            Number of questions to be asked in all. Public.
+            Number of queries to be asked in all. Public.
 
         n_classes : int
             Number of classes. Public.
 
         epsilon : float, default=None
-            Target for the price of the whole fit. None keeps the noise as it is.
+            Target for the cost of the whole fit. None keeps the noise as it is.
 
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
@@ -198,13 +198,13 @@ class Mechanism(AnalysedMechanism):
 
         def curve(scale, orders, n_classes=n_classes):
             scaled = ready._with_scale(scale)
-            return scaled._price(n_queries, n_answers, n_classes, orders)
+            return scaled._cost(n_queries, n_answers, n_classes, orders)
 
         scale = calibrate_noise(
             curve,
             epsilon=epsilon,
             delta=delta,
-            # Two classes cost nearly as much as many, and are faster to price.
+            # Two classes cost nearly as much as many, and are faster to cost.
             rough_curve_at_scale=partial(curve, n_classes=2),
         )
         return ready._with_scale(scale)

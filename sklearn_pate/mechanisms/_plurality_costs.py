@@ -1,4 +1,4 @@
-"""What the votes that were cast say about the price. Sensitive."""
+"""What the votes that were cast say about the cost. Sensitive."""
 
 from abc import abstractmethod
 from functools import partial
@@ -27,16 +27,16 @@ from sklearn_pate.accounting.plurality._smooth_sensitivity import (
     sanitize,
 )
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
-from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 
 __all__ = ["AnalysedMechanism"]
 
 
-class AnalysedMechanism(PricedMechanism):
-    """A mechanism that also has data-dependent prices.
+class AnalysedMechanism(AccountedMechanism):
+    """A mechanism that also has data-dependent costs.
 
     All but `sanitized_cost` are as sensitive as the votes. They hold for a list of
-    questions that was fixed without looking at answers.
+    queries that was fixed without looking at answers.
     """
 
     @abstractmethod
@@ -49,7 +49,7 @@ class AnalysedMechanism(PricedMechanism):
 
     @abstractmethod
     def _ceiling(self, orders):
-        """Return a worst case of one question in closed form; the noise is set."""
+        """Return a worst case of one query in closed form; the noise is set."""
 
     def _check(self):
         """Return the check before each answer, or None; the mechanism is ready."""
@@ -64,10 +64,10 @@ class AnalysedMechanism(PricedMechanism):
         counts: ArrayLike,
         orders: ArrayLike = LOCAL_ORDERS,
         *,
-        ballots: ArrayLike | None = None,
+        votes_by_teacher: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Compute what questions cost at the votes that were cast, exactly. Sensitive.
+        """Compute what queries cost at the votes that were cast, exactly. Sensitive.
 
         It must not be published, and must not decide when to stop asking.
 
@@ -79,7 +79,7 @@ class AnalysedMechanism(PricedMechanism):
         orders : array-like of shape (n_orders,)
             Renyi orders.
 
-        ballots : array-like of int of shape (n_teachers, n_queries), default=None
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
             The votes behind `counts`, -1 for an abstention, for a sharper result.
 
         direction : {"both", "forward"}, default="both"
@@ -88,7 +88,7 @@ class AnalysedMechanism(PricedMechanism):
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.local_cost`, summed over the questions.
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries.
             It cannot be sanitized.
 
         Raises
@@ -97,7 +97,7 @@ class AnalysedMechanism(PricedMechanism):
             If `counts` are not vote counts, or a parameter is not set or out of range.
         """
         return self._local_costs(
-            counts, orders, ballots=ballots, direction=direction
+            counts, orders, votes_by_teacher=votes_by_teacher, direction=direction
         ).total
 
     def _local_costs(
@@ -122,8 +122,8 @@ class AnalysedMechanism(PricedMechanism):
         orders = costs.total.orders
 
         def claimed(n):
-            # At the orders of a statement, whose price is known already.
-            curve = self._price(n, n, n_classes, DEFAULT_ORDERS)
+            # At the orders of a statement, whose cost is known already.
+            curve = self._cost(n, n, n_classes, DEFAULT_ORDERS)
             return RdpCurve(orders, curve.values[np.isin(DEFAULT_ORDERS, orders)])
 
         return more_than_claimed(costs.largest, claimed(1)) or more_than_claimed(
@@ -191,7 +191,7 @@ class AnalysedMechanism(PricedMechanism):
         *,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Bound what questions cost by q alone, as closely as that allows.
+        """Bound what queries cost by q alone, as closely as that allows.
 
         Sensitive. q is the probability that the plurality does not win. The bounds of
         the PATE papers (2017, Theorem 3; 2018, Theorem 6) are functions of it too, and
@@ -211,7 +211,7 @@ class AnalysedMechanism(PricedMechanism):
         Returns
         -------
         curve : RdpCurve
-            Summed over the questions; `sanitized_cost` releases it.
+            Summed over the queries; `sanitized_cost` releases it.
 
         Raises
         ------
@@ -289,7 +289,7 @@ class AnalysedMechanism(PricedMechanism):
         """Release `optimal_curve` at one order with noise. May be published.
 
         Every call is a release of its own: call it once. Where noise is strong or
-        questions are few, the release costs more than it shows: the worst case
+        queries are few, the release costs more than it shows: the worst case
         (`account_curve`) is then the better statement, and costs nothing extra.
 
         Parameters
@@ -316,7 +316,7 @@ class AnalysedMechanism(PricedMechanism):
         Returns
         -------
         sanitized : SanitizedCost
-            With its own price included.
+            With its own cost included.
 
         Raises
         ------
@@ -326,7 +326,7 @@ class AnalysedMechanism(PricedMechanism):
 
         Notes
         -----
-        Papernot et al. 2018, Appendix B, with the price that
+        Papernot et al. 2018, Appendix B, with the cost that
         :doc:`What an answer costs </accounting>` derives, as the published one is no
         upper bound.
         """
@@ -343,7 +343,7 @@ class AnalysedMechanism(PricedMechanism):
             len(counts), n_teachers, delta, confidence=confidence, **public
         )
         n_queries, n_classes = counts.shape
-        worst_case = self._price(
+        worst_case = self._cost(
             n_queries, self.answer_cap(n_queries), n_classes, [release["order"]]
         )
         return sanitize(

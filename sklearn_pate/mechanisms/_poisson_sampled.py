@@ -20,7 +20,7 @@ from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._gaussian import GNMax, NoisyHistogram
 from sklearn_pate.mechanisms._mechanism import (
-    PricedMechanism,
+    AccountedMechanism,
     Response,
     VoteIndependentMixin,
 )
@@ -46,7 +46,7 @@ class PoissonSampler:
     Notes
     -----
     A uniform 64-bit word is compared with floor(2^64 q), in exact arithmetic: the
-    probability is q, or less by 2^-64 at most. A smaller one only lowers the price, as
+    probability is q, or less by 2^-64 at most. A smaller one only lowers the cost, as
     D_a(P || (1-q) P + q Q) and its reverse are convex in q, and zero at q = 0.
     """
 
@@ -65,35 +65,35 @@ class PoissonSampler:
         Returns
         -------
         in_sample : ndarray of bool of shape (n_units,)
-            Each True or False by a coin of its own. Sensitive: the price is that of a
+            Each True or False by a coin of its own. Sensitive: the cost is that of a
             release about a sample that nobody knows.
         """
         return self._noise.words(n_units) <= self._last_word
 
 
-class SampledMechanism(VoteIndependentMixin, PricedMechanism):
-    """A Gaussian mechanism whose every question is put to a fresh, secret sample.
+class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
+    """A Gaussian mechanism whose every query is put to a fresh, secret sample.
 
-    It prices and prints what :class:`~sklearn_pate.baselines.PrivateKNNClassifier`
+    It costs and prints what :class:`~sklearn_pate.baselines.PrivateKNNClassifier`
     does. It cannot see whether the votes that it is given are those of a sample: they
     must come from who draws them with its `sampler`.
 
     Parameters
     ----------
     mechanism : GNMax, NoisyHistogram or ConfidentGNMax
-        What adds the noise. Only Gaussian noise gains by sampling as the price here
+        What adds the noise. Only Gaussian noise gains by sampling as the cost here
         says: others are refused, and so is `max_answers`.
 
     sampling_rate : float
         Probability, in (0, 1], with which each row (or group) is in the sample of a
-        question. Smaller is more private.
+        query. Smaller is more private.
 
     Notes
     -----
-    A question releases votes n + Z about a sample, or a function of them. With one row
+    A query releases votes n + Z about a sample, or a function of them. With one row
     more in the sample, one vote is cast, and another one perhaps withdrawn: n moves by
     sqrt 2 at most, by whole numbers. So the noise multiplier is z = sigma / sqrt 2, and
-    the price that of
+    the cost that of
     :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`, for neighbours
     that add or remove one row.
 
@@ -101,7 +101,7 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
     max_j n_j + Z', where the largest count moves by 1 at most, and for n + Z. Together
     they are one Gaussian release: in units of each coordinate's noise, neighbours are
     mu apart, mu^2 = 1 / sigma_threshold^2 + 2 / sigma^2, and z = 1 / mu. It is charged
-    for every question, answered or not. (To charge the check for all and the answer for
+    for every query, answered or not. (To charge the check for all and the answer for
     some would need the sample of the check to be unknown when the answer is drawn.)
 
     Zhu, Yu, Chandraker, Wang (2020), "Private-kNN: practical differential privacy for
@@ -156,7 +156,7 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         return self.mechanism.sigma
 
     def sampler(self) -> PoissonSampler:
-        """Return what draws the samples that the price is about.
+        """Return what draws the samples that the cost is about.
 
         Returns
         -------
@@ -189,18 +189,18 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
     def respond(
         self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
     ) -> Response:
-        """Answer one batch of questions of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
         counts : array-like of int of shape (n_queries, n_classes)
-            Votes of a fresh sample for each question.
+            Votes of a fresh sample for each query.
 
         noise : NoiseSource
             Where the noise comes from.
 
         max_answers : int
-            Not less than the number of questions: there is no cap.
+            Not less than the number of queries: there is no cap.
 
         **asked : Any
             Not used.
@@ -225,10 +225,10 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         Parameters
         ----------
         n_queries : int
-            Number of questions to be asked in all.
+            Number of queries to be asked in all.
 
         epsilon : float, default=None
-            Target for the price of the whole fit. None keeps the noise as it is.
+            Target for the cost of the whole fit. None keeps the noise as it is.
 
         delta : float, default=1e-5
             Goes with `epsilon`.
@@ -242,7 +242,7 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         ------
         ValueError
             If `epsilon` and noise parameters are both given, or neither, or the
-            mechanism has no price on a sample.
+            mechanism has no cost on a sample.
         """
         self.check()
         ready = clone(self)
@@ -252,7 +252,7 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         self.mechanism._check_open(epsilon)
 
         def curve(scale: float, orders: ArrayLike) -> RdpCurve:
-            return ready._with_scale(scale)._price(n_queries, n_queries, 2, orders)
+            return ready._with_scale(scale)._cost(n_queries, n_queries, 2, orders)
 
         curve_at_scale: Callable[..., RdpCurve] = curve
         scale = calibrate_noise(curve_at_scale, epsilon=epsilon, delta=delta)
@@ -264,7 +264,7 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         Parameters
         ----------
         n_neighbors : int
-            How many votes a question can get: a threshold may be a share of them.
+            How many votes a query can get: a threshold may be a share of them.
 
         Returns
         -------
@@ -285,8 +285,8 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
     def _with_scale(self, scale):
         return clone(self).set_params(mechanism=self.mechanism._with_scale(scale))
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        # What a question costs does not depend on whether it is answered.
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        # What a query costs does not depend on whether it is answered.
         one = sampled_gaussian_curve(1 / self._distance(), self.sampling_rate, orders)
         return one * n_queries
 
@@ -298,7 +298,7 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         return of_answer
 
     def check(self) -> None:
-        """Raise unless the mechanism has a price on a sample, once its noise is set.
+        """Raise unless the mechanism has a cost on a sample, once its noise is set.
 
         Raises
         ------
@@ -308,13 +308,13 @@ class SampledMechanism(VoteIndependentMixin, PricedMechanism):
         # Exactly these: a subclass may add noise of another kind.
         if type(self.mechanism) not in (GNMax, NoisyHistogram, ConfidentGNMax):
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no price on a secret sample, which "
+                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
                 "is known for Gaussian noise only; use 'gnmax', or 'confident'."
             )
         if self.mechanism.max_answers is not None:
             raise ValueError(
                 f"max_answers={self.mechanism.max_answers!r} saves nothing on a secret "
-                "sample, where questions cost the same whether they are answered or "
+                "sample, where queries cost the same whether they are answered or "
                 "not; leave max_answers=None, and lower n_queries."
             )
         if Fraction(check_sampling_rate(self.sampling_rate)) * _N_WORDS < 1:

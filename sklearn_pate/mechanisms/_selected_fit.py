@@ -11,10 +11,10 @@ from sklearn_pate.accounting.composition._private_selection import (
     SelectionLaw,
     TruncatedNegativeBinomial,
     TruncatedPoisson,
-    dearest,
+    upper_envelope,
 )
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 
 __all__ = ["LAWS", "SelectedFit", "curves_of_fits"]
@@ -28,17 +28,27 @@ LAWS: dict[str, Callable[[float], SelectionLaw]] = {
 }
 
 
+def selection_law(n_trials_distribution: str, mean_n_trials: float) -> SelectionLaw:
+    """Return the law of the number of trials, or raise ValueError."""
+    if n_trials_distribution not in LAWS:
+        raise ValueError(
+            f"n_trials_distribution={n_trials_distribution!r} is unknown; use one of "
+            f"{[*LAWS]}."
+        )
+    return LAWS[n_trials_distribution](mean_n_trials)
+
+
 def curves_of_fits(
-    trials: str, expected_trials: float, fits: Sequence[RdpCurve]
+    n_trials_distribution: str, mean_n_trials: float, fits: Sequence[RdpCurve]
 ) -> list[RdpCurve]:
-    """Price a search, for each case of a changed row that a fit sees."""
-    law = LAWS[trials](expected_trials)
-    if trials == "disjoint":  # one candidate sees it
-        return [law.price(curve) for curve in fits]
-    return [law.price(dearest(fits))]
+    """Compute the cost of a search, for each case of a changed row that a fit sees."""
+    law = selection_law(n_trials_distribution, mean_n_trials)
+    if n_trials_distribution == "disjoint":  # one candidate sees it
+        return [law.cost(curve) for curve in fits]
+    return [law.cost(upper_envelope(fits))]
 
 
-class SelectedFit(PricedRelease):
+class SelectedFit(AccountedRelease):
     """The best of several private fits, chosen by noisy scores.
 
     Parameters
@@ -46,28 +56,28 @@ class SelectedFit(PricedRelease):
     learner : str
         The classifier that candidates end in.
 
-    trials : {"logarithmic", "geometric", "poisson", "disjoint"}
+    n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}
         Law of the number of fits.
 
-    expected_trials : float
+    mean_n_trials : float
         Its mean; of no consequence for "disjoint".
 
     score_scale : float
         Scale of the noise on scores, or of the choice between them.
 
     pure_scores : bool
-        Whether that noise has a pure price.
+        Whether that noise has a pure cost.
 
     fits : sequence of RdpCurve
-        Price of one fit of each candidate.
+        Privacy cost of one fit of each candidate.
 
     pure_fits : bool
-        Whether all fits are stated at their pure prices, without a delta.
+        Whether all fits are stated at their pure costs, without a delta.
 
     add_remove : bool
-        Whether the fits' prices are about rows or groups added or removed.
+        Whether the fits' costs are about rows or groups added or removed.
 
-    fit : PricedRelease, default=None
+    fit : AccountedRelease, default=None
         That of the winner.
 
     noise_seed : int, default=None
@@ -80,7 +90,7 @@ class SelectedFit(PricedRelease):
     and costs what the fit costs. If these are for scores, the law of the fit is the
     same, and a trial costs what the score costs, given the fit. Epsilon is the larger
     of the two cases', and so is the curve at each order. Where the parts are random,
-    the search is a mixture, and neither price of a mixture is more than its largest
+    the search is a mixture, and neither cost of a mixture is more than its largest
     part's.
     """
 
@@ -89,19 +99,19 @@ class SelectedFit(PricedRelease):
     def __init__(
         self,
         learner: str,
-        trials: str,
-        expected_trials: float,
+        n_trials_distribution: str,
+        mean_n_trials: float,
         score_scale: float,
         pure_scores: bool,
         fits: Sequence[RdpCurve],
         pure_fits: bool,
         add_remove: bool,
-        fit: PricedRelease | None = None,
+        fit: AccountedRelease | None = None,
         noise_seed: int | None = None,
     ) -> None:
         self.learner = learner
-        self.trials = trials
-        self.expected_trials = expected_trials
+        self.n_trials_distribution = n_trials_distribution
+        self.mean_n_trials = mean_n_trials
         self.score_scale = score_scale
         self.pure_scores = pure_scores
         self.fits = fits
@@ -113,18 +123,20 @@ class SelectedFit(PricedRelease):
     @property
     def choice(self) -> NoisyScores | DisjointChoice:
         """Noise between scores and the choice."""
-        kind = DisjointChoice if self.trials == "disjoint" else NoisyScores
+        kind = (
+            DisjointChoice if self.n_trials_distribution == "disjoint" else NoisyScores
+        )
         return kind(self.score_scale, self.pure_scores)
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Price of the whole search, see `PricedRelease`."""
-        curve, pure = dearest(self._cases()), self.pure_epsilon()
+        """Privacy cost of the whole search, see `AccountedRelease`."""
+        curve, pure = upper_envelope(self._cases()), self.pure_epsilon()
         if pure is None:
             return curve
         ceiling = pure_dp_curve(pure, curve.orders)
         return RdpCurve(curve.orders, np.minimum(curve.values, ceiling.values), pure)
 
-    def charged_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
         """Epsilon of the whole search, pure where all fits and scores are."""
         if self.noise_seed is not None:
             return np.inf
@@ -134,12 +146,12 @@ class SelectedFit(PricedRelease):
         return max(case.to_epsilon(delta) for case in self._cases())
 
     def pure_epsilon(self) -> float | None:
-        """Pure price of the whole search; None if there is none."""
+        """Pure cost of the whole search; None if there is none."""
         if not self.pure_fits:
             return None
-        fit = dearest(self.fits)
-        trial = dearest([fit, self._score()])
-        return self._law().pure_price(fit.pure_epsilon, trial)
+        fit = upper_envelope(self.fits)
+        trial = upper_envelope([fit, self._score()])
+        return self._law().pure_cost(fit.pure_epsilon, trial)
 
     def relation(self, unit: str) -> str:
         """Name the neighbour relation of the fits."""
@@ -150,31 +162,28 @@ class SelectedFit(PricedRelease):
     def in_one_line(self) -> str:
         """Write the winner's mechanism, the law of trials, candidates and noise."""
         expected = ""
-        if self.trials != "disjoint":
-            expected = f", expected_trials={self.expected_trials!r}"
+        if self.n_trials_distribution != "disjoint":
+            expected = f", mean_n_trials={self.mean_n_trials!r}"
         search = (
-            f"PrivateSearchCV(trials={self.trials!r}{expected}) over {len(self.fits)} "
-            f"candidates of {self.learner}, with {self.choice}"
+            f"PrivateSearchCV(n_trials_distribution={self.n_trials_distribution!r}"
+            f"{expected}) over {len(self.fits)} candidates of {self.learner}, with "
+            f"{self.choice}"
         )
         return search if self.fit is None else f"{self.fit.in_one_line()}, by {search}"
 
     def _law(self) -> SelectionLaw:
-        return LAWS[self.trials](self.expected_trials)
+        return selection_law(self.n_trials_distribution, self.mean_n_trials)
 
     def _score(self) -> RdpCurve:
-        """Price one score."""
+        """Compute the cost of one score."""
         return self.choice.curve(self.fits[0].orders)
 
     def _cases(self) -> list[RdpCurve]:
-        """Price the search, for each case of a changed row."""
-        fits = curves_of_fits(self.trials, self.expected_trials, self.fits)
-        return [*fits, self._law().price(self._score())]
+        """Compute the cost of the search, for each case of a changed row."""
+        fits = curves_of_fits(self.n_trials_distribution, self.mean_n_trials, self.fits)
+        return [*fits, self._law().cost(self._score())]
 
     def _check_ready(self) -> None:
-        if self.trials not in LAWS:
-            raise ValueError(
-                f"trials={self.trials!r} is unknown; use one of {[*LAWS]}."
-            )
         self._law()
         check_positive("score_scale", self.score_scale)
         if not self.fits:

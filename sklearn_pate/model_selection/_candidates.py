@@ -156,11 +156,11 @@ def _last(estimator):
 
 
 def _check(estimator):
-    """Raise unless nothing of a trial can come out but by its price."""
+    """Raise unless nothing of a trial can come out but by its cost."""
     _, learner = _last(estimator)
     if not plans_privacy(learner) or not is_classifier(learner):
         raise ValueError(
-            f"estimator={estimator!r} cannot state its price beforehand; pass a "
+            f"estimator={estimator!r} cannot state its cost beforehand; pass a "
             "private classifier that has plan_privacy, such as PATEClassifier, or a "
             "Pipeline that ends in one."
         )

@@ -17,16 +17,16 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.composition._private_selection import dearest
+from sklearn_pate.accounting.composition._private_selection import upper_envelope
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 from sklearn_pate.mechanisms._selected_fit import SelectedFit, curves_of_fits
 from sklearn_pate.model_selection._candidates import plan_fit
 
 __all__ = [
-    "FitPrices",
-    "choose_judge",
-    "price_fits",
+    "FitCosts",
+    "choose_scoring",
+    "cost_of_fits",
     "state_search",
 ]
 
@@ -34,7 +34,7 @@ __all__ = [
 _SHARE_OF_SCORES = 0.01
 
 
-class FitPrices(NamedTuple):
+class FitCosts(NamedTuple):
     """What one fit of each candidate costs.
 
     Parameters
@@ -51,7 +51,7 @@ class FitPrices(NamedTuple):
 
     @property
     def curves(self) -> list[RdpCurve]:
-        """Their curves, each with the pure price that is stated, if one is."""
+        """Their curves, each with the pure cost that is stated, if one is."""
         return [
             RdpCurve(one.curve.orders, one.curve.values, one.epsilon)
             if one.delta == 0
@@ -61,13 +61,13 @@ class FitPrices(NamedTuple):
 
     @property
     def pure(self) -> float | None:
-        """The largest of their pure prices; None if one of them has none."""
+        """The largest of their pure costs; None if one of them has none."""
         if all(one.delta == 0 and one.epsilon < np.inf for one in self.of_candidates):
             return max(spent.epsilon for spent in self.of_candidates)
         return None
 
 
-def price_fits(candidates, rows, cut, unit, relation):
+def cost_of_fits(candidates, rows, cut, unit, relation):
     """State what each candidate costs on the rows that it would be fitted on.
 
     Parameters
@@ -86,7 +86,7 @@ def price_fits(candidates, rows, cut, unit, relation):
 
     Returns
     -------
-    prices : FitPrices
+    costs : FitCosts
         They depend on no private value.
 
     Raises
@@ -95,25 +95,25 @@ def price_fits(candidates, rows, cut, unit, relation):
         If units or relations of candidates differ, or one of them cannot work.
     """
     parts = [rows.at(of_part) for of_part in cut.training]
-    prices, assumptions = [], []
+    costs, assumptions = [], []
     for place, candidate in enumerate(candidates):
         part = parts[place % len(parts)]
         spent = plan_fit(candidate.estimator, part)
         if (spent.unit, spent.relation) != (unit, relation):
             raise ValueError(
                 f"The candidates protect unit={unit!r} with relation={relation!r} and "
-                f"unit={spent.unit!r} with relation={spent.relation!r}, whose prices "
+                f"unit={spent.unit!r} with relation={spent.relation!r}, whose costs "
                 "do not compare; search among those of one unit and relation."
             )
-        prices.append(spent)
+        costs.append(spent)
         assumptions += candidate.assumptions
         by_coins = (unit, relation) == ("row", "add-remove")
         if by_coins and _depends_on_size(candidate, rows, spent):
             assumptions.append(N_FITTED)
-    return FitPrices(prices, tuple(assumptions))
+    return FitCosts(costs, tuple(assumptions))
 
 
-def choose_judge(search, law, prices, sensitivity):
+def choose_scoring(search, law, costs, sensitivity):
     """Choose the noise on scores.
 
     Parameters
@@ -124,7 +124,7 @@ def choose_judge(search, law, prices, sensitivity):
     law : OnDisjointRows, TruncatedNegativeBinomial or TruncatedPoisson
         How the best is found.
 
-    prices : FitPrices
+    costs : FitCosts
         What fits cost.
 
     sensitivity : int
@@ -132,8 +132,8 @@ def choose_judge(search, law, prices, sensitivity):
 
     Returns
     -------
-    judge : NoisyScores or DisjointChoice
-        By a fixed rule: pure noise at the price of a pure fit, or else the least noise
+    scoring : NoisyScores or DisjointChoice
+        By a fixed rule: pure noise at the cost of a pure fit, or else the least noise
         that adds nothing to epsilon, and one hundredth at most to what is charged.
 
     Raises
@@ -141,41 +141,43 @@ def choose_judge(search, law, prices, sensitivity):
     ValueError
         If so much noise cannot be drawn.
     """
-    kind = DisjointChoice if search.trials == "disjoint" else NoisyScores
-    if prices.pure is not None:
-        judge = kind.at(prices.pure)
+    kind = DisjointChoice if search.n_trials_distribution == "disjoint" else NoisyScores
+    if costs.pure is not None:
+        scoring = kind.at(costs.pure)
     else:
-        cases = curves_of_fits(search.trials, search.expected_trials, prices.curves)
+        cases = curves_of_fits(
+            search.n_trials_distribution, search.mean_n_trials, costs.curves
+        )
         delta = search.delta
         stated = max(case.quiet_epsilon(delta) for case in cases)
         if np.isinf(stated):
             return kind(1.0)  # there is no guarantee to keep
-        fits = dearest(cases)
+        fits = upper_envelope(cases)
         charged = (1 + _SHARE_OF_SCORES) * fits.quiet_epsilon(delta)
 
         def of_score(scale, orders=None):
-            return law.price(kind(scale).curve(fits.orders))
+            return law.cost(kind(scale).curve(fits.orders))
 
         def of_all(scale, orders):
-            return dearest([fits, of_score(scale)])
+            return upper_envelope([fits, of_score(scale)])
 
-        judge = kind(
+        scoring = kind(
             max(
                 calibrate_noise(of_score, epsilon=stated, delta=delta),
                 calibrate_noise(of_all, epsilon=charged, delta=delta),
             )
         )
-    if judge.scale * sensitivity > LARGEST_SCALE:
+    if scoring.scale * sensitivity > LARGEST_SCALE:
         raise ValueError(
-            f"Scores would need noise of scale {judge.scale * sensitivity:g}, and "
+            f"Scores would need noise of scale {scoring.scale * sensitivity:g}, and "
             f"{LARGEST_SCALE} is the widest that can be drawn; raise the epsilon of "
             "the estimator."
         )
-    return judge
+    return scoring
 
 
 def state_search(
-    selection: SelectedFit, prices: FitPrices, delta: float, label_set: Assumption
+    selection: SelectedFit, costs: FitCosts, delta: float, label_set: Assumption
 ) -> PrivacySpent:
     """Make the statement of a whole search.
 
@@ -187,18 +189,18 @@ def state_search(
         If a candidate gives no privacy.
     """
     seeded = selection.noise_seed is not None
-    epsilon = selection.charged_epsilon(0, 0, delta)
+    epsilon = selection.stated_epsilon(0, 0, delta)
     if np.isinf(epsilon) and not seeded:
         warn_user(
             "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "
             "seeded, and so nothing of this search is private; publish nothing of it.",
             PrivacyLeakWarning,
         )
-    of_fits = [one for spent in prices.of_candidates for one in spent.assumptions]
+    of_fits = [one for spent in costs.of_candidates for one in spent.assumptions]
     assumptions = [
         label_set,
         *(one for one in of_fits if one not in (LABEL_SET, LABEL_SET_READ)),
-        *prices.assumptions,
+        *costs.assumptions,
         SECRET,
         ALIKE,
         *((SEEDED,) if seeded else ()),
@@ -207,19 +209,19 @@ def state_search(
     return PrivacySpent(
         epsilon=float(epsilon),
         delta=0.0 if is_pure else float(delta),
-        unit=prices.of_candidates[0].unit,
-        relation=prices.of_candidates[0].relation,
+        unit=costs.of_candidates[0].unit,
+        relation=costs.of_candidates[0].relation,
         release=selection.released,
         mechanism=selection.in_one_line(),
         n_teachers=None,
         n_queries=None,
         assumptions=tuple(dict.fromkeys(assumptions)),
-        curve=selection.charged_curve(0, 0),
+        curve=selection.stated_curve(0, 0),
     )
 
 
 def _depends_on_size(candidate, rows, spent):
-    """Tell whether a price depends on the number of rows, which coins decide."""
+    """Tell whether a cost depends on the number of rows, which coins decide."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # planning on the parts said it all
         of_all = plan_fit(candidate.estimator, rows)

@@ -1,4 +1,4 @@
-"""PrivateSearchCV: the best of many private fits, at about the price of two."""
+"""PrivateSearchCV: the best of many private fits, at about the cost of two."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import SelectionLaw
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms._selected_fit import LAWS, SelectedFit
+from sklearn_pate.mechanisms._selected_fit import SelectedFit, selection_law
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 from sklearn_pate.model_selection._candidates import (
     Candidate,
@@ -40,8 +40,8 @@ from sklearn_pate.model_selection._candidates import (
     plan_fit,
 )
 from sklearn_pate.model_selection._cost import (
-    choose_judge,
-    price_fits,
+    choose_scoring,
+    cost_of_fits,
     state_search,
 )
 from sklearn_pate.model_selection._split import PrivateRows, cut_rows
@@ -50,7 +50,7 @@ from sklearn_pate.model_selection._trials import (
     best_of_trials,
     best_on_disjoint_rows,
 )
-from sklearn_pate.publication._student_state import without_baggage
+from sklearn_pate.publication._student_state import without_fitted_estimators
 
 __all__ = ["PrivateSearchCV"]
 
@@ -66,7 +66,7 @@ def _winner_has(method):
 
 
 @dataclass(frozen=True)
-class SearchPlan:
+class SearchSetup:
     """What is settled about a search before the first trial."""
 
     candidates: list[Candidate]
@@ -82,7 +82,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     """Search for hyper-parameters, without a look that is not paid for.
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
-    every fit has its own price. Here random candidates are fitted a random number of
+    every fit has its own cost. Here random candidates are fitted a random number of
     times, scored with noise on rows that they were not fitted on, and only the best is
     published: its parameters, and the fitted estimator itself. That costs about twice
     what one fit costs, however many candidates and fits there are: give the estimator
@@ -94,7 +94,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     Parameters
     ----------
     estimator : classifier
-        A private classifier that states its price beforehand (one with
+        A private classifier that states its cost beforehand (one with
         ``plan_privacy``), or a Pipeline that ends in one and whose other steps look at
         no value of X. Everything in it with a `random_state` gets a new, secret one in
         each fit. It must not keep an account or anything else of its own: `ledger`,
@@ -103,10 +103,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     param_grid : dict or list of dict
         As for GridSearchCV. The number of candidates costs nothing, but the more there
         are, the less often each is tried. All of them must protect the same unit, with
-        the same relation. The dearest one sets the price. A `random_state` in it is
+        the same relation. The most costly one sets the cost. A `random_state` in it is
         refused.
 
-    trials : {"logarithmic", "geometric", "poisson", "disjoint"}, \
+    n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
         How many fits there are: a number that must be random, and secret.
         "logarithmic" costs about twice what a fit costs, or less, but often fits only
@@ -117,7 +117,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         rows of its own, and costs no more than one fit: for few candidates and many
         rows.
 
-    expected_trials : float, default=10
+    mean_n_trials : float, default=10
         How many fits are expected, more than 1. More find a better candidate, and cost
         a little more privacy, or none if fits are (epsilon, 0)-private. Not used by
         "disjoint".
@@ -137,7 +137,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         that is None: no part of the rows can lack a class.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits. The price of the whole search is
+        The account of the private data over all fits. The cost of the whole search is
         charged once, before the first fit; a search that would exceed the budget raises
         BudgetExceededError and fits nothing.
 
@@ -155,7 +155,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
     best_estimator_ : classifier
         Fitted with these parameters, on the rows that were not for scores. May be
-        published. Its own ``privacy_spent_`` states the price of the whole search, as
+        published. Its own ``privacy_spent_`` states the cost of the whole search, as
         that is what it came from.
 
     privacy_spent_ : PrivacySpent
@@ -183,8 +183,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     the second, fits have the same law, and a trial costs what its score costs: rows are
     predicted one at a time, so that the prediction of one is, to the last bit, the same
     whatever the others are, and one row moves a count of right ones by 1 at most.
-    Candidates are drawn with equal probabilities whatever the data, so that the dearest
-    one bounds a trial. The best of the trials is priced by
+    Candidates are drawn with equal probabilities whatever the data, so that the largest
+    cost bounds a trial. The best of the trials is accounted for by
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,
@@ -192,12 +192,12 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     Monteleoni, Sarwate (2011).
 
     The noise on scores follows a fixed rule: where all fits are (epsilon, 0)-private,
-    it costs what the dearest of them does; otherwise, it is the least by which the
+    it costs what the most costly of them does; otherwise, it is the least by which the
     second case is no dearer than the first, and the curve of both, which a ledger is
     charged, dearer by no more than one hundredth.
 
     If the winner's fit failed, there is nothing to publish. That it did is part of what
-    is priced; the price is spent.
+    is priced; the cost is spent.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     >>> X, y = make_blobs(6000, centers=3, random_state=0)
     >>> pate = PATEClassifier(GaussianNB(), n_teachers=200)
     >>> grid = {"n_queries": [50, 200]}
-    >>> search = PrivateSearchCV(pate, grid, expected_trials=3)
+    >>> search = PrivateSearchCV(pate, grid, mean_n_trials=3)
     >>> search = search.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
     >>> search.privacy_spent_
     PrivacySpent(epsilon=1.516, delta=1e-05)
@@ -221,10 +221,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         estimator: Any,
         param_grid: Any,
         *,
-        trials: Literal[
+        n_trials_distribution: Literal[
             "logarithmic", "geometric", "poisson", "disjoint"
         ] = "logarithmic",
-        expected_trials: float = 10,
+        mean_n_trials: float = 10,
         test_size: float = 0.2,
         delta: float = 1e-5,
         classes: ArrayLike | None = None,
@@ -234,8 +234,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
-        self.trials = trials
-        self.expected_trials = expected_trials
+        self.n_trials_distribution = n_trials_distribution
+        self.mean_n_trials = mean_n_trials
         self.test_size = test_size
         self.delta = delta
         self.classes = classes
@@ -253,7 +253,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit candidates, and keep the best.
 
-        Every call is a new release with its own price.
+        Every call is a new release with its own cost.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             no privacy was spent.
 
         BudgetExceededError
-            If the price does not fit the budget of the `ledger`; nothing was fitted or
+            If the cost does not fit the budget of the `ledger`; nothing was fitted or
             charged.
 
         LedgerError
@@ -288,7 +288,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
         RuntimeError
             If the winner's fit failed, or a fit cost more than its ``plan_privacy``
-            said. The price is spent.
+            said. The cost is spent.
 
         Warns
         -----
@@ -299,7 +299,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         rows = plan.contest.rows
         record_release(self.ledger, plan.statement, (rows.X, rows.codes, rows.groups()))
         # The privacy is spent on the next lines: trials draw noise, the best is kept.
-        if self.trials == "disjoint":
+        if self.n_trials_distribution == "disjoint":
             winner = best_on_disjoint_rows(
                 plan.candidates, plan.contest, plan.noise, self.noise_seed
             )
@@ -308,7 +308,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         if winner.fitted is None:
             raise RuntimeError(
                 f"The fit that won, with {winner.candidate.params!r}, had failed, and "
-                "there is nothing to publish; its price is spent. Try the candidates "
+                "there is nothing to publish; its cost is spent. Try the candidates "
                 "on public or made-up rows to see why."
             )
         _restate(winner.fitted, plan.statement, plan.mechanism)
@@ -377,7 +377,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
                 "best_estimator_ by its own means, under privacy_spent_."
             )
         model = with_last_step(self.best_estimator_, learner._published_model())
-        return without_baggage(model)
+        return without_fitted_estimators(model)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say where further arguments of `fit` go.
@@ -393,11 +393,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
     def _check_parameters(self):
         """Raise ValueError for the first parameter that cannot work."""
-        if self.trials not in LAWS:
-            raise ValueError(
-                f"trials={self.trials!r} is unknown; use one of {[*LAWS]}."
-            )
-        LAWS[self.trials](self.expected_trials)
+        selection_law(self.n_trials_distribution, self.mean_n_trials)
         size = self.test_size
         if not isinstance(size, Real) or not 0 < size < 1:
             raise ValueError(
@@ -407,13 +403,13 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         super()._check_parameters()
         check_noise_seed(self.noise_seed)
 
-    def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchPlan:
+    def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchSetup:
         """Settle everything about a fit that comes before the first trial."""
         self._check_parameters()
         noise = NoiseSource(self.noise_seed)
         rows, classes = self._receive(X, y, fit_params)
         candidates = list_candidates(self.estimator, self.param_grid, classes)
-        law = LAWS[self.trials](self.expected_trials)
+        law = selection_law(self.n_trials_distribution, self.mean_n_trials)
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # planning on the parts repeats them
@@ -422,29 +418,29 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             rows,
             first.unit,
             first.relation,
-            n_parts=len(candidates) if self.trials == "disjoint" else 1,
+            n_parts=len(candidates) if self.n_trials_distribution == "disjoint" else 1,
             test_size=self.test_size,
             seed=seed,
             noise=noise,
         )
-        prices = price_fits(candidates, rows, cut, first.unit, first.relation)
-        judge = choose_judge(self, law, prices, cut.sensitivity)
+        costs = cost_of_fits(candidates, rows, cut, first.unit, first.relation)
+        scoring = choose_scoring(self, law, costs, cut.sensitivity)
         selection = SelectedFit(
             type(last_step(self.estimator)).__name__,
-            self.trials,
-            self.expected_trials,
-            judge.scale,
-            judge.pure,
-            prices.curves,
-            pure_fits=prices.pure is not None,
+            self.n_trials_distribution,
+            self.mean_n_trials,
+            scoring.scale,
+            scoring.pure,
+            costs.curves,
+            pure_fits=costs.pure is not None,
             add_remove=first.relation == "add-remove",
             noise_seed=self.noise_seed,
         )
         label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
-        spent = state_search(selection, prices, self.delta, label_set)
-        ceilings = [one.curve.values for one in prices.of_candidates]
-        contest = Contest(rows, cut, classes, judge, ceilings)
-        return SearchPlan(candidates, contest, law, noise, selection, spent)
+        spent = state_search(selection, costs, self.delta, label_set)
+        ceilings = [one.curve.values for one in costs.of_candidates]
+        contest = Contest(rows, cut, classes, scoring, ceilings)
+        return SearchSetup(candidates, contest, law, noise, selection, spent)
 
     def _receive(self, X, y, fit_params):
         check_target(self, y)

@@ -48,7 +48,7 @@ class Contest(NamedTuple):
     classes : ndarray of shape (n_classes,)
         Labels.
 
-    judge : NoisyScores or DisjointChoice
+    scoring : NoisyScores or DisjointChoice
         Adds the noise.
 
     ceilings : list of ndarray of shape (n_orders,)
@@ -58,7 +58,7 @@ class Contest(NamedTuple):
     rows: PrivateRows
     cut: Cut
     classes: NDArray[Any]
-    judge: NoisyScores | DisjointChoice
+    scoring: NoisyScores | DisjointChoice
     ceilings: list[NDArray[np.float64]]
 
     def fit(self, estimator, place):
@@ -91,7 +91,7 @@ class Contest(NamedTuple):
         if not np.all(curve.values <= self.ceilings[place] * (1 + 1e-9)):
             raise RuntimeError(
                 f"{type(last_step(fitted)).__name__} cost more than its plan_privacy "
-                "said, perhaps because its price depends on its random_state; set what "
+                "said, perhaps because its cost depends on its random_state; set what "
                 "it reads from the data, such as n_queries. Nothing was released."
             )
         if not len(self.cut.validation):
@@ -170,7 +170,7 @@ def best_of_trials(candidates, contest, law, noise):
 
     Notes
     -----
-    Trials are independent and alike, as their price requires: each draws its seed anew
+    Trials are independent and alike, as their cost requires: each draws its seed anew
     from secret bits. Seeds that somebody could know would make them differ.
     """
     best = None
@@ -181,7 +181,7 @@ def best_of_trials(candidates, contest, law, noise):
             if fitted is None:
                 score = _FAILED
             else:
-                score += contest.judge.draw(contest.cut.sensitivity, noise)
+                score += contest.scoring.draw(contest.cut.sensitivity, noise)
             rank = score, int(noise.words(1)[0])
             if best is None or rank > best[0]:
                 best = rank, Winner(candidates[place], fitted)
@@ -216,7 +216,7 @@ def best_on_disjoint_rows(candidates, contest, noise, noise_seed):
             for place, candidate in enumerate(candidates)
         ]
         scores = [score for _, score in entries]
-        chosen = contest.judge.choose(scores, contest.cut.sensitivity, noise_seed)
+        chosen = contest.scoring.choose(scores, contest.cut.sensitivity, noise_seed)
     return Winner(candidates[chosen], entries[chosen][0])
 
 

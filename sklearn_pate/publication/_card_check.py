@@ -1,4 +1,4 @@
-"""Check the statement on a privacy card against the price of its mechanism."""
+"""Check the statement on a privacy card against the cost of its mechanism."""
 
 import math
 import warnings
@@ -13,13 +13,13 @@ from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._mechanism_fields import rebuilt
 
 __all__ = ["checked_statement"]
 
-# Another platform may round the last digits of a price otherwise. So much is admitted,
+# Another platform may round the last digits of a cost otherwise. So much is admitted,
 # relatively, below what is computed here; above it the statement promises less.
 _ROUNDING = 1e-9
 # Epsilon of DP-SGD is read off a Fourier transform, whose rounding is as large as a
@@ -94,7 +94,7 @@ def checked_statement(
         _check_void(card, curve)
     else:
         _check_winner(card, mechanism)
-        curve = _checked_price(card, curve, mechanism)
+        curve = _checked_cost(card, curve, mechanism)
     spent = _spent(card, curve)
     if not card["statement"] == statement == str(spent):
         raise ValueError(
@@ -139,7 +139,7 @@ def _check_mechanism(card, mechanism):
             )
 
 
-def _check_winner(card: dict[str, Any], mechanism: PricedRelease) -> None:
+def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
     """Raise unless the fit that won a search is as cheap as one that it is priced for.
 
     Other mechanisms have no such fit.
@@ -157,11 +157,11 @@ def _check_winner(card: dict[str, Any], mechanism: PricedRelease) -> None:
         raise ValueError(f"the fit that won the search, by {name}, has no n_queries")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # who fitted was warned of the orders
-        price = fit.charged_curve(_n_queries(card, fit), len(card["classes"]))
+        cost = fit.stated_curve(_n_queries(card, fit), len(card["classes"]))
     up = 1 + _ROUNDING
     if not any(
-        np.all(price.values <= up * one.values)
-        and price.pure_epsilon <= up * one.pure_epsilon
+        np.all(cost.values <= up * one.values)
+        and cost.pure_epsilon <= up * one.pure_epsilon
         for one in mechanism.fits
     ):
         raise ValueError(
@@ -171,7 +171,7 @@ def _check_winner(card: dict[str, Any], mechanism: PricedRelease) -> None:
     _check_winner(card, fit)
 
 
-def _n_queries(card: dict[str, Any], mechanism: PricedRelease) -> int:
+def _n_queries(card: dict[str, Any], mechanism: AccountedRelease) -> int:
     """Return the number of queries as a mechanism counts them: a vector is one."""
     return 1 if isinstance(mechanism, NoisySum) else card["n_queries"] or 0
 
@@ -184,29 +184,29 @@ def _check_void(card, curve):
         )
 
 
-def _checked_price(card, curve, mechanism):
-    """Return the curve of the file, if neither it nor epsilon is below the price."""
+def _checked_cost(card, curve, mechanism):
+    """Return the curve of the file, if neither it nor epsilon is below the cost."""
     n_queries = _n_queries(card, mechanism)
     n_classes, delta = len(card["classes"]), card["delta"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # who fitted was warned of the orders
-        price = mechanism.charged_curve(n_queries, n_classes)
+        cost = mechanism.stated_curve(n_queries, n_classes)
         epsilon = (
-            mechanism.charged_epsilon(n_queries, n_classes, delta)
+            mechanism.stated_epsilon(n_queries, n_classes, delta)
             if delta
-            else price.pure_epsilon
+            else cost.pure_epsilon
         )
-    if not np.array_equal(curve.orders, price.orders):
+    if not np.array_equal(curve.orders, cost.orders):
         raise ValueError(
-            "its Renyi curve is at other orders than those that prices are computed at"
+            "its Renyi curve is at other orders than those that costs are computed at"
         )
     asked = f"{card['n_queries']} queries with " if card["n_queries"] else ""
     costs = f"{asked}{n_classes} classes to {card['mechanism']} cost"
-    if np.any(curve.values < price.values * (1 - _ROUNDING)):
-        place = int(np.argmin(curve.values - price.values * (1 - _ROUNDING)))
+    if np.any(curve.values < cost.values * (1 - _ROUNDING)):
+        place = int(np.argmin(curve.values - cost.values * (1 - _ROUNDING)))
         raise ValueError(
             f"its Renyi curve is {curve.values[place]:g} at order "
-            f"{curve.orders[place]:g}, and {costs} {price.values[place]:g} there"
+            f"{curve.orders[place]:g}, and {costs} {cost.values[place]:g} there"
         )
     stated = math.inf if card["epsilon"] is None else card["epsilon"]
     rounding = _ROUNDING_OF_STEPS if isinstance(mechanism, DPSGDSteps) else _ROUNDING
@@ -216,7 +216,7 @@ def _checked_price(card, curve, mechanism):
         )
     if card["private"] != math.isfinite(stated):
         raise ValueError(f"it states epsilon={stated!r} and private={card['private']}")
-    return RdpCurve(curve.orders, curve.values, price.pure_epsilon)
+    return RdpCurve(curve.orders, curve.values, cost.pure_epsilon)
 
 
 def _spent(card, curve):
@@ -235,7 +235,7 @@ def _spent(card, curve):
 
 
 def _assumption(code, sentence):
-    """Return an assumption with its question, if this package knows its code."""
+    """Return an assumption with its query, if this package knows its code."""
     assumption = ASSUMPTIONS.get(code, Assumption(code, sentence))
     if assumption.sentence != sentence:
         raise ValueError(

@@ -12,7 +12,7 @@ from sklearn_pate import mechanisms
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._noisy_objective import NoisyObjective
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
@@ -20,7 +20,7 @@ from sklearn_pate.publication._student_state import full_name
 
 __all__ = ["HIDDEN_SEED", "described", "rebuilt", "without_seeds"]
 
-#: Those of this package, by name. A price can be computed of these alone.
+#: Those of this package, by name. A cost can be computed of these alone.
 OWN = {
     kind.__name__: kind
     for kind in (
@@ -39,12 +39,12 @@ OWN = {
     )
 }
 # Parameters of ours that are no numbers.
-_TEXTS = ("accountant", "learner", "method", "trials")
+_TEXTS = ("accountant", "learner", "method", "n_trials_distribution")
 _FLAGS = ("add_remove", "pure_fits", "pure_scores")
 _RELEASES = ("fit", "mechanism")
 # Whole numbers beyond this have no exact float.
 _LARGEST = 2**53
-# Each takes about 0.1 ms and 6 KB once its price is computed.
+# Each takes about 0.1 ms and 6 KB once its cost is computed.
 _MOST_FITS = 10_000
 
 
@@ -64,12 +64,12 @@ def without_seeds(text: str) -> str:
     return _SEED.sub(f"noise_seed={HIDDEN_SEED!r}", text)
 
 
-def described(mechanism: PricedRelease) -> dict[str, Any]:
+def described(mechanism: AccountedRelease) -> dict[str, Any]:
     """Write a mechanism as plain values, without the seed of its noise.
 
     Parameters
     ----------
-    mechanism : PricedRelease
+    mechanism : AccountedRelease
         With all its numbers.
 
     Returns
@@ -91,7 +91,7 @@ def described(mechanism: PricedRelease) -> dict[str, Any]:
 
 def rebuilt(
     fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
-) -> PricedRelease:
+) -> AccountedRelease:
     """Make a mechanism from its plain values.
 
     Parameters
@@ -107,7 +107,7 @@ def rebuilt(
 
     Returns
     -------
-    mechanism : PricedRelease
+    mechanism : AccountedRelease
         Its noise has a seed that nobody knows if `seeded`.
 
     Raises
@@ -132,7 +132,7 @@ def rebuilt(
             f"of {sorted(wanted - {'noise_seed'})}"
         )
     given = {
-        # What a search fits has noise of its own; with a seed it has no finite price.
+        # What a search fits has noise of its own; with a seed it has no finite cost.
         one: rebuilt(value, seeded=seeded and one != "fit", trusted=trusted)
         if isinstance(value, dict)
         else value
@@ -166,13 +166,13 @@ def _kind(name, trusted):
     if kind is None:
         module, _, attribute = name.rpartition(".")
         kind = getattr(import_module(module), attribute)
-    if not isinstance(kind, type) or not issubclass(kind, PricedRelease):
+    if not isinstance(kind, type) or not issubclass(kind, AccountedRelease):
         raise ValueError(f"its mechanism, {name}, is no mechanism")
     return kind
 
 
 def _plain(value):
-    if isinstance(value, PricedRelease):
+    if isinstance(value, AccountedRelease):
         fields = described(value)
         if fields["parameters"] is None:
             raise TypeError(f"{value!r} has a parameter that is no plain value")
@@ -234,7 +234,7 @@ def _is_right(parameter: str, value: Any) -> bool:
     if value is None:
         return True
     if parameter in _RELEASES:
-        return isinstance(value, PricedRelease)
+        return isinstance(value, AccountedRelease)
     return _is_number(value) and -_LARGEST <= value <= _LARGEST
 
 

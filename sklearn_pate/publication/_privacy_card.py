@@ -76,7 +76,7 @@ def make_card(published, mechanism):
     published : PublishedClassifier
         Complete but for the card.
 
-    mechanism : PricedRelease
+    mechanism : AccountedRelease
         What released it.
 
     Returns

@@ -68,7 +68,7 @@ def publish(estimator: Any) -> PublishedClassifier:
     ...     classes=["ill", "well"],
     ... )
     >>> votes = 200 * [["ill", "well", "well"]]  # made up: 200 parties that agree
-    >>> published = publish(pate.fit_votes(votes, [[0.0], [5.0], [6.0]]))
+    >>> published = publish(pate.fit_from_votes([[0.0], [5.0], [6.0]], votes))
     >>> published.predict([[0.0], [6.0]])
     array(['ill', 'well'], dtype='<U4')
     >>> print(f"{published.card['epsilon']:.2f} for one {published.card['unit']}")

@@ -270,7 +270,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         Notes
         -----
-        The price of the mechanism on the card is computed again, from its noise, the
+        The cost of the mechanism on the card is computed again, from its noise, the
         numbers of queries, answers and classes, and delta, which takes up to a second
         for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
         very much of it). Epsilon and the Renyi curve must be at least that, but for the

@@ -20,7 +20,7 @@ __all__ = [
     "reachable",
     "restored",
     "taken_apart",
-    "without_baggage",
+    "without_fitted_estimators",
 ]
 
 # Their weights are saved as arrays, which takes no pickle.
@@ -42,7 +42,7 @@ OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
 _NOT_LOOKED_INTO = (str, bytes, int, float, type, FunctionType, ModuleType)
 
 
-def without_baggage(student):
+def without_fitted_estimators(student):
     """Copy a student, without folders of this machine that prediction does not need.
 
     Parameters

@@ -2,13 +2,8 @@
 
 from importlib import import_module
 
-from sklearn_pate.students._distillation import DistillationClassifier, soften
+from sklearn_pate.students._distillation import DistillationClassifier
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
-from sklearn_pate.students._train_student import (
-    accepts_hints,
-    accepts_unlabeled,
-    train_student,
-)
 from sklearn_pate.students.queries._adaptive import (
     ExpertQueries,
     InteractiveQueries,
@@ -19,13 +14,8 @@ from sklearn_pate.students.queries._fixed import (
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
-    find_clusters,
 )
-from sklearn_pate.students.queries._inquiry import Clusters, Inquiry
-from sklearn_pate.students.queries._row_similarity import (
-    numeric_features,
-    standardized_features,
-)
+from sklearn_pate.students.queries._query_session import Clusters, QuerySession
 
 __all__ = [
     "ClusterQueries",
@@ -38,8 +28,8 @@ __all__ = [
     "GANClassifier",
     "GraphSelfTrainingClassifier",
     "ImageAugmentation",
-    "Inquiry",
     "InteractiveQueries",
+    "QuerySession",
     "QueryStrategy",
     "RandomQueries",
     "RelationalHint",
@@ -47,14 +37,6 @@ __all__ = [
     "TabularAugmentation",
     "UncertaintyQueries",
     "VATClassifier",
-    "accepts_hints",
-    "accepts_unlabeled",
-    "conv_middle",
-    "find_clusters",
-    "numeric_features",
-    "soften",
-    "standardized_features",
-    "train_student",
 ]
 
 # They import torch, which takes seconds, and not everybody has it.
@@ -67,7 +49,6 @@ _NETWORKS = {
     "RelationalHint": "_relational_hint",
     "TabularAugmentation": "_augmentation",
     "VATClassifier": "_vat",
-    "conv_middle": "_modules",
 }
 
 

@@ -54,7 +54,7 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
 
     Examples
     --------
-    >>> from sklearn_pate.students import soften
+    >>> from sklearn_pate.students._distillation import soften
     >>> soften([[30, 10, -4]])
     array([[0.75, 0.25, 0.  ]])
     >>> soften([[30, 10, -4]], temperature=0.5)
@@ -64,7 +64,7 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
     histograms = np.asarray(histograms, dtype=np.float64)
     if histograms.ndim != 2 or histograms.shape[1] < 2:
         raise ValueError(
-            f"histograms has shape {histograms.shape}; pass one row a question and one "
+            f"histograms has shape {histograms.shape}; pass one row a query and one "
             "column a class, with at least two classes."
         )
     if not np.all(np.isfinite(histograms)):
@@ -120,7 +120,7 @@ class DistillationClassifier(WrappingClassifier):
     With the log-loss, a row weighted by p_j for each class j contributes the
     cross-entropy -sum_j p_j log q_j of Hinton, Vinyals, Dean (2015). Papernot et al.
     (2017, Appendix B.1) found the gain over plain labels, without noise, too small for
-    its price. It is larger with noise: where answers are often wrong, histograms still
+    its cost. It is larger with noise: where answers are often wrong, histograms still
     average out. At a fixed epsilon their noise is about 1.25 times that of answers.
 
     Examples

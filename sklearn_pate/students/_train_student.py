@@ -51,7 +51,7 @@ def accepts_unlabeled(student):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from sklearn.semi_supervised import SelfTrainingClassifier
-    >>> from sklearn_pate.students import accepts_unlabeled
+    >>> from sklearn_pate.students._train_student import accepts_unlabeled
     >>> accepts_unlabeled(LogisticRegression())
     False
     >>> student = SelfTrainingClassifier(LogisticRegression())
@@ -87,7 +87,8 @@ def accepts_hints(student):
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_pate.students import FixMatchClassifier, accepts_hints
+    >>> from sklearn_pate.students import FixMatchClassifier
+    >>> from sklearn_pate.students._train_student import accepts_hints
     >>> accepts_hints(FixMatchClassifier()), accepts_hints(LogisticRegression())
     (True, False)
     """
@@ -218,7 +219,7 @@ def train_student(
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.semi_supervised import LabelSpreading
-    >>> from sklearn_pate.students import train_student
+    >>> from sklearn_pate.students._train_student import train_student
     >>> X_public = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> queried, answers = np.array([0, 5, 2]), np.array([0, 1, -1])
     >>> asked = {"queried": queried, "answers": answers, "n_classes": 2, "seed": 0}
@@ -274,11 +275,11 @@ def _constant_student(labels, n_classes):
         )
         targets = labels[:1]
     else:
-        what = "No question was answered; the student predicts all classes alike"
+        what = "No query was answered; the student predicts all classes alike"
         targets = np.arange(n_classes)
     warn_user(
         f"{what}. The privacy was spent all the same. Before another fit, consider "
-        "more questions, a lower threshold, more teachers or a larger epsilon.",
+        "more queries, a lower threshold, more teachers or a larger epsilon.",
         StudentWarning,
     )
     return DummyClassifier(strategy="prior").fit(np.zeros((len(targets), 1)), targets)

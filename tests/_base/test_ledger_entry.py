@@ -19,7 +19,7 @@ from sklearn_pate import (
     Votes,
 )
 from sklearn_pate.accounting._assumptions import OTHER_RANDOM_STATE
-from sklearn_pate.accounting.ledger._entries import Price
+from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import GNMax, GumbelMax, InteractiveGNMax, LNMax
 from sklearn_pate.mechanisms._mechanism import Response
@@ -37,7 +37,7 @@ def test_a_fit_is_charged_its_publishable_price(ledger):
     assert charge.epsilon == pate.privacy_spent_.epsilon
     assert charge.share == ledger.shares(pate.privacy_spent_.curve)[0]
     assert ledger.spent == pytest.approx(charge.share, rel=1e-12)
-    assert charge.description == "20 questions to 10 teachers, GumbelMax(c=0.5)"
+    assert charge.description == "20 queries to 10 teachers, GumbelMax(c=0.5)"
 
 
 def test_the_statement_says_what_equal_answers_would_tell(ledger):
@@ -101,7 +101,7 @@ ANOTHER_FIT = {
     "n_queries": {"n_queries": 21},
     "the noise": {"mechanism": GumbelMax(c=0.50001)},
     "the mechanism": {"mechanism": LNMax(gamma=0.5)},
-    "the questions": {"query_strategy": "random"},
+    "the queries": {"query_strategy": "random"},
     "the classes": {"classes": [0, 1, 2]},
     "delta": {"delta": 1e-6},
 }
@@ -195,12 +195,12 @@ def test_with_noise_of_ones_own_the_number_of_questions_that_fit_is_named(tmp_pa
     with pytest.raises(BudgetExceededError):
         fit(ledger, n_queries=suggested + 1, **wanted)
     fit(ledger, n_queries=suggested, **wanted)
-    with pytest.raises(BudgetExceededError, match="not one question would fit; use"):
+    with pytest.raises(BudgetExceededError, match="not one query would fit; use"):
         fit(ledger, mechanism=GumbelMax(c=50))
 
 
 def test_seeded_noise_is_refused(ledger):
-    with pytest.raises(BudgetExceededError, match="no finite price, as with seeded"):
+    with pytest.raises(BudgetExceededError, match="no finite cost, as with seeded"):
         fit(ledger, mechanism=GumbelMax(c=0.1, noise_seed=0))
     assert ledger.charges() == []
 
@@ -209,8 +209,8 @@ def test_a_price_that_has_changed_is_paid_anew(ledger):
     what = {"delta": 1e-6, "unit": "row", "relation": "replace-one"}
     what |= {"description": "", "dataset": ""}
     for c in (0.1, 0.2):
-        price = Price(GumbelMax(c).account_curve(20, 2), **what, fit="the same")
-        account = FitEntry(ledger, price, 20, str)
+        cost = PrivacyCost(GumbelMax(c).account_curve(20, 2), **what, fit="the same")
+        account = FitEntry(ledger, cost, 20, str)
         account.open(5)
         account.keep(np.arange(5), Response(np.zeros(5, dtype=int), 5))
     assert len(ledger.charges()) == 2
@@ -249,19 +249,21 @@ def test_interactive_answers_come_back_as_they_were(ledger, no_noise):
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_collected_votes_are_charged_and_recognised_too(ledger, sealed, no_noise):
-    ballots = RNG.integers(2, size=(15, 60))
+    votes_by_teacher = RNG.integers(2, size=(15, 60))
     pate = make(ledger, n_teachers="auto", classes=[0, 1])
 
-    def fit_votes():
-        votes = Votes.from_labels(ballots, [0, 1]) if sealed else ballots
-        return clone(pate).fit_votes(votes, PublicData(X_PUBLIC))
+    def fit_from_votes():
+        votes = (
+            Votes.from_labels(votes_by_teacher, [0, 1]) if sealed else votes_by_teacher
+        )
+        return clone(pate).fit_from_votes(PublicData(X_PUBLIC), votes)
 
-    first = fit_votes()
+    first = fit_from_votes()
     assert "15 teachers" in ledger.charges()[0].description
-    assert released(fit_votes()) == released(first)
+    assert released(fit_from_votes()) == released(first)
     assert len(ledger.charges()) == 1
-    ballots[3, 5] = 1 - ballots[3, 5]
-    fit_votes()
+    votes_by_teacher[3, 5] = 1 - votes_by_teacher[3, 5]
+    fit_from_votes()
     assert len(ledger.charges()) == 2
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import BudgetExceededError, LedgerError, PrivacyLedger, PublicData
-from sklearn_pate.accounting.ledger._entries import Price
+from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import ConfidentGNMax, GumbelMax, Mechanism
 from sklearn_pate.mechanisms._mechanism import Response
@@ -101,10 +101,10 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
 
 def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
     # Two accounts of one fit, in lockstep: each draws while the other is drawing.
-    price = Price(
+    cost = PrivacyCost(
         GumbelMax(0.1).account_curve(20, 2), 1e-6, "row", "replace-one", "", "", "fit"
     )
-    one, other = (FitEntry(ledger, price, 20, str) for _ in range(2))
+    one, other = (FitEntry(ledger, cost, 20, str) for _ in range(2))
     for start in range(0, 20, 2):
         rows = np.arange(start, start + 2)
         drawn = Response(np.zeros(2, dtype=int), 2)

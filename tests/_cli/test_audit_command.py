@@ -22,7 +22,7 @@ def found(capsys, *options):
 def test_an_audit_says_what_was_claimed_and_what_was_shown(capsys):
     assert main(QUICK) == 0
     text = capsys.readouterr().out
-    claim = GNMax(sigma=5.0).charged_epsilon(20, 2, 0.01)
+    claim = GNMax(sigma=5.0).stated_epsilon(20, 2, 0.01)
     assert f"at most {write_epsilon(claim)}, at delta=0.01" in text
     assert "Not contradicted" in text
     assert "That is no proof" in text

@@ -1,4 +1,4 @@
-"""``plan``: what is printed is the forecast, and what is wrong is said in one line."""
+"""``plan``: what is printed is the plan_fit, and what is wrong is said in one line."""
 
 import json
 import os
@@ -10,16 +10,16 @@ import pytest
 
 import sklearn_pate
 from sklearn_pate._cli import main
-from sklearn_pate.inspection import forecast
+from sklearn_pate.inspection import plan_fit
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 GUMBEL = ["plan", "--mechanism", "gumbel"]  # calibrated in no time
-ASKED = [*GUMBEL, "--rows", "900", "--queries", "30"]
+ON_PUBLIC_ROWS = [*GUMBEL, "--rows", "900", "--queries", "30"]
 
 
 def test_a_plan_is_printed(capsys):
-    assert main(ASKED) == 0
-    plan = forecast(n_rows=900, n_queries=30, mechanism="gumbel")
+    assert main(ON_PUBLIC_ROWS) == 0
+    plan = plan_fit(n_rows=900, n_queries=30, mechanism="gumbel")
     assert capsys.readouterr().out == f"{plan}\n"
 
 
@@ -29,7 +29,7 @@ def test_every_option_reaches_the_plan(capsys):
         "--mechanism confident --threshold 0.6 --margins 0.2 0.9 --json"
     )
     assert main(["plan", *options.split()]) == 0
-    plan = forecast(
+    plan = plan_fit(
         n_teachers=50,
         n_queries=30,
         n_classes=4,
@@ -80,7 +80,9 @@ def test_it_runs_as_a_module():
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems tell it otherwise")
 @pytest.mark.parametrize("buffering", [1, -1])  # each line as it comes, or all at last
-@pytest.mark.parametrize("command", [["--help"], ASKED, ["audit", "--trials", "100"]])
+@pytest.mark.parametrize(
+    "command", [["--help"], ON_PUBLIC_ROWS, ["audit", "--trials", "100"]]
+)
 def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, capsys):
     read, write = os.pipe()
     os.close(read)
@@ -96,26 +98,56 @@ WRONG = [
     (["plan", "--rows", "900"], "the following arguments are required: --queries"),
     ([*GUMBEL, "--queries", "30"], "--teachers auto is .*; pass --rows, or --teachers"),
     ([*GUMBEL, "--queries", "3", "--unit", "group"], "--teachers auto counts rows, wh"),
-    ([*ASKED, "--unit", "group"], "--rows 900 is not public where a group is the unit"),
-    ([*ASKED, "--unit", "patient"], "--unit: invalid choice: 'patient'"),
-    ([*ASKED, "--teachers", "901"], "--teachers 901 is more than --rows 900; lower --"),
-    ([*ASKED, "--teachers", "many"], "--teachers: 'many' is no whole number; write"),
-    ([*ASKED, "--teachers", "0"], "--teachers 0 must be"),
-    ([*ASKED, "--queries", "0"], "--queries 0 must be a whole number of at least 1"),
-    ([*ASKED, "--queries", "1e3"], "--queries: '1e3' is no whole number; write 100"),
-    ([*ASKED, "--classes", "1"], "--classes 1 must be a whole number of at least 2"),
-    ([*ASKED, "--epsilon", "0"], "--epsilon 0.0 must be a positive, finite number"),
-    ([*ASKED, "--epsilon", "one"], "--epsilon: 'one' is no number; write"),
     (
-        [*ASKED, "--epsilon", "1e-9", "--delta", "1e-9"],
+        [*ON_PUBLIC_ROWS, "--unit", "group"],
+        "--rows 900 is not public where a group is the unit",
+    ),
+    ([*ON_PUBLIC_ROWS, "--unit", "patient"], "--unit: invalid choice: 'patient'"),
+    (
+        [*ON_PUBLIC_ROWS, "--teachers", "901"],
+        "--teachers 901 is more than --rows 900; lower --",
+    ),
+    (
+        [*ON_PUBLIC_ROWS, "--teachers", "many"],
+        "--teachers: 'many' is no whole number; write",
+    ),
+    ([*ON_PUBLIC_ROWS, "--teachers", "0"], "--teachers 0 must be"),
+    (
+        [*ON_PUBLIC_ROWS, "--queries", "0"],
+        "--queries 0 must be a whole number of at least 1",
+    ),
+    (
+        [*ON_PUBLIC_ROWS, "--queries", "1e3"],
+        "--queries: '1e3' is no whole number; write 100",
+    ),
+    (
+        [*ON_PUBLIC_ROWS, "--classes", "1"],
+        "--classes 1 must be a whole number of at least 2",
+    ),
+    (
+        [*ON_PUBLIC_ROWS, "--epsilon", "0"],
+        "--epsilon 0.0 must be a positive, finite number",
+    ),
+    ([*ON_PUBLIC_ROWS, "--epsilon", "one"], "--epsilon: 'one' is no number; write"),
+    (
+        [*ON_PUBLIC_ROWS, "--epsilon", "1e-9", "--delta", "1e-9"],
         "--epsilon 1e-09 cannot be reached with --delta 1e-09 by noise of up to",
     ),
-    ([*ASKED, "--delta", "1"], "--delta 1.0 must be a number strictly between 0 and 1"),
-    ([*ASKED, "--mechanism", "best"], "--mechanism: invalid choice: 'best'"),
-    ([*ASKED, "--mechanism", "interactive"], "invalid choice: 'interactive'"),
-    ([*ASKED, "--threshold", "9"], "--threshold 9 goes with --mechanism confident"),
-    ([*ASKED, "--margins", "2"], r"--margins \[2.0\] must be shares of the teachers"),
-    ([*ASKED, "--margin", "0.2"], "unrecognized arguments: --margin"),
+    (
+        [*ON_PUBLIC_ROWS, "--delta", "1"],
+        "--delta 1.0 must be a number strictly between 0 and 1",
+    ),
+    ([*ON_PUBLIC_ROWS, "--mechanism", "best"], "--mechanism: invalid choice: 'best'"),
+    ([*ON_PUBLIC_ROWS, "--mechanism", "interactive"], "invalid choice: 'interactive'"),
+    (
+        [*ON_PUBLIC_ROWS, "--threshold", "9"],
+        "--threshold 9 goes with --mechanism confident",
+    ),
+    (
+        [*ON_PUBLIC_ROWS, "--margins", "2"],
+        r"--margins \[2.0\] must be shares of the teachers",
+    ),
+    ([*ON_PUBLIC_ROWS, "--margin", "0.2"], "unrecognized arguments: --margin"),
 ]
 
 

@@ -197,16 +197,16 @@ def test_a_fit_inside_what_mlflow_does_not_record_leaves_it_so(store, blobs):
     assert store.runs() == []
 
 
-@pytest.mark.parametrize("trials", ["logarithmic", "disjoint"])
-def test_no_run_of_a_trial_exists(store, blobs, trials):
+@pytest.mark.parametrize("distribution", ["logarithmic", "disjoint"])
+def test_no_run_of_a_trial_exists(store, blobs, distribution):
     X, y, X_public, _ = blobs
     frozen = FrozenEstimator(PCA(2).fit(X_public))  # this is recorded
     pate = pate_of(DecisionTreeClassifier(), student=GaussianNB())
     search = PrivateSearchCV(
         make_pipeline(frozen, pate),
         {"pateclassifier__n_queries": [10, 20]},
-        trials=trials,
-        expected_trials=2,
+        n_trials_distribution=distribution,
+        mean_n_trials=2,
         classes=range(3),
     )
     with warnings.catch_warnings():

@@ -87,7 +87,7 @@ LEARNERS = {
     "search": PrivateSearchCV(
         DPLogisticRegression(data_norm=5),
         {"intercept_scaling": [1, 2]},
-        expected_trials=2,
+        mean_n_trials=2,
     ),
 }
 TEACHES = ("PATE", "PETDL", "PrivateKNN")

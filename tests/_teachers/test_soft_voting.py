@@ -17,8 +17,8 @@ from torch import nn
 
 from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._hidden_layer import hidden_representation
-from sklearn_pate._teachers import KnowledgeForm, collect, shard_rows
-from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
+from sklearn_pate._teachers import SoftVoteForm, collect, shard_rows
+from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 
 GROUPS = np.array([0, 0, 0, 1, 1, -1, 2, 2])
 SIX_GROUPS = np.arange(60) % 6
@@ -27,8 +27,8 @@ PLANTED = 98765.4321
 
 
 def form(n_groups=3, n_classes=3, n_hint_parts=0, groups=GROUPS, **changed):
-    layout = KnowledgeLayout(n_groups, n_classes, n_hint_parts)
-    plain = KnowledgeForm(layout, groups, 1.0, 1.0, weighted=False)
+    layout = SoftVoteLayout(n_groups, n_classes, n_hint_parts)
+    plain = SoftVoteForm(layout, groups, 1.0, 1.0, weighted=False)
     return replace(plain, **changed)
 
 
@@ -177,22 +177,22 @@ ODD = {
 def contributions(estimator, X, y, X_public, asked, **how):
     said = {}
 
-    def seal(iterator):
+    def aggregate(iterator):
         said.update(enumerate(iterator))
-        return Knowledge(said.values(), layout=asked.layout)
+        return SoftVotes(said.values(), layout=asked.layout)
 
-    sealed, problems = collect(
+    votes, problems = collect(
         estimator,
         X,
         y,
         shard_rows(len(X), N_TEACHERS, 0),
         X_public,
         form=asked,
-        seal=seal,
+        aggregate=aggregate,
         seeds=list(range(N_TEACHERS)),
         **how,
     )
-    return said, sealed.counts([0]), problems
+    return said, votes.counts([0]), problems
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -366,7 +366,7 @@ def test_a_memory_gives_the_same_contributions_and_another_question_trains_anew(
         {"clipping_bound": 0.5},
         {"weighted": True},
         {"group_of_row": np.arange(len(X_public)) % 5 - 1},
-        {"layout": KnowledgeLayout(5, 3, 2)},
+        {"layout": SoftVoteLayout(5, 3, 2)},
     ):
         other = said(replace(asked, **change))
         assert Counts.n_fits == N_TEACHERS, change

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PublicData
-from sklearn_pate._teachers import KnowledgeForm, collect, shard_rows
+from sklearn_pate._teachers import SoftVoteForm, collect, shard_rows
 from sklearn_pate._votes import _soft_votes
-from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
+from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
 
@@ -88,10 +88,10 @@ def test_what_teachers_say_is_within_its_bounds_and_so_are_all_distances(
     seed, temperature, clipping_bound, weighted, n_groups, n_hint_parts
 ):
     rng = np.random.default_rng(seed)
-    layout = KnowledgeLayout(n_groups, N_CLASSES, n_hint_parts)
+    layout = SoftVoteLayout(n_groups, N_CLASSES, n_hint_parts)
     group_of_row = rng.permutation(np.arange(N_PUBLIC) % n_groups)
     group_of_row[rng.random(N_PUBLIC) < 0.2] = -1
-    form = KnowledgeForm(layout, group_of_row, temperature, clipping_bound, weighted)
+    form = SoftVoteForm(layout, group_of_row, temperature, clipping_bound, weighted)
     outputs, hidden = probabilities_of(rng), representations_of(rng)
     said = [form.of_outputs(one, hidden[0]) for one in outputs]
     if n_hint_parts:
@@ -106,8 +106,8 @@ def test_what_teachers_say_is_within_its_bounds_and_so_are_all_distances(
 
 
 def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_charged():
-    layout = KnowledgeLayout(4, N_CLASSES)
-    form = KnowledgeForm(layout, np.arange(N_PUBLIC) % 4, 1.0, 1.0, weighted=True)
+    layout = SoftVoteLayout(4, N_CLASSES)
+    form = SoftVoteForm(layout, np.arange(N_PUBLIC) % 4, 1.0, 1.0, weighted=True)
     one, other = (form.of_outputs(one_hot(code), None) for code in (0, 2))
     assert squared_distance(one, other) == largest_allowed(layout)
 
@@ -127,7 +127,7 @@ def test_no_two_vectors_that_are_let_in_are_farther_apart(
     monkeypatch, n_groups, n_classes, n_hint_parts, steps
 ):
     monkeypatch.setattr(_soft_votes, "STEPS", steps)
-    layout = KnowledgeLayout(n_groups, n_classes, n_hint_parts)
+    layout = SoftVoteLayout(n_groups, n_classes, n_hint_parts)
     most = int(steps * max(1, n_hint_parts**0.5))
     let_in = []
     for values in product(range(-1, most + 2), repeat=layout.size):
@@ -160,7 +160,7 @@ def test_no_two_vectors_that_are_let_in_are_farther_apart(
 # What is not let in
 
 
-LAYOUT = KnowledgeLayout(n_groups=2, n_classes=2, n_hint_parts=1)
+LAYOUT = SoftVoteLayout(n_groups=2, n_classes=2, n_hint_parts=1)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_vectors_up_to_the_bound_are_let_in(vector, dtype):
     vector = np.array([vector], dtype=dtype)
     LAYOUT.check(vector)
     np.testing.assert_array_equal(
-        Knowledge([vector], layout=LAYOUT).counts([0]), vector
+        SoftVotes([vector], layout=LAYOUT).counts([0]), vector
     )
 
 
@@ -208,7 +208,7 @@ def test_vectors_beyond_a_bound_are_refused(vector, message):
         LAYOUT.check(vector)
     harmless = np.zeros((1, LAYOUT.size), dtype=int)
     with pytest.raises(ValueError, match=message):
-        Knowledge([harmless, None, vector], layout=LAYOUT)
+        SoftVotes([harmless, None, vector], layout=LAYOUT)
 
 
 def test_every_question_is_checked():
@@ -224,48 +224,48 @@ def test_every_question_is_checked():
 
 
 @pytest.fixture
-def sealed():
+def votes():
     vectors = [np.full((2, LAYOUT.size), value) for value in (3, 500)]
-    return Knowledge([vectors[0], None, vectors[1]], layout=LAYOUT, n_questions=2)
+    return SoftVotes([vectors[0], None, vectors[1]], layout=LAYOUT, n_queries=2)
 
 
-def test_knowledge_adds_up_and_none_says_nothing(sealed):
-    assert sealed.shape == (3, 2)
-    assert sealed.n_classes == LAYOUT.size
-    np.testing.assert_array_equal(sealed.counts([1, 0]), np.full((2, 5), 503))
-    assert sealed.any_cast
-    assert not Knowledge([None, None], layout=LAYOUT).any_cast
-    assert not Knowledge([None], layout=LAYOUT).counts([0]).any()
+def test_knowledge_adds_up_and_none_says_nothing(votes):
+    assert votes.shape == (3, 2)
+    assert votes.n_classes == LAYOUT.size
+    np.testing.assert_array_equal(votes.counts([1, 0]), np.full((2, 5), 503))
+    assert votes.any_cast
+    assert not SoftVotes([None, None], layout=LAYOUT).any_cast
+    assert not SoftVotes([None], layout=LAYOUT).counts([0]).any()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300))
 def test_the_sum_is_that_by_hand(seed, n_teachers):
     rng = np.random.default_rng(seed)
     vectors = rng.integers(0, 724, size=(n_teachers, 1, LAYOUT.size), dtype=np.int16)
-    total = Knowledge(iter(vectors), layout=LAYOUT).counts([0])
+    total = SoftVotes(iter(vectors), layout=LAYOUT).counts([0])
     np.testing.assert_array_equal(total, vectors.sum(axis=0, dtype=np.int64))
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_knowledge_refuses_to_be_duplicated(sealed, duplicate):
+def test_knowledge_refuses_to_be_duplicated(votes, duplicate):
     with pytest.raises(TypeError, match="sensitive"):
-        duplicate(sealed)
+        duplicate(votes)
 
 
-def test_repr_shows_the_shape_only(sealed):
-    assert repr(sealed) == "Knowledge(<sealed>, n_teachers=3, n_questions=2)"
-    assert not hasattr(sealed, "__dict__")
+def test_repr_shows_the_shape_only(votes):
+    assert repr(votes) == "SoftVotes(<private>, n_teachers=3, n_queries=2)"
+    assert not hasattr(votes, "__dict__")
 
 
-def test_a_sum_that_is_handed_out_is_not_the_one_that_is_kept(sealed):
-    sealed.counts([0])[:] = 0
-    assert sealed.counts([0]).all()
+def test_a_sum_that_is_handed_out_is_not_the_one_that_is_kept(votes):
+    votes.counts([0])[:] = 0
+    assert votes.counts([0]).all()
 
 
 def test_other_sums_or_other_numbers_of_teachers_have_another_content():
     zeros = np.zeros((1, LAYOUT.size), dtype=int)
     said = [[zeros], [zeros, zeros], [zeros + 1]]
-    contents = [pickle.dumps(Knowledge(one, layout=LAYOUT).content()) for one in said]
+    contents = [pickle.dumps(SoftVotes(one, layout=LAYOUT).content()) for one in said]
     assert len(set(contents)) == 3
 
 
@@ -279,25 +279,25 @@ def contributions(X, y, X_public, layout):
     """What each teacher on digits says, before it is added up."""
     said = []
 
-    def seal(iterator):
+    def aggregate(iterator):
         said.extend(iterator)
-        return Knowledge(said, layout=layout)
+        return SoftVotes(said, layout=layout)
 
-    form = KnowledgeForm(
+    form = SoftVoteForm(
         layout, np.arange(len(X_public)) % layout.n_groups, 2.0, 1.0, True
     )
-    sealed, problems = collect(
+    votes, problems = collect(
         LogisticRegression(max_iter=500),
         X,
         y,
         shard_rows(len(X), N_TEACHERS, 0),
         X_public,
         form=form,
-        seal=seal,
+        aggregate=aggregate,
         seeds=list(range(N_TEACHERS)),
     )
     assert not problems.failures
-    return said, sealed.counts([0])
+    return said, votes.counts([0])
 
 
 @pytest.mark.parametrize("n_hint_parts", [0, 3])
@@ -307,7 +307,7 @@ def test_replacing_the_rows_of_one_teacher_moves_the_sum_through_it_alone(
 ):
     X, y = digits[0] / 16, digits[1]
     X, y, X_public = X[:1000], y[:1000], X[1000:1400]
-    layout = KnowledgeLayout(20, 10, n_hint_parts)
+    layout = SoftVoteLayout(20, 10, n_hint_parts)
     rows = shard_rows(len(X), N_TEACHERS, 0)[4]
     X_changed, y_changed = X.copy(), y.copy()
     y_changed[rows] = {

@@ -15,8 +15,8 @@ from sklearn_pate import TeacherWarning, Votes
 
 @pytest.fixture
 def votes():
-    ballots = np.array([[0, 2, -1], [0, 1, -1], [1, 2, 2]], dtype=np.int8)
-    return Votes(ballots, n_public=3, n_classes=3)
+    votes_by_teacher = np.array([[0, 2, -1], [0, 1, -1], [1, 2, 2]], dtype=np.int8)
+    return Votes(votes_by_teacher, n_public=3, n_classes=3)
 
 
 def counts(votes):
@@ -38,10 +38,11 @@ def test_counts_follow_the_order_of_the_questions(votes):
         elements=st.integers(-1, 3),
     )
 )
-def test_counts_are_what_one_counts_by_hand(ballots):
-    votes = Votes(ballots, n_public=ballots.shape[1], n_classes=4)
+def test_counts_are_what_one_counts_by_hand(votes_by_teacher):
+    votes = Votes(votes_by_teacher, n_public=votes_by_teacher.shape[1], n_classes=4)
     by_hand = [
-        [np.sum(ballots[:, i] == k) for k in range(4)] for i in range(len(ballots.T))
+        [np.sum(votes_by_teacher[:, i] == k) for k in range(4)]
+        for i in range(len(votes_by_teacher.T))
     ]
     np.testing.assert_array_equal(counts(votes), np.reshape(by_hand, (-1, 4)))
 
@@ -54,18 +55,20 @@ def test_counts_do_not_overflow(n_teachers):
 
 
 def test_public_rows_beyond_the_first_block_are_counted():
-    ballots = np.random.default_rng(0).integers(-1, 3, size=(4, 200_001))
-    votes = Votes(ballots, n_public=200_001, n_classes=3)
-    by_hand = np.stack([(ballots == k).sum(axis=0) for k in range(3)], axis=1)
+    votes_by_teacher = np.random.default_rng(0).integers(-1, 3, size=(4, 200_001))
+    votes = Votes(votes_by_teacher, n_public=200_001, n_classes=3)
+    by_hand = np.stack([(votes_by_teacher == k).sum(axis=0) for k in range(3)], axis=1)
     np.testing.assert_array_equal(counts(votes), by_hand)
 
 
 def test_memory_does_not_grow_with_the_number_of_teachers():
     def peak(n_teachers):
-        ballots = (np.full(100_000, i % 10, np.int8) for i in range(n_teachers))
+        votes_by_teacher = (
+            np.full(100_000, i % 10, np.int8) for i in range(n_teachers)
+        )
         tracemalloc.start()
         try:
-            Votes(ballots, n_public=100_000, n_classes=10)
+            Votes(votes_by_teacher, n_public=100_000, n_classes=10)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -80,7 +83,7 @@ def test_a_ballot_that_is_missing_abstains_everywhere():
 
 
 def test_repr_shows_the_shape_only(votes):
-    assert repr(votes) == "Votes(<sealed>, n_teachers=3, n_public=3)"
+    assert repr(votes) == "Votes(<private>, n_teachers=3, n_public=3)"
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
@@ -148,12 +151,12 @@ def test_files_are_read_one_after_the_other():
 
 def test_a_teacher_votes_once_a_cluster_for_what_it_says_most_often_there():
     clusters = np.array([0, 0, 0, 1, 1, -1, 2])
-    ballots = [
+    votes_by_teacher = [
         np.array([2, 2, 0, -1, 1, 0, -1]),  # abstains on all of the last cluster
         np.array([0, 1, 1, 0, 0, 0, 2]),
         None,
     ]
-    votes = Votes(ballots, n_public=7, n_classes=3, clusters=clusters)
+    votes = Votes(votes_by_teacher, n_public=7, n_classes=3, clusters=clusters)
     assert votes.shape == (3, 3)
     assert votes.n_public == 7
     expected = [[0, 1, 1], [1, 1, 0], [0, 0, 1]]

@@ -243,8 +243,8 @@ def test_2018_expected_cost_is_below_the_classical_price_of_every_answer(
     counts, sigma, threshold
 ):
     expected = confident_2018(counts, threshold, 3 * sigma, sigma)
-    price = threshold_worst_case(3 * sigma) + gaussian_worst_case(sigma)
-    assert np.all(expected.values <= len(counts) * price.values * (1 + 1e-12))
+    cost = threshold_worst_case(3 * sigma) + gaussian_worst_case(sigma)
+    assert np.all(expected.values <= len(counts) * cost.values * (1 + 1e-12))
 
 
 @given(epsilon=st.floats(0.01, 5), order=orders)
@@ -294,7 +294,7 @@ def test_bounds_are_curves_that_add_to_each_other():
 
 @pytest.mark.parametrize("scale", [-1.0, 0.0, np.nan, np.inf])
 @pytest.mark.parametrize(
-    "price",
+    "cost",
     [
         bounds.gaussian_worst_case,
         bounds.threshold_worst_case,
@@ -310,9 +310,9 @@ def test_bounds_are_curves_that_add_to_each_other():
         partial(bounds.laplace_2017_strong_composition, 10, delta=1e-5),
     ],
 )
-def test_no_scale_that_is_not_positive_has_a_price(price, scale):
+def test_no_scale_that_is_not_positive_has_a_price(cost, scale):
     with pytest.raises(ValueError, match="must be a positive, finite number"):
-        price(scale)
+        cost(scale)
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, np.nan, np.inf])

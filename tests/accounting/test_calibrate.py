@@ -24,8 +24,8 @@ def check_calibration(mechanism, n_classes, epsilon, delta, n_queries):
         epsilon=epsilon,
         delta=delta,
     )
-    price = ready.account_curve(n_queries, n_classes)
-    assert price.quiet_epsilon(delta) <= epsilon
+    cost = ready.account_curve(n_queries, n_classes)
+    assert cost.quiet_epsilon(delta) <= epsilon
     parameter = mechanism.noise_parameters[-1]
     scale = getattr(ready, parameter)
     scale = scale if parameter == "sigma" else 1 / scale
@@ -59,13 +59,13 @@ def test_so_it_is_with_many_classes(mechanism):
 
 @given(epsilon=targets, delta=deltas, sigma=st.floats(1, 300))
 def test_the_number_of_questions_fits_and_one_more_does_not(epsilon, delta, sigma):
-    def price(n_queries):
+    def cost(n_queries):
         return gaussian_worst_case(sigma) * n_queries
 
-    n_queries = calibrate_n_queries(price, epsilon=epsilon, delta=delta)
+    n_queries = calibrate_n_queries(cost, epsilon=epsilon, delta=delta)
     if n_queries:
-        assert price(n_queries).to_epsilon(delta) <= epsilon
-    assert price(n_queries + 1).to_epsilon(delta) > epsilon
+        assert cost(n_queries).to_epsilon(delta) <= epsilon
+    assert cost(n_queries + 1).to_epsilon(delta) > epsilon
 
 
 def test_confident_keeps_the_ratio_of_its_two_scales():

@@ -1,4 +1,4 @@
-"""The price of Gaussian noise, against many digits, a library, and enumerated laws."""
+"""The cost of Gaussian noise, against many digits, a library, and enumerated laws."""
 
 import dp_accounting
 import numpy as np

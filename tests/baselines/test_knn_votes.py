@@ -27,7 +27,7 @@ class Drawn:
         return self.in_sample
 
 
-def seal(points, codes, questions, *, k, sampler, groups=None, n_classes=N_CLASSES):
+def aggregate(points, codes, queries, *, k, sampler, groups=None, n_classes=N_CLASSES):
     units = None
     if groups is not None:
         _, units = np.unique(groups, return_inverse=True)
@@ -35,18 +35,18 @@ def seal(points, codes, questions, *, k, sampler, groups=None, n_classes=N_CLASS
         np.asarray(points, dtype=np.float32),
         np.asarray(codes),
         units,
-        np.asarray(questions, dtype=np.float32),
+        np.asarray(queries, dtype=np.float32),
         n_neighbors=k,
         n_classes=n_classes,
         sampler=sampler,
     )
 
 
-def count_by_hand(points, codes, question, *, k, sampled, groups):
+def count_by_hand(points, codes, query, *, k, sampled, groups):
     """Count votes: sort groups in the sample by distance, then by their name."""
     best = {}
     for point, code, group in zip(points, codes, groups, strict=True):
-        steps = (int(a) - int(b) for a, b in zip(point, question, strict=True))
+        steps = (int(a) - int(b) for a, b in zip(point, query, strict=True))
         distance = sum(step**2 for step in steps)
         if group not in best or distance < best[group][0]:
             best[group] = distance, code
@@ -78,7 +78,7 @@ def worlds(draw):
     return {
         "points": np.array(table(n_rows)),
         "codes": np.array(draw(codes)),
-        "question": table(1)[0],
+        "query": table(1)[0],
         "groups": np.array(draw(st.one_of(st.none(), groups)) or range(n_rows)),
         "k": draw(st.integers(1, 6)),
         "coins": draw(st.lists(st.booleans(), min_size=15, max_size=15)),
@@ -90,10 +90,10 @@ def count(world, *, without=None, as_groups=True):
     kept = world["groups"] != without
     groups = world["groups"][kept]
     names = np.unique(groups)
-    votes = seal(
+    votes = aggregate(
         world["points"][kept],
         world["codes"][kept],
-        [world["question"]],
+        [world["query"]],
         k=world["k"],
         groups=groups if as_groups else None,
         sampler=Drawn([world["coins"][name] for name in names]),
@@ -107,7 +107,7 @@ def test_the_nearest_of_the_sample_vote_and_nobody_else(world):
     expected = count_by_hand(
         world["points"],
         world["codes"],
-        world["question"],
+        world["query"],
         k=world["k"],
         sampled={name for name in names if world["coins"][name]},
         groups=world["groups"].tolist(),
@@ -151,11 +151,11 @@ def test_features_that_differ_in_their_last_bits_leave_the_others_in_their_order
     public = centre + rng.normal(size=(5, n_features))
     codes = rng.integers(N_CLASSES, size=60)
     grid = Grid.around(public, angular=angular)
-    points, questions = grid.points(X), grid.points(public)
+    points, queries = grid.points(X), grid.points(public)
 
     def counts(kept):
-        votes = seal(
-            points[kept], codes[kept], questions, k=7, sampler=Drawn(kept[kept])
+        votes = aggregate(
+            points[kept], codes[kept], queries, k=7, sampler=Drawn(kept[kept])
         )
         return votes.counts(range(5))
 
@@ -172,17 +172,17 @@ def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
     grid = Grid.around(rng.uniform(-1, 1, size=(9, n_features)))
     corners = grid.largest * rng.choice([-1, 1], size=(40, n_features))
     corners[::2, 0] += np.sign(-corners[::2, 0])  # one step nearer to the middle
-    question = -corners[:1]
+    query = -corners[:1]
     rank = [
-        (sum((int(a) - int(b)) ** 2 for a, b in zip(row, question[0], strict=True)), i)
+        (sum((int(a) - int(b)) ** 2 for a, b in zip(row, query[0], strict=True)), i)
         for i, row in enumerate(corners)
     ]
     for k in (1, 5, 20, 39):
         # Every row has a class of its own: the counts say who voted.
-        votes = seal(
+        votes = aggregate(
             corners,
             np.arange(40),
-            question,
+            query,
             k=k,
             n_classes=40,
             sampler=Drawn(np.ones(40)),
@@ -217,7 +217,7 @@ def test_the_grid_is_fine_enough_to_find_the_nearest_rows(digits, metric):
     X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # without ties
     public, private = X[:50], X[50:]
     grid = Grid.around(public, angular=metric == "cosine")
-    votes = seal(
+    votes = aggregate(
         grid.points(private),
         np.arange(len(private)),
         grid.points(public),
@@ -262,12 +262,12 @@ def test_extreme_numbers_have_a_place_on_the_grid(public, angular):
 # Samples
 
 
-def each_its_own_class(n_units, n_questions, rate, *, groups=None):
+def each_its_own_class(n_units, n_queries, rate, *, groups=None):
     points = np.zeros((n_units, 1))
-    return seal(
+    return aggregate(
         points,
         np.arange(n_units),
-        np.zeros((n_questions, 1)),
+        np.zeros((n_queries, 1)),
         k=n_units,
         n_classes=n_units,
         groups=groups,
@@ -277,19 +277,19 @@ def each_its_own_class(n_units, n_questions, rate, *, groups=None):
 
 @pytest.mark.parametrize("rate", [0.15, 0.6])
 def test_every_question_has_a_fresh_poisson_sample(rate):
-    n_units, n_questions = 50, 3000
-    votes = each_its_own_class(n_units, n_questions, rate)
-    asked = votes.counts(np.arange(n_questions))
-    again = votes.counts(np.arange(n_questions))
+    n_units, n_queries = 50, 3000
+    votes = each_its_own_class(n_units, n_queries, rate)
+    asked = votes.counts(np.arange(n_queries))
+    again = votes.counts(np.arange(n_queries))
     assert set(np.unique(asked)) == {0, 1}
     sizes = asked.sum(axis=1)
     assert stats.binomtest(int(sizes.sum()), asked.size, rate).pvalue > 1e-6
     # The variance of a sample's size is that of independent coins, not of a fixed size.
     statistic = ((sizes - n_units * rate) ** 2).sum() / (n_units * rate * (1 - rate))
-    assert 1e-6 < stats.chi2.cdf(statistic, n_questions) < 1 - 1e-6
+    assert 1e-6 < stats.chi2.cdf(statistic, n_queries) < 1 - 1e-6
     for one, other in (
-        (asked, again),  # a question that is asked twice
-        (asked[1:], asked[:-1]),  # the next question
+        (asked, again),  # a query that is asked twice
+        (asked[1:], asked[:-1]),  # the next query
         (asked[:, 1:], asked[:, :-1]),  # the next row
     ):
         table = np.histogram2d(one.ravel(), other.ravel(), bins=2)[0]
@@ -297,12 +297,12 @@ def test_every_question_has_a_fresh_poisson_sample(rate):
 
 
 def test_groups_are_sampled_as_a_whole_and_vote_once():
-    # Group 0 is near the question with one row of class 0, and far with many of class
+    # Group 0 is near the query with one row of class 0, and far with many of class
     # 1: no other row of it ever votes.
     points = np.array([[1.0], *[[100.0]] * 9, [50.0]])
     codes = np.array([0] + [1] * 9 + [2])
     groups = np.array([0] * 10 + [1])
-    votes = seal(
+    votes = aggregate(
         points,
         codes,
         np.zeros((2000, 1)),
@@ -329,8 +329,8 @@ def test_many_questions_are_counted_like_few():
     rng = np.random.default_rng(0)
     points = rng.integers(-9, 10, size=(3000, 2))
     codes = rng.integers(N_CLASSES, size=3000)
-    questions = rng.integers(-9, 10, size=(3000, 2))
-    votes = seal(points, codes, questions, k=9, sampler=Drawn(np.ones(3000)))
+    queries = rng.integers(-9, 10, size=(3000, 2))
+    votes = aggregate(points, codes, queries, k=9, sampler=Drawn(np.ones(3000)))
     together = votes.counts(np.arange(3000))
     for row in (0, 1397, 1398, 2999):
         np.testing.assert_array_equal(votes.counts([row])[0], together[row])
@@ -341,7 +341,7 @@ def test_many_questions_are_counted_like_few():
 
 def test_votes_are_sealed():
     votes = each_its_own_class(7, 5, 0.5)
-    assert repr(votes) == "NeighbourVotes(<sealed>, n_neighbors=7, n_questions=5)"
+    assert repr(votes) == "NeighbourVotes(<private>, n_neighbors=7, n_queries=5)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="sensitive and cannot be pickled"):
             leave(votes)

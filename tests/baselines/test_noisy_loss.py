@@ -120,8 +120,8 @@ def test_the_student_is_a_function_of_what_teachers_said(data):
         for part, teacher in enumerate(teachers)
     ]
     wanted = {"classes": range(10), "n_teachers": "auto"}
-    one = make(**wanted).fit_outputs(said, X_public)
-    other = make(**wanted, noise_scale=50.0).fit_outputs(said[::-1], X_public)
+    one = make(**wanted).fit_from_outputs(X_public, said)
+    other = make(**wanted, noise_scale=50.0).fit_from_outputs(X_public, said[::-1])
     assert_same_student(one, other, X)
     assert one.privacy_spent_.unit == "party"
 

@@ -157,7 +157,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
     scale = petdl.mechanism_.noise_scale
     for part in (
         "replace one row",
-        f"15 questions to 20 teachers were answered by NoisySum(n_parts=15, "
+        f"15 queries to 20 teachers were answered by NoisySum(n_parts=15, "
         f"noise_scale={scale})",
         "this fit alone",
         "label set (read from y)",

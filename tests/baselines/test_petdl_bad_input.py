@@ -159,7 +159,7 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
 
 def test_the_papers_mode_takes_no_ledger(ledger):
     petdl = PETDLClassifier(MustNotBeFitted(), **PAPER, ledger=ledger, batch_size=5)
-    with pytest.raises(ValueError, match="mode='paper' has no finite price"):
+    with pytest.raises(ValueError, match="mode='paper' has no finite cost"):
         petdl.fit(**DEFAULT_ARGUMENTS)
     assert ledger.charges() == []
 
@@ -170,8 +170,8 @@ HINTED = {"hint_epochs": 1, "student": FixMatchClassifier()}
 
 # Parameters, what parties sent, and what the message says.
 WRONG_OUTPUTS = {
-    "classes are missing": ({"classes": None}, [SAID, SAID], r"fit_outputs needs the label set: set classes="),
-    "rows are held out": ({"public_size": 0.2}, [SAID], r"public_size=0.2 holds out private rows, and fit_outputs has none"),
+    "classes are missing": ({"classes": None}, [SAID, SAID], r"fit_from_outputs needs the label set: set classes="),
+    "rows are held out": ({"public_size": 0.2}, [SAID], r"public_size=0.2 holds out private rows, and fit_from_outputs has none"),
     "another number of teachers": ({"n_teachers": 3}, [SAID, SAID], r"n_teachers=3 but 2 parties sent outputs; leave n_teachers='auto'"),
     "no party": ({}, [], r"No party's outputs were given; pass one array a party"),
     "nothing": ({}, None, r"outputs=None must hold one array of class probabilities a party"),
@@ -203,7 +203,7 @@ def test_wrong_outputs_are_refused_before_any_noise_or_charge(
     monkeypatch.setattr(torch.Tensor, "backward", no_training)
     petdl = PETDLClassifier(**parameters)
     with pytest.raises(ValueError, match=message):
-        petdl.fit_outputs(outputs, PublicData(X_PUBLIC))
+        petdl.fit_from_outputs(PublicData(X_PUBLIC), outputs)
     assert not hasattr(petdl, "privacy_spent_")
     assert ledger.charges() == []
 
@@ -214,10 +214,10 @@ def no_training(self, *args, **kwargs):
 
 def test_outputs_need_the_rows_that_they_are_about():
     petdl = PETDLClassifier(**DEFAULTS, classes=["a", "b"])
-    with pytest.raises(ValueError, match="fit_outputs needs the public rows"):
-        petdl.fit_outputs([SAID], None)
+    with pytest.raises(ValueError, match="fit_from_outputs needs the public rows"):
+        petdl.fit_from_outputs(None, [SAID])
     with pytest.raises(ValueError, match="batch_size=5 makes fewer than two groups"):
-        petdl.fit_outputs([SAID[:9]], X_PUBLIC[:9])
+        petdl.fit_from_outputs(X_PUBLIC[:9], [SAID[:9]])
 
 
 def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():

@@ -44,7 +44,7 @@ def outputs(blobs):
 
 def test_a_student_learns_from_outputs_alone(blobs, outputs):
     _, _, X_public, y_public = blobs
-    petdl = make().fit_outputs(outputs, PublicData(X_public))
+    petdl = make().fit_from_outputs(PublicData(X_public), outputs)
     assert petdl.score(X_public, NAMES[y_public]) > 0.9
     assert petdl.released_.shape == (15, 3)
     assert petdl.n_features_in_ == 2
@@ -52,7 +52,7 @@ def test_a_student_learns_from_outputs_alone(blobs, outputs):
 
 
 def test_the_statement_is_about_parties(blobs, outputs):
-    petdl = make(epsilon=2.0, noise_scale=None).fit_outputs(outputs, blobs[2])
+    petdl = make(epsilon=2.0, noise_scale=None).fit_from_outputs(blobs[2], outputs)
     spent = petdl.privacy_spent_
     assert 1.99 < spent.epsilon <= 2.0
     assert (spent.unit, spent.n_teachers, spent.n_queries) == ("party", N_PARTIES, 15)
@@ -78,7 +78,7 @@ def test_asking_elsewhere_gives_what_asking_here_gives(blobs, parameters):
     here = clone(petdl).set_params(n_teachers=N_PARTIES)
     here.fit(X, NAMES[y], X_public=PublicData(X_public))
     shard_seed = np.random.RandomState(0).randint(2**31 - 1, size=4)[0]
-    there = petdl.fit_outputs(train_parties(blobs, shard_seed), X_public)
+    there = petdl.fit_from_outputs(X_public, train_parties(blobs, shard_seed))
     np.testing.assert_array_equal(here.group_of_row_, there.group_of_row_)
     np.testing.assert_array_equal(here.released_, there.released_)
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
@@ -89,7 +89,7 @@ def test_asking_elsewhere_gives_what_asking_here_gives(blobs, parameters):
 @pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 def test_the_order_of_parties_is_of_no_consequence(blobs, outputs):
     one, other = (
-        make(noise_seed=0).fit_outputs((said for said in order), blobs[2])
+        make(noise_seed=0).fit_from_outputs(blobs[2], (said for said in order))
         for order in (outputs, outputs[::-1])
     )
     np.testing.assert_array_equal(one.released_, other.released_)
@@ -106,7 +106,7 @@ def test_a_representation_beside_the_outputs_makes_the_hint(blobs, outputs):
     )
 
     def similarities(pairs):
-        return clone(hinted).fit_outputs(pairs, X_public).similarities_
+        return clone(hinted).fit_from_outputs(X_public, pairs).similarities_
 
     alone = similarities(outputs)
     np.testing.assert_array_equal(alone, similarities([(p, p) for p in outputs]))
@@ -118,7 +118,7 @@ def test_a_party_in_double_precision_says_what_one_in_single_precision_says(blob
     doubt = np.array([[0.5 - 1e-12, 0.5 + 1e-12, 0], [0, 0.5 - 1e-12, 0.5 + 1e-12]])
     double = doubt[np.minimum(blobs[3], 1)]
     one, other = (
-        make().fit_outputs([said] * N_PARTIES, blobs[2]).privacy_analysis_.counts
+        make().fit_from_outputs(blobs[2], [said] * N_PARTIES).privacy_analysis_.counts
         for said in (double, double.astype(np.float32))
     )
     np.testing.assert_array_equal(one, other)
@@ -126,7 +126,7 @@ def test_a_party_in_double_precision_says_what_one_in_single_precision_says(blob
 
 def test_what_no_hint_asks_for_is_not_released(blobs, outputs):
     hidden = np.random.default_rng(0).normal(size=(300, 50))
-    petdl = make().fit_outputs([(said, hidden) for said in outputs], blobs[2])
+    petdl = make().fit_from_outputs(blobs[2], [(said, hidden) for said in outputs])
     assert petdl.similarities_ is None
     assert petdl.mechanism_.n_parts == 15
 
@@ -138,7 +138,7 @@ def test_no_party_moves_the_sum_further_than_its_price(blobs, outputs):
     sums = []
     for party in (outputs[0], *nowhere, *shouting):
         petdl = make(noise_scale=1e-3)
-        petdl.fit_outputs([party, *outputs[1:]], X_public)
+        petdl.fit_from_outputs(X_public, [party, *outputs[1:]])
         sums.append(petdl.privacy_analysis_.counts / 1024)
     for one in sums:
         for other in sums:
@@ -146,7 +146,7 @@ def test_no_party_moves_the_sum_further_than_its_price(blobs, outputs):
 
 
 def test_what_is_saved_holds_no_output(blobs, outputs):
-    petdl = make().fit_outputs(outputs, blobs[2])
+    petdl = make().fit_from_outputs(blobs[2], outputs)
     copied = pickle.loads(pickle.dumps(petdl))
     assert not hasattr(copied, "privacy_analysis_")
     np.testing.assert_array_equal(copied.released_, petdl.released_)
@@ -154,26 +154,26 @@ def test_what_is_saved_holds_no_output(blobs, outputs):
 
 def test_a_few_parties_drown_at_a_small_epsilon(blobs, outputs):
     # What the docstring says: a handful cannot be heard.
-    petdl = make(epsilon=1.0, noise_scale=None).fit_outputs(outputs[:5], blobs[2])
+    petdl = make(epsilon=1.0, noise_scale=None).fit_from_outputs(blobs[2], outputs[:5])
     assert petdl.mechanism_.noise_scale > 3 * 5
 
 
 def test_unanimous_parties_give_a_constant_student(blobs):
     ill = np.eye(3)[np.zeros(300, dtype=int)]
     with pytest.warns(StudentWarning, match="one class"):
-        petdl = make().fit_outputs([ill] * N_PARTIES, blobs[2])
+        petdl = make().fit_from_outputs(blobs[2], [ill] * N_PARTIES)
     assert set(petdl.predict(blobs[2])) == {"ill"}
 
 
 @pytest.mark.parametrize("privacy_unit", ["row", "group"])
 def test_the_unit_is_a_party_whatever_was_said(privacy_unit, blobs, outputs):
-    petdl = make(privacy_unit=privacy_unit).fit_outputs(outputs, blobs[2])
+    petdl = make(privacy_unit=privacy_unit).fit_from_outputs(blobs[2], outputs)
     assert petdl.privacy_spent_.unit == "party"
 
 
 def test_a_delta_of_one_over_the_parties_warns(blobs, outputs):
     with pytest.warns(PrivacyLeakWarning, match="1 / n_parties = 1 / 30"):
-        make(delta=0.04).fit_outputs(outputs, blobs[2])
+        make(delta=0.04).fit_from_outputs(blobs[2], outputs)
 
 
 def test_a_refit_on_outputs_forgets_the_rows_held_out_before(blobs, outputs):
@@ -182,5 +182,5 @@ def test_a_refit_on_outputs_forgets_the_rows_held_out_before(blobs, outputs):
     with pytest.warns(UserWarning, match="get no protection"):
         petdl.fit(X, NAMES[y])
     petdl.set_params(public_size=None, n_teachers="auto")
-    petdl.fit_outputs(outputs, X_public)
+    petdl.fit_from_outputs(X_public, outputs)
     assert petdl.public_indices_ is None

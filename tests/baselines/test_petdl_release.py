@@ -18,7 +18,7 @@ from sklearn_pate import (
     PublishedClassifier,
     TeacherWarning,
 )
-from sklearn_pate._votes._soft_votes import Knowledge
+from sklearn_pate._votes._soft_votes import SoftVotes
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.baselines._petdl import SaidAloud
@@ -170,7 +170,7 @@ def test_collected_outputs_are_charged_and_recognised_too(blobs, ledger):
     petdl = make(classes=[0, 1, 2], n_teachers="auto", ledger=ledger)
 
     def released():
-        return petdl.fit_outputs(outputs, PublicData(blobs[2])).released_
+        return petdl.fit_from_outputs(PublicData(blobs[2]), outputs).released_
 
     first = released()
     assert "25 teachers" in ledger.charges()[0].description
@@ -199,7 +199,7 @@ def test_noise_that_is_too_little_is_refused_with_the_reason(blobs, tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     with pytest.raises(BudgetExceededError, match="more noise"):
         fit(blobs, noise_scale=0.5, ledger=ledger)
-    with pytest.raises(BudgetExceededError, match="no finite price"):
+    with pytest.raises(BudgetExceededError, match="no finite cost"):
         fit(blobs, noise_seed=0, ledger=ledger)
     assert ledger.charges() == []
 
@@ -276,7 +276,7 @@ def reachable(root):
 def test_the_object_graph_holds_no_teacher_and_nothing_that_one_said(fitted):
     petdl, X = fitted
     for one in reachable(petdl):
-        assert not isinstance(one, (Knowledge, Oracle, PrivacyAnalysis, SaidAloud))
+        assert not isinstance(one, (SoftVotes, Oracle, PrivacyAnalysis, SaidAloud))
         assert not (isinstance(one, Planted) and hasattr(one, "rows_"))
         if isinstance(one, np.ndarray):
             assert len(X) not in one.shape, "something with one entry a private row"

@@ -141,7 +141,7 @@ def test_without_sampling_and_noise_the_answers_are_those_of_nearest_neighbours(
 
 def test_rows_of_other_labels_take_nobodys_place(blobs):
     X, y, X_public, _ = blobs
-    strange = np.repeat(X_public, 5, axis=0)  # nearer to every question than any row
+    strange = np.repeat(X_public, 5, axis=0)  # nearer to every query than any row
     wanted = QUIET | {"n_neighbors": 7, "release": "histogram", "classes": [0, 1, 2]}
     expected = fit(blobs, **wanted).histograms_
     knn = make(**wanted).fit(
@@ -294,7 +294,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
     spent = fit(blobs, mechanism=GNMax(sigma=20.0), sampling_rate=0.15).privacy_spent_
     for part in (
         "where neighbouring data sets add or remove one row",
-        "60 questions to the 120 nearest rows of secret samples were answered by "
+        "60 queries to the 120 nearest rows of secret samples were answered by "
         "SampledMechanism(mechanism=GNMax(sigma=20.0), sampling_rate=0.15)",
         "this fit alone",
         "label set (read from y)",
@@ -369,7 +369,7 @@ def test_a_search_finds_parameters_of_it(blobs):
 
 
 def audit(n_runs):
-    """Try to see whether one row is there that alone is near all questions."""
+    """Try to see whether one row is there that alone is near all queries."""
     X = np.concatenate([[[0.0]], np.full((60, 1), 10.0)])
     y = np.array([1] + [0] * 60)
     knn = make(

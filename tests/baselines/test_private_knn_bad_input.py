@@ -84,12 +84,12 @@ WRONG_FITS = {
     "unknown metric": ({"metric": "manhattan"}, {}, r"metric='manhattan' is unknown; use one of \['euclidean', 'cosine'\]"),
     "metric is a function": ({"metric": np.dot}, {}, r"is unknown; use one of \['euclidean', 'cosine'\]"),
     # how it is answered
-    "Laplace noise": ({"mechanism": "lnmax"}, {}, r"mechanism='lnmax' has no price on a secret sample, which is known for Gaussian noise only; use one of \['gnmax', 'confident'\]"),
-    "Gumbel noise": ({"mechanism": GumbelMax()}, {}, r"mechanism=GumbelMax\(\) has no price on a secret sample"),
-    "Laplace noise that is set": ({"mechanism": LNMax(gamma=0.1), **OWN}, {}, r"mechanism=LNMax\(gamma=0.1\) has no price"),
-    "interactive": ({"mechanism": "interactive"}, {}, r"mechanism='interactive' has no price on a secret sample"),
-    "interactive object": ({"mechanism": InteractiveGNMax()}, {}, r"has no price on a secret sample"),
-    "unknown mechanism": ({"mechanism": "median"}, {}, r"mechanism='median' has no price"),
+    "Laplace noise": ({"mechanism": "lnmax"}, {}, r"mechanism='lnmax' has no cost on a secret sample, which is known for Gaussian noise only; use one of \['gnmax', 'confident'\]"),
+    "Gumbel noise": ({"mechanism": GumbelMax()}, {}, r"mechanism=GumbelMax\(\) has no cost on a secret sample"),
+    "Laplace noise that is set": ({"mechanism": LNMax(gamma=0.1), **OWN}, {}, r"mechanism=LNMax\(gamma=0.1\) has no cost"),
+    "interactive": ({"mechanism": "interactive"}, {}, r"mechanism='interactive' has no cost on a secret sample"),
+    "interactive object": ({"mechanism": InteractiveGNMax()}, {}, r"has no cost on a secret sample"),
+    "unknown mechanism": ({"mechanism": "median"}, {}, r"mechanism='median' has no cost"),
     "a sampled mechanism": ({"mechanism": SampledMechanism(GNMax(), 0.1)}, {}, r"mechanism=.* is unknown"),
     "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"set release='histogram' to use them"),
     "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' publishes votes with Gaussian noise, and mechanism='confident' is another"),
@@ -107,7 +107,7 @@ WRONG_FITS = {
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
     # what is asked
     "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be 'auto' or an integer"),
-    "more questions than public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
+    "more queries than public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
     "unknown strategy": ({"query_strategy": "all"}, {}, r"query_strategy='all' is unknown"),
     "interactive strategy": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together"),
     "a strategy without probabilities": ({"query_strategy": "uncertainty", "student": LinearSVC()}, {}, r"needs predict_proba, which LinearSVC\(\) does not have"),
@@ -158,7 +158,7 @@ def test_seeded_noise_is_not_charged(ledger):
     knn = PrivateKNNClassifier(
         GaussianNB(), mechanism=GNMax(noise_seed=0), n_queries=5, ledger=ledger
     )
-    with pytest.raises(Exception, match="no finite price"):
+    with pytest.raises(Exception, match="no finite cost"):
         knn.fit(**DEFAULT_ARGUMENTS)
     assert ledger.charges() == []
 

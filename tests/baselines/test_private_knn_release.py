@@ -101,7 +101,7 @@ def test_a_fit_is_charged_its_price_before_any_sample_or_noise_is_drawn(
     assert charge.share == ledger.shares(knn.privacy_spent_.curve)[0]
     assert charge.epsilon == knn.privacy_spent_.epsilon
     assert (
-        "60 questions to 120 teachers, SampledMechanism(mechanism=GNMax(sigma=20.0), "
+        "60 queries to 120 teachers, SampledMechanism(mechanism=GNMax(sigma=20.0), "
         "sampling_rate=0.15)"
     ) in charge.description
 

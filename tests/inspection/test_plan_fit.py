@@ -9,7 +9,7 @@ from scipy.stats import binom
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
-from sklearn_pate.inspection import forecast
+from sklearn_pate.inspection import plan_fit
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -41,11 +41,11 @@ by_law = pytest.mark.parametrize("kind", LAWS)
 
 def plan(**changes):
     parameters = {"n_teachers": 7, "n_queries": 5, "mechanism": GNMax(sigma=2.5)}
-    return forecast(**(parameters | {"epsilon": None} | changes))
+    return plan_fit(**(parameters | {"epsilon": None} | changes))
 
 
 def all_votes(n_teachers, n_classes, *, abstaining):
-    """Every way to vote on a question with class 0 in front, and its lead."""
+    """Every way to vote on a query with class 0 in front, and its lead."""
     for counts in product(range(n_teachers + 1), repeat=n_classes):
         lead = counts[0] - max(counts[1:])
         n_votes = sum(counts)
@@ -67,7 +67,7 @@ def test_a_fit_states_what_was_forecast(mechanism, epsilon):
     }
     pate = PATEClassifier(GaussianNB(), **asked)
     spent = pate.plan_privacy(X, y, X_public=PublicData(X_public))
-    found = forecast(n_rows=900, n_classes=3, **asked)
+    found = plan_fit(n_rows=900, n_classes=3, **asked)
     for fact in STATED:
         assert getattr(found, fact) == getattr(spent, fact), fact
 
@@ -80,7 +80,7 @@ def test_a_fit_on_groups_states_what_was_forecast():
     spent = pate.plan_privacy(
         X, y, groups=np.arange(90) // 2, X_public=PublicData(X[:20])
     )
-    found = forecast(n_teachers=12, n_queries=9, privacy_unit="group")
+    found = plan_fit(n_teachers=12, n_queries=9, privacy_unit="group")
     for fact in STATED:
         assert getattr(found, fact) == getattr(spent, fact), fact
 
@@ -206,7 +206,7 @@ def test_a_plan_warns_of(changes, warning):
 
 
 def test_a_good_plan_has_no_warnings():
-    assert forecast(n_rows=30_000, n_queries=100).warnings == ()
+    assert plan_fit(n_rows=30_000, n_queries=100).warnings == ()
 
 
 def test_a_seeded_plan_promises_nothing():
@@ -223,7 +223,7 @@ def test_a_plan_warns_of_a_large_delta_in_its_text_only():
 
 @pytest.mark.parametrize("changes", [{}, {"n_rows": 90_000, "mechanism": "confident"}])
 def test_a_plan_fits_a_terminal(changes):
-    found = forecast(**({"n_teachers": 250, "n_queries": 100} | changes))
+    found = plan_fit(**({"n_teachers": 250, "n_queries": 100} | changes))
     text = str(found)
     assert max(map(len, text.splitlines())) <= 80
     assert text.isascii()
@@ -239,7 +239,7 @@ def test_a_plan_never_rounds_in_its_own_favour():
 
 
 def test_a_plan_can_be_written_as_strict_json():
-    found = forecast(n_rows=np.int64(900), n_queries=np.int64(9), margins=(0.5,))
+    found = plan_fit(n_rows=np.int64(900), n_queries=np.int64(9), margins=(0.5,))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert again["n_teachers"] == 30
     assert again["rows_per_teacher"] == 30.0

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate.inspection import privacy_leaks, search_price
+from sklearn_pate.inspection import plan_search, privacy_leaks
 from sklearn_pate.mechanisms import GumbelMax
 
 RNG = np.random.default_rng(0)
@@ -43,41 +43,41 @@ def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
         grid = {f"pateclassifier__{name}": values for name, values in grid.items()}
     cv = KFold(3, shuffle=True, random_state=0)
     search = GridSearchCV(pate, grid, cv=cv, refit=refit)
-    price = search_price(search, X, Y, X_public=PUBLIC)
+    cost = plan_search(search, X, Y, X_public=PUBLIC)
     assert ledger.spent == 0
     name = "pateclassifier__X_public" if in_pipeline else "X_public"
     search.fit(X, Y, **{name: PUBLIC})
-    assert len(ledger.charges()) == price.n_fits == 6 + refit
+    assert len(ledger.charges()) == cost.n_fits == 6 + refit
     # The winner may be the cheaper one.
     if refit:
-        assert ledger.spent <= price.share * (1 + 1e-12)
+        assert ledger.spent <= cost.share * (1 + 1e-12)
     else:
-        assert ledger.spent == pytest.approx(price.share, rel=1e-12)
-    assert search_price(search, X, Y, X_public=PUBLIC).left == 1 - ledger.spent
+        assert ledger.spent == pytest.approx(cost.share, rel=1e-12)
+    assert plan_search(search, X, Y, X_public=PUBLIC).left == 1 - ledger.spent
 
 
 def test_it_says_how_often_and_whether_it_will_do(ledger):
     cv = KFold(3, shuffle=True)
-    price = search_price(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
-    assert str(price).startswith(
+    cost = plan_search(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
+    assert str(cost).startswith(
         "This search will fit 13 times (4 candidates on 3 splits and a refit), and "
         "every new fit is charged: at most "
     )
-    assert price.fits
-    assert "where 100.00% is left. Its choice" in str(price)
+    assert cost.fits
+    assert "where 100.00% is left. Its choice" in str(cost)
     dear = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
-    price = search_price(dear, X, Y, X_public=PUBLIC)
-    assert not price.fits
-    assert "left: it would fail half-way." in str(price)
+    cost = plan_search(dear, X, Y, X_public=PUBLIC)
+    assert not cost.fits
+    assert "left: it would fail half-way." in str(cost)
 
 
 def test_splits_that_look_at_labels_are_pointed_out(ledger):
     stratified = GridSearchCV(make(ledger), GRID)
     text = "one changed label moves other rows between folds"
-    assert text in str(search_price(stratified, X, Y, X_public=PUBLIC))
+    assert text in str(plan_search(stratified, X, Y, X_public=PUBLIC))
     assert text in str(privacy_leaks(stratified)[0])
     shuffled = GridSearchCV(make(ledger), GRID, cv=KFold(shuffle=True))
-    assert text not in str(search_price(shuffled, X, Y, X_public=PUBLIC))
+    assert text not in str(plan_search(shuffled, X, Y, X_public=PUBLIC))
     assert text not in str(privacy_leaks(shuffled)[0])
 
 
@@ -85,17 +85,17 @@ def test_a_random_search_is_priced_if_its_candidates_are_known(ledger):
     search = RandomizedSearchCV(
         make(ledger), GRID, n_iter=3, random_state=0, cv=KFold(2), refit=False
     )
-    price = search_price(search, X, Y, X_public=PUBLIC)
+    cost = plan_search(search, X, Y, X_public=PUBLIC)
     search.fit(X, Y, X_public=PUBLIC)
-    assert ledger.spent == pytest.approx(price.share, rel=1e-12)
+    assert ledger.spent == pytest.approx(cost.share, rel=1e-12)
 
 
 def test_held_out_rows_count_as_public(ledger):
     pate = make(ledger, public_size=0.2, n_queries="auto", n_teachers="auto")
-    price = search_price(GridSearchCV(pate, {}, cv=KFold(2), refit=False), X, Y)
+    cost = plan_search(GridSearchCV(pate, {}, cv=KFold(2), refit=False), X, Y)
     with pytest.warns(UserWarning, match="are used as public data"):
         GridSearchCV(pate, {}, cv=KFold(2), refit=False).fit(X, Y)
-    assert ledger.spent == pytest.approx(price.share, rel=1e-12)
+    assert ledger.spent == pytest.approx(cost.share, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_held_out_rows_count_as_public(ledger):
 )
 def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):
     with pytest.raises(ValueError, match=message):
-        search_price(search(make(ledger)), X, Y, X_public=PUBLIC)
+        plan_search(search(make(ledger)), X, Y, X_public=PUBLIC)
 
 
 def test_public_rows_are_asked_for(ledger):
     with pytest.raises(ValueError, match=r"X_public=None, and .* no public_size; pass"):
-        search_price(GridSearchCV(make(ledger), GRID), X, Y)
+        plan_search(GridSearchCV(make(ledger), GRID), X, Y)

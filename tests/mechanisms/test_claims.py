@@ -52,7 +52,7 @@ def asked(mechanism, n_classes):
     return {"probabilities": OPINION[n_classes]}
 
 
-def check_price(mechanism):
+def check_cost(mechanism):
     """Enumerate neighbouring votes: none may cost more than is claimed."""
     for n_classes, all_votes in VOTES.items():
         claimed = mechanism.worst_case_curve(n_classes, ORDERS).values
@@ -92,7 +92,7 @@ def test_every_mechanism_is_here():
 
 @every_mechanism
 def test_no_votes_cost_more_than_is_claimed(mechanism):
-    check_price(mechanism)
+    check_cost(mechanism)
 
 
 @every_mechanism
@@ -131,18 +131,18 @@ def test_the_bound_that_can_be_released_is_one(mechanism):
 class HalfTheClaim(GNMax):
     """Claims half of its cost, in both places."""
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        return super()._price(n_queries, n_answers, n_classes, orders) * 0.5
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        return super()._cost(n_queries, n_answers, n_classes, orders) * 0.5
 
     def _ceiling(self, orders):
         return super()._ceiling(orders) * 0.5
 
 
 class HalfTheCheck(ConfidentGNMax):
-    """Claims the price of a check for every second question."""
+    """Claims the cost of a check for every second query."""
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        return super()._price(n_queries / 2, n_answers, n_classes, orders)
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        return super()._cost(n_queries / 2, n_answers, n_classes, orders)
 
     def _ceiling(self, orders):
         check = threshold_worst_case(self.sigma_threshold, orders)
@@ -152,26 +152,26 @@ class HalfTheCheck(ConfidentGNMax):
 class HalfTheHistogram(NoisyHistogram):
     """Claims what a histogram costs of which one count moves."""
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        return super()._price(n_queries, n_answers, n_classes, orders) * 0.5
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        return super()._cost(n_queries, n_answers, n_classes, orders) * 0.5
 
 
 class EveryQuestionButOneIsFree(GNMax):
     """Claims one answer, however many are given."""
 
-    def _price(self, n_queries, n_answers, n_classes, orders):
-        return super()._price(1, 1, n_classes, orders)
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        return super()._cost(1, 1, n_classes, orders)
 
 
 class HalfTheNoise(GNMax):
-    """Draws half of the noise that it is priced by."""
+    """Draws half of the noise that it is accounted for by."""
 
     def _answer(self, counts, noise):
         return gaussian_plurality(counts, self.sigma / 2, noise)
 
 
 class HalfTheNoiseInItsLaw(HalfTheNoise):
-    """Says so in its law, and not in its price."""
+    """Says so in its law, and not in its cost."""
 
     def _plurality(self):
         return GaussianPlurality(self.sigma / 2)
@@ -189,11 +189,11 @@ by_name = {"ids": lambda one: type(one).__name__}
 @pytest.mark.parametrize("mechanism", TOO_SMALL, **by_name)
 def test_the_common_test_fails_for_a_claim_that_is_too_small(mechanism):
     with pytest.raises(AssertionError):
-        check_price(mechanism)
+        check_cost(mechanism)
 
 
 def test_the_common_test_fails_for_half_of_the_noise():
-    check_price(HalfTheNoise(3.0))
+    check_cost(HalfTheNoise(3.0))
     with pytest.raises(AssertionError):
         check_law(HalfTheNoise(3.0))
 
@@ -217,7 +217,7 @@ def test_an_audit_finds_a_claim_that_is_too_small(
         mechanism, counts, neighbour, n_queries=n_queries, n_trials=2
     )
     assert result.epsilon_lower == 0
-    assert result.price_is_wrong
+    assert result.cost_is_wrong
     assert result.contradicted
     assert "times what is claimed for all votes" in str(result)
 
@@ -227,7 +227,7 @@ def test_an_audit_finds_half_of_the_noise():
         HalfTheNoise(4.0), [10, 10], [11, 9], n_queries=20, n_trials=8000, delta=1e-2
     )
     assert result.contradicted
-    assert not result.price_is_wrong
+    assert not result.cost_is_wrong
 
 
 @every_mechanism
@@ -243,7 +243,7 @@ def test_an_audit_finds_nothing_in_the_claims_of_the_package(mechanism):
 def fitted(mechanism, votes):
     pate = PATEClassifier(mechanism=mechanism, epsilon=None, classes=[0, 1])
     X_public = np.arange(3.0)[:, np.newaxis]
-    return pate.set_params(n_queries=3).fit_votes(votes, X_public)
+    return pate.set_params(n_queries=3).fit_from_votes(X_public, votes)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def fitted(mechanism, votes):
     **by_name,
 )
 def test_a_fit_tells_of_a_claim_that_is_too_small_in_secret(mechanism, n_others):
-    # One question of three is near a tie, or near the threshold. Warnings are errors.
+    # One query of three is near a tie, or near the threshold. Warnings are errors.
     votes = np.tile([0, 1, 0], (100, 1))
     votes[:n_others, 2] = 1
     analysis = fitted(mechanism, votes).privacy_analysis_

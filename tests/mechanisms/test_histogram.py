@@ -38,12 +38,12 @@ def divergence(shifts, sigma, order):
 
 @pytest.mark.parametrize("sigma", [0.4, 1, 2.5, 6])
 def test_the_price_is_the_divergence_when_one_vote_moves(sigma):
-    prices = NoisyHistogram(sigma).worst_case_curve(3, ORDERS).values
-    for order, price in zip(ORDERS, prices, strict=True):
+    costs = NoisyHistogram(sigma).worst_case_curve(3, ORDERS).values
+    for order, cost in zip(ORDERS, costs, strict=True):
         exact = divergence((1, -1), sigma, order)
-        assert exact <= price * (1 + 1e-9)
+        assert exact <= cost * (1 + 1e-9)
         if order == int(order) or sigma >= 2.5:
-            assert exact == pytest.approx(price, rel=1e-6)
+            assert exact == pytest.approx(cost, rel=1e-6)
 
 
 @pytest.mark.parametrize("sigma", [0.4, 2.5])
@@ -77,21 +77,23 @@ def test_noise_is_calibrated_to_the_price_of_the_whole_histogram():
 
 @settings(max_examples=50, deadline=None)
 @given(
-    ballots=st.lists(
+    votes_by_teacher=st.lists(
         st.lists(st.integers(-1, 2), min_size=4, max_size=4), min_size=1, max_size=5
     )
 )
-def test_local_costs_are_the_worst_case_but_for_abstentions(ballots):
-    ballots = np.array(ballots)
-    counts = (ballots[:, :, np.newaxis] == np.arange(3)).sum(axis=0)
+def test_local_costs_are_the_worst_case_but_for_abstentions(votes_by_teacher):
+    votes_by_teacher = np.array(votes_by_teacher)
+    counts = (votes_by_teacher[:, :, np.newaxis] == np.arange(3)).sum(axis=0)
     mechanism = NoisyHistogram(3)
     one_count = ORDERS / (2 * 3**2)
-    # Each question: somebody's vote moves, or nobody voted and somebody does now.
+    # Each query: somebody's vote moves, or nobody voted and somebody does now.
     expected = one_count * sum(2 if row.any() else 1 for row in counts)
     np.testing.assert_allclose(mechanism.local_curve(counts, ORDERS).values, expected)
-    by_teacher = [sum(2 if vote >= 0 else 1 for vote in row) for row in ballots]
+    by_teacher = [
+        sum(2 if vote >= 0 else 1 for vote in row) for row in votes_by_teacher
+    ]
     np.testing.assert_allclose(
-        mechanism.local_curve(counts, ORDERS, ballots=ballots).values,
+        mechanism.local_curve(counts, ORDERS, votes_by_teacher=votes_by_teacher).values,
         one_count * max(by_teacher),
     )
     worst = mechanism.account_curve(*counts.shape, ORDERS).values

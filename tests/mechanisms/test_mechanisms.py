@@ -63,8 +63,8 @@ def test_confident_stops_at_its_cap_and_pays_for_the_cap_only():
     mechanism = ConfidentGNMax(200, 1, 1, max_answers=3)
     answers = mechanism.answer(np.tile([250, 0], (10, 1)))
     assert answers.tolist() == [0, 0, 0] + [-1] * 7
-    price = tight_threshold_worst_case(1) * 10 + tight_gaussian_worst_case(1, 2) * 3
-    assert mechanism.account_curve(10, 2) == price
+    cost = tight_threshold_worst_case(1) * 10 + tight_gaussian_worst_case(1, 2) * 3
+    assert mechanism.account_curve(10, 2) == cost
 
 
 def test_confident_has_a_price_before_its_share_is_a_number_of_votes():

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from sklearn_pate import PrivacyLeakWarning
-from sklearn_pate._votes._soft_votes import STEPS, Knowledge, KnowledgeLayout
+from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum, Oracle
 from sklearn_pate.mechanisms.noise._source import NoiseSource
@@ -76,11 +76,11 @@ def test_a_response_names_no_class_and_is_the_release():
 
 
 def test_the_turnstile_releases_knowledge_once():
-    layout = KnowledgeLayout(2, 2)
+    layout = SoftVoteLayout(2, 2)
     said = [np.array([[STEPS, 0, 0, STEPS]]), None, np.array([[0, STEPS, 0, 0]])]
-    sealed = Knowledge(said, layout=layout)
+    votes = SoftVotes(said, layout=layout)
     mechanism = NoisySum(0.001, n_parts=2)
-    oracle = Oracle(sealed, mechanism, n_queries=1)
+    oracle = Oracle(votes, mechanism, n_queries=1)
     oracle.ask([0])
     oracle.ask([0])
     (noisy,) = oracle.transcript().histograms
@@ -111,10 +111,10 @@ def test_the_curve_is_the_divergence_of_teachers_that_are_sure_of_other_classes(
     mechanism = NoisySum(noise_scale, n_parts=3)
     for order in (1.25, 2, 3, 8):
         one = logsumexp(order * there + (1 - order) * here) / (order - 1)
-        price = mechanism.account_curve(1, SIZE, [order]).values[0]
-        assert 2 * 3 * one == pytest.approx(price, rel=1e-9)
+        cost = mechanism.account_curve(1, SIZE, [order]).values[0]
+        assert 2 * 3 * one == pytest.approx(cost, rel=1e-9)
         of_four = mechanism.account_curve(4, SIZE, [order]).values[0]
-        assert of_four == pytest.approx(4 * price)
+        assert of_four == pytest.approx(4 * cost)
 
 
 @pytest.mark.parametrize("noise_scale", [0.1, 0.2, 0.3])
@@ -130,7 +130,7 @@ def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
         return np.maximum(there - np.exp(epsilon) * here, 0).sum()
 
     for delta in (1e-8, 1e-5, 1e-2):
-        epsilon = NoisySum(noise_scale).charged_epsilon(1, 2, delta)
+        epsilon = NoisySum(noise_scale).stated_epsilon(1, 2, delta)
         assert exact_delta(epsilon) <= delta
         assert exact_delta(0.999 * epsilon) > delta
 
@@ -138,8 +138,8 @@ def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
 @given(noise_scale=noise_scales, n_parts=n_parts, delta=deltas)
 def test_the_exact_epsilon_is_at_most_that_of_the_curve(noise_scale, n_parts, delta):
     mechanism = NoisySum(noise_scale, n_parts=n_parts)
-    of_curve = mechanism.charged_curve(1, SIZE).quiet_epsilon(delta)
-    assert mechanism.charged_epsilon(1, SIZE, delta) <= of_curve
+    of_curve = mechanism.stated_curve(1, SIZE).quiet_epsilon(delta)
+    assert mechanism.stated_epsilon(1, SIZE, delta) <= of_curve
 
 
 @given(
@@ -149,25 +149,25 @@ def test_parts_questions_and_noise_are_three_ways_to_the_same_price(
     noise_scale, n_parts, delta, factor
 ):
     one = NoisySum(noise_scale, n_parts=n_parts)
-    price = one.charged_epsilon(factor, SIZE, delta)
+    cost = one.stated_epsilon(factor, SIZE, delta)
     parts = NoisySum(noise_scale, n_parts=n_parts * factor)
-    assert parts.charged_epsilon(1, SIZE, delta) == pytest.approx(price, rel=1e-12)
+    assert parts.stated_epsilon(1, SIZE, delta) == pytest.approx(cost, rel=1e-12)
     noise = NoisySum(noise_scale / np.sqrt(factor), n_parts=n_parts)
-    assert noise.charged_epsilon(1, SIZE, delta) == pytest.approx(price, rel=1e-3)
-    assert price >= one.charged_epsilon(1, SIZE, delta)
-    assert NoisySum(2 * noise_scale).charged_epsilon(1, SIZE, delta) <= price
+    assert noise.stated_epsilon(1, SIZE, delta) == pytest.approx(cost, rel=1e-3)
+    assert cost >= one.stated_epsilon(1, SIZE, delta)
+    assert NoisySum(2 * noise_scale).stated_epsilon(1, SIZE, delta) <= cost
 
 
 def test_the_width_of_a_vector_costs_nothing():
     mechanism = NoisySum(3, n_parts=4)
-    prices = {mechanism.charged_epsilon(1, size, 1e-5) for size in (1, 2, 10_000)}
-    assert len(prices) == 1
+    costs = {mechanism.stated_epsilon(1, size, 1e-5) for size in (1, 2, 10_000)}
+    assert len(costs) == 1
 
 
 def test_seeded_noise_has_no_price():
     mechanism = NoisySum(40, noise_seed=0)
-    assert mechanism.charged_epsilon(1, SIZE, 1e-5) == np.inf
-    assert np.all(mechanism.charged_curve(1, SIZE).values == np.inf)
+    assert mechanism.stated_epsilon(1, SIZE, 1e-5) == np.inf
+    assert np.all(mechanism.stated_curve(1, SIZE).values == np.inf)
     assert np.all(np.isfinite(mechanism.account_curve(1, SIZE).values))
 
 
@@ -183,7 +183,7 @@ def test_there_is_no_data_dependent_figure_to_publish():
 def test_noise_is_calibrated_to_the_target_from_below(epsilon, n_parts, delta):
     ready = NoisySum().prepared(n_parts=n_parts, epsilon=epsilon, delta=delta)
     assert ready.n_parts == n_parts
-    assert 0.999 * epsilon < ready.charged_epsilon(1, SIZE, delta) <= epsilon
+    assert 0.999 * epsilon < ready.stated_epsilon(1, SIZE, delta) <= epsilon
 
 
 def test_prepared_is_a_clone_and_keeps_noise_that_is_given():
@@ -218,8 +218,8 @@ def test_a_target_that_cannot_be_reached_is_refused(mechanism, target, message):
 CALLS = {
     "release": lambda mechanism: mechanism.release(SUMS),
     "account_curve": lambda mechanism: mechanism.account_curve(1, SIZE),
-    "charged_curve": lambda mechanism: mechanism.charged_curve(1, SIZE),
-    "charged_epsilon": lambda mechanism: mechanism.charged_epsilon(1, SIZE, 1e-5),
+    "stated_curve": lambda mechanism: mechanism.stated_curve(1, SIZE),
+    "stated_epsilon": lambda mechanism: mechanism.stated_epsilon(1, SIZE, 1e-5),
     "worst_case_curve": lambda mechanism: mechanism.worst_case_curve(SIZE),
 }
 
@@ -249,7 +249,7 @@ def test_parameters_out_of_range_are_refused_by_every_method(call, parameters, m
 
 
 def test_the_widest_noise_that_is_let_in_has_a_price():
-    assert 0 < NoisySum(1024, n_parts=500).charged_epsilon(1, SIZE, 1e-5) < 0.1
+    assert 0 < NoisySum(1024, n_parts=500).stated_epsilon(1, SIZE, 1e-5) < 0.1
 
 
 def test_it_is_cloned_and_set_like_an_estimator():

@@ -1,4 +1,4 @@
-"""Mechanisms on secret samples: coins counted, prices against other people's sums."""
+"""Mechanisms on secret samples: coins counted, costs against other people's sums."""
 
 import math
 from fractions import Fraction
@@ -99,8 +99,8 @@ def test_samples_repeat_with_the_seed_of_the_noise_only_and_are_not_its_stream()
 @pytest.mark.parametrize(("n_queries", "epsilon"), [(100, 0.15), (250, 0.25)])
 def test_the_prices_that_are_known(n_queries, epsilon):
     mechanism = SampledMechanism(GNMax(50.0), 0.15)
-    price = mechanism.charged_epsilon(n_queries, 10, 1e-5)
-    assert price == pytest.approx(epsilon, abs=0.006)
+    cost = mechanism.stated_epsilon(n_queries, 10, 1e-5)
+    assert cost == pytest.approx(epsilon, abs=0.006)
 
 
 @pytest.mark.parametrize("sigma", [2.0, 10.0, 50.0])
@@ -114,12 +114,12 @@ def test_the_price_is_that_of_another_library(sigma, rate):
     renyi.compose(event)
     ours = mechanism.account_curve(100, 10, ORDERS)
     np.testing.assert_allclose(ours.values, renyi._rdp, rtol=1e-9, atol=1e-14)
-    # A sharper accountant, which rounds up by an interval a question at most.
+    # A sharper accountant, which rounds up by an interval a query at most.
     interval = 1e-4
     exact = PLDAccountant(value_discretization_interval=interval)
     exact.compose(event)
-    price = mechanism.charged_epsilon(100, 10, 1e-5)
-    assert price >= exact.get_epsilon(1e-5) - 100 * interval
+    cost = mechanism.stated_epsilon(100, 10, 1e-5)
+    assert cost >= exact.get_epsilon(1e-5) - 100 * interval
 
 
 def discrete_gaussian(sigma, reach, shift=0):
@@ -156,36 +156,36 @@ def test_the_price_of_a_check_and_an_answer_covers_the_enumerated_laws(moved, ra
     )
     mixed = (1 - rate) * without + rate * shifted
     mechanism = SampledMechanism(ConfidentGNMax(5, sigma_threshold, sigma), rate)
-    for order, price in zip(
+    for order, cost in zip(
         (2, 3, 5), mechanism.account_curve(1, 3, [2, 3, 5]).values, strict=True
     ):
         divergences = [
             np.log((one**order * other ** (1.0 - order)).sum()) / (order - 1)
             for one, other in ((mixed, without), (without, mixed))
         ]
-        assert max(divergences) <= price * (1 + 1e-9)
+        assert max(divergences) <= cost * (1 + 1e-9)
         if moved == (1, 1, -1):
-            assert divergences[0] == pytest.approx(price, rel=1e-6)
+            assert divergences[0] == pytest.approx(cost, rel=1e-6)
 
 
 @settings(max_examples=30)
 @given(rate=rates, sigma=sigmas, n_queries=st.integers(1, 5000))
 def test_sampling_never_costs_and_answers_never_count(rate, sigma, n_queries):
-    def price(mechanism, rate):
+    def cost(mechanism, rate):
         return SampledMechanism(mechanism, rate).account_curve(n_queries, 10).values
 
-    sampled = price(GNMax(sigma), rate)
-    assert np.all(sampled <= price(GNMax(sigma), 1.0))
+    sampled = cost(GNMax(sigma), rate)
+    assert np.all(sampled <= cost(GNMax(sigma), 1.0))
     np.testing.assert_allclose(
-        price(GNMax(sigma), 1.0), n_queries * DEFAULT_ORDERS / sigma**2, rtol=1e-12
+        cost(GNMax(sigma), 1.0), n_queries * DEFAULT_ORDERS / sigma**2, rtol=1e-12
     )
-    assert np.all(sampled <= price(ConfidentGNMax(5, 3 * sigma, sigma), rate))
-    np.testing.assert_array_equal(sampled, price(NoisyHistogram(sigma), rate))
+    assert np.all(sampled <= cost(ConfidentGNMax(5, 3 * sigma, sigma), rate))
+    np.testing.assert_array_equal(sampled, cost(NoisyHistogram(sigma), rate))
 
 
 def test_seeded_noise_has_no_price():
     mechanism = SampledMechanism(GNMax(40.0, noise_seed=0), 0.15)
-    assert mechanism.charged_epsilon(1, 10, 1e-5) == np.inf
+    assert mechanism.stated_epsilon(1, 10, 1e-5) == np.inf
     assert np.all(np.isfinite(mechanism.account_curve(1, 10).values))
 
 
@@ -204,14 +204,14 @@ def test_there_is_no_data_dependent_figure_to_publish():
 def test_noise_is_calibrated_to_the_target_from_below(base, epsilon):
     mechanism = SampledMechanism(base, 0.15)
     ready = mechanism.calibrated(n_queries=100, epsilon=epsilon, delta=1e-6)
-    assert 0.999 * epsilon < ready.charged_epsilon(100, 10, 1e-6) <= epsilon
+    assert 0.999 * epsilon < ready.stated_epsilon(100, 10, 1e-6) <= epsilon
     assert mechanism.mechanism.sigma is None
     if isinstance(base, ConfidentGNMax):
         inner = ready.for_neighbors(200).mechanism
         assert (inner.threshold, inner.sigma_threshold) == (160, 3.75 * inner.sigma)
 
 
-# What has a price
+# What has a cost
 
 
 WITHOUT_PRICE = {
@@ -229,14 +229,14 @@ CALLS = {
     "for_neighbors": lambda one: one.for_neighbors(10),
     "respond": lambda one: one.respond([[3, 1]], NoiseSource(), 1),
     "account_curve": lambda one: one.account_curve(1, 2),
-    "charged_epsilon": lambda one: one.charged_epsilon(1, 2, 1e-5),
+    "stated_epsilon": lambda one: one.stated_epsilon(1, 2, 1e-5),
 }
 
 
 @pytest.mark.parametrize("call", ["calibrated", "for_neighbors", "respond"])
 @pytest.mark.parametrize("case", WITHOUT_PRICE)
 def test_what_has_no_price_on_a_sample_is_refused(case, call):
-    with pytest.raises(ValueError, match="has no price on a secret sample"):
+    with pytest.raises(ValueError, match="has no cost on a secret sample"):
         CALLS[call](SampledMechanism(WITHOUT_PRICE[case], 0.15))
 
 

@@ -1,4 +1,4 @@
-"""release="histogram": all noisy votes, at their price, for students that use them."""
+"""release="histogram": all noisy votes, at their cost, for students that use them."""
 
 import pickle
 
@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students import ClusterQueries, DistillationClassifier, soften
+from sklearn_pate.students import ClusterQueries, DistillationClassifier
+from sklearn_pate.students._distillation import soften
 
 
 class SeesTargets(LogisticRegression):
@@ -98,7 +99,7 @@ def test_any_other_student_learns_from_the_answers(blobs):
 
 def test_a_distilled_student_end_to_end(blobs):
     student = DistillationClassifier(LogisticRegression(), temperature=2)
-    # With few questions, one draw of the noise in twenty is an unlucky one.
+    # With few queries, one draw of the noise in twenty is an unlucky one.
     pate = fit(blobs, student, n_queries=150)
     assert pate.score(*blobs[2:]) > 0.8
     revived = pickle.loads(pickle.dumps(pate))

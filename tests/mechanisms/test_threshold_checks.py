@@ -123,7 +123,7 @@ def test_a_whole_interactive_fit_spends_no_more_than_it_claims(
     sigma_threshold, sigma, n_queries
 ):
     mechanism = interactive(sigma_threshold, sigma)
-    claimed = mechanism.charged_epsilon(n_queries, 2, 1e-5)
+    claimed = mechanism.stated_epsilon(n_queries, 2, 1e-5)
     assert 0.97 < claimed <= 1
     laws = [joint_law(mechanism, counts, STUDENT) for counts in (BEFORE, AFTER)]
     orders = DEFAULT_ORDERS[::4]
@@ -188,7 +188,7 @@ def test_expected_votes_that_are_no_numbers_are_refused(wrong):
 def students(n_classes, n_teachers):
     """Probabilities as votes, sums, averages, products and softmax make them."""
     labels = st.integers(0, n_classes - 1)
-    ballots = st.lists(labels, min_size=5, max_size=40)
+    votes_by_teacher = st.lists(labels, min_size=5, max_size=40)
     tenths = st.lists(labels, min_size=10, max_size=10)
     numbers = st.lists(st.floats(-9, 9), min_size=n_classes, max_size=n_classes)
 
@@ -206,12 +206,12 @@ def students(n_classes, n_teachers):
         share += last_bits * np.spacing(share)
         return np.append(np.full(n_classes - 1, share), 1 - share)
 
-    averages = ballots.map(average)
+    averages = votes_by_teacher.map(average)
     few = st.integers(1, max(1, n_teachers // 16))
     near_whole = st.builds(whole_votes, few, st.integers(1, 2))
     wide = st.one_of(
         tenths.map(sum_of_parts),
-        ballots.map(sum_of_parts),
+        votes_by_teacher.map(sum_of_parts),
         averages,
         st.tuples(averages, averages).map(lambda two: two[0] * two[1]),
         numbers.map(softmax),
@@ -222,7 +222,7 @@ def students(n_classes, n_teachers):
 
 
 @st.composite
-def questions(draw, interactive, near_threshold):
+def queries(draw, interactive, near_threshold):
     """A mechanism, votes where rounding matters most, and a student's opinion."""
     # Counts that the noise of an answer reaches, so that the cost fits into float64.
     power = 2 ** draw(st.integers(4, 5 if near_threshold else 11))
@@ -266,7 +266,7 @@ both = pytest.mark.parametrize("interactive", [False, True])
 @settings(max_examples=150)
 @given(data=st.data())
 def test_no_vote_costs_a_check_more_than_is_certified(data, interactive):
-    mechanism, counts, student = data.draw(questions(interactive, near_threshold=False))
+    mechanism, counts, student = data.draw(queries(interactive, near_threshold=False))
     here = least_noise(mechanism, counts, student)
     moved = {least_noise(mechanism, after, student) for after in neighbours(counts)}
     sigma = 50.0  # so wide that a vote far from the threshold counts as well
@@ -281,7 +281,7 @@ def test_no_vote_costs_a_check_more_than_is_certified(data, interactive):
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_price_is_that_of_the_laws_that_are_drawn(data, interactive):
-    mechanism, counts, student = data.draw(questions(interactive, near_threshold=True))
+    mechanism, counts, student = data.draw(queries(interactive, near_threshold=True))
     here = joint_law(mechanism, counts, student)
     laws = [joint_law(mechanism, after, student) for after in neighbours(counts)]
     exact = np.max([divergence(here, law) for law in laws], axis=0)

@@ -15,7 +15,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.mechanisms._mechanism import PricedRelease
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 
 TOLD = Assumption("told", "it does as it is told")
 BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
@@ -23,7 +23,7 @@ BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
 FITS = []
 
 
-class NoisyMeansNoise(PricedRelease):
+class NoisyMeansNoise(AccountedRelease):
     """Noise of NoisyMeans, with its cost."""
 
     released = "model"
@@ -108,7 +108,7 @@ class NoisyMeans(NoisyTraining[None]):
 
 
 class Says(ClassifierMixin, BaseEstimator):
-    """Says what it is told to, at the price that it is told."""
+    """Says what it is told to, at the cost that it is told."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Says(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def plan_privacy(self, X, y, *, X_public=None, groups=None):
-        return self._price(len(y))
+        return self._cost(len(y))
 
     def fit(self, X, y, *, X_public=None, groups=None):
         FITS.append(
@@ -164,7 +164,7 @@ class Says(ClassifierMixin, BaseEstimator):
             raise RuntimeError("a secret row")
         check_features(self, X, reset=True)
         self.classes_ = np.unique(y) if self.classes is None else self.classes
-        self.privacy_spent_ = self._price(len(y), self.costs_more)
+        self.privacy_spent_ = self._cost(len(y), self.costs_more)
         return self
 
     def predict(self, X):
@@ -172,7 +172,7 @@ class Says(ClassifierMixin, BaseEstimator):
             return self.answer(np.asarray(X))
         return np.full(X.shape[0], self.answer)
 
-    def _price(self, n_rows, costs_more=False):
+    def _cost(self, n_rows, costs_more=False):
         if self.sigma is None:
             epsilon, delta = self.epsilon + costs_more, 0
             curve = pure_dp_curve(epsilon)

@@ -30,18 +30,18 @@ def pipeline(*steps):
 
 
 WRONG = {
-    "an unknown law": ({"trials": "uniform"}, r"trials='uniform' is unknown; use one of \['logarithmic'"),
-    "one trial": ({"expected_trials": 1}, r"expected_trials=1 must be more than 1"),
-    "no trials": ({"trials": "poisson", "expected_trials": 0}, r"expected_trials=0 must be a positive"),
+    "an unknown law": ({"n_trials_distribution": "uniform"}, r"n_trials_distribution='uniform' is unknown; use one of \['logarithmic'"),
+    "one trial": ({"mean_n_trials": 1}, r"mean_n_trials=1 must be more than 1"),
+    "no trials": ({"n_trials_distribution": "poisson", "mean_n_trials": 0}, r"mean_n_trials=0 must be a positive"),
     "all rows for scores": ({"test_size": 1.0}, r"test_size=1.0 must be a share"),
     "a number of rows for scores": ({"test_size": 100}, r"test_size=100 must be a share"),
     "a delta of one": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 1"),
     "no account": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is no account"),
     "a seed of a half": ({"noise_seed": 0.5}, r"noise_seed=0.5 must be None or an integer"),
     "one class": ({"classes": ["a"]}, r"classes=\['a'\] must list at least two"),
-    "no private classifier": ({"estimator": LogisticRegression(), "param_grid": {"C": [1]}}, r"estimator=LogisticRegression\(.*\) cannot state its price beforehand; pass a private classifier"),
-    "a search without privacy": ({"estimator": GridSearchCV(Says(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its price beforehand"),
-    "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its price beforehand"),
+    "no private classifier": ({"estimator": LogisticRegression(), "param_grid": {"C": [1]}}, r"estimator=LogisticRegression\(.*\) cannot state its cost beforehand; pass a private classifier"),
+    "a search without privacy": ({"estimator": GridSearchCV(Says(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its cost beforehand"),
+    "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its cost beforehand"),
     "a scaler": (pipeline(StandardScaler()), r"standardscaler \(StandardScaler\) is fitted on private rows.* Leave it out, or fit it on public rows: FrozenEstimator"),
     "a sampler": (pipeline(Sampler()), r"sampler \(Sampler\) repeats, mixes or drops private rows.* is void\. Resample inside estimator="),
     "rows that are transformed together": ({"estimator": make_pipeline(FrozenEstimator(PCA(2).fit(np.eye(3))), PrivateKNNClassifier()), "param_grid": {}}, r"frozenestimator \(FrozenEstimator\) transforms all private rows in one call.* Pass it as representation="),
@@ -66,8 +66,8 @@ WRONG = {
     "two units": ({"param_grid": [{}, {"unit": ["group"], "relation": ["add-remove"]}]}, r"unit='row' with relation='replace-one' and unit='group' with"),
     "a candidate that cannot work": ({"estimator": NoisyMeans(), "param_grid": {"radius": [10, 0.5]}}, r"radius=0.5 must be at least 1"),
     "a parameter that is not there": ({"param_grid": {"answers": [0, 1]}}, r"Invalid parameter 'answers'"),
-    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "trials": "disjoint"}, r"n_samples=60 rows cannot be cut into 60 to train on"),
-    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "trials": "disjoint"}, r"Nobody is left to train on in one of 50 parts"),
+    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be cut into 60 to train on"),
+    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"Nobody is left to train on in one of 50 parts"),
     "noise that cannot be drawn": ({"estimator": Says(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
 }  # fmt: skip
 

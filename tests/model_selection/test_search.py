@@ -29,7 +29,7 @@ from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ, SEED
 from sklearn_pate.accounting.composition._private_selection import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
-    dearest,
+    upper_envelope,
 )
 from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
@@ -42,7 +42,7 @@ from tests.model_selection.learners import BY_GROUP, FITS, TOLD, NoisyMeans, Say
 X = np.arange(60.0)[:, np.newaxis]
 Y = np.array([0, 1, 1] * 20)
 TRIALS = ("logarithmic", "geometric", "poisson", "disjoint")
-each_law = pytest.mark.parametrize("trials", TRIALS)
+each_law = pytest.mark.parametrize("distribution", TRIALS)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def ledger(tmp_path):
 
 
 def search(grid=None, estimator=None, **parameters):
-    parameters = {"expected_trials": 3} | parameters
+    parameters = {"mean_n_trials": 3} | parameters
     return PrivateSearchCV(
         estimator or Says(), grid or {"answer": [0, 1]}, **parameters
     )
@@ -76,9 +76,14 @@ def right(X):
 
 
 @each_law
-def test_a_useless_candidate_loses(trials):
+def test_a_useless_candidate_loses(distribution):
     good = Says(right, epsilon=4)
-    searched = search({"answer": [0, right]}, good, trials=trials, expected_trials=8)
+    searched = search(
+        {"answer": [0, right]},
+        good,
+        n_trials_distribution=distribution,
+        mean_n_trials=8,
+    )
     n_won = sum(searched.fit(X, Y).best_params_["answer"] is right for _ in range(60))
     # With the logarithmic law, one search in five has trials of the other one only.
     assert n_won > 24
@@ -115,7 +120,7 @@ def test_before_fit_it_says_that_it_is_not_fitted():
 
 
 def test_fits_see_no_row_that_scores_see():
-    searched = search(random_state=0, expected_trials=20).fit(X, Y)
+    searched = search(random_state=0, mean_n_trials=20).fit(X, Y)
     seen = {tuple(fit["X"].ravel()) for fit in FITS}
     assert len(seen) == 1
     assert {len(one) for one in seen} == {48}
@@ -124,9 +129,9 @@ def test_fits_see_no_row_that_scores_see():
 
 
 @each_law
-def test_the_labels_of_all_rows_are_known_in_every_part(trials):
+def test_the_labels_of_all_rows_are_known_in_every_part(distribution):
     y = np.array(["a"] * 59 + ["b"])
-    search({"answer": ["a"]}, trials=trials).fit(X, y)
+    search({"answer": ["a"]}, n_trials_distribution=distribution).fit(X, y)
     assert all(fit["estimator"].classes == ["a", "b"] for fit in FITS)
 
 
@@ -145,8 +150,8 @@ PURE, GAUSSIAN = Says(epsilon=0.7), Says(sigma=20.0)
 
 @pytest.mark.parametrize("estimator", [PURE, GAUSSIAN], ids=["pure", "gaussian"])
 @each_law
-def test_the_plan_is_what_a_fit_states(estimator, trials):
-    searched = search(estimator=estimator, trials=trials)
+def test_the_plan_is_what_a_fit_states(estimator, distribution):
+    searched = search(estimator=estimator, n_trials_distribution=distribution)
     planned = searched.plan_privacy(X, Y)
     assert FITS == []
     assert not hasattr(searched, "n_features_in_")
@@ -157,34 +162,42 @@ def test_the_plan_is_what_a_fit_states(estimator, trials):
 
 
 def test_the_price_of_pure_fits_is_pure():
-    planned = search(estimator=PURE, trials="logarithmic").plan_privacy(X, Y)
+    planned = search(estimator=PURE, n_trials_distribution="logarithmic").plan_privacy(
+        X, Y
+    )
     assert planned.delta == 0
     assert planned.epsilon == pytest.approx(1.4)
     assert planned.curve.values[-1] <= 1.4
-    geometric = search(estimator=PURE, trials="geometric", expected_trials=100)
+    geometric = search(
+        estimator=PURE, n_trials_distribution="geometric", mean_n_trials=100
+    )
     assert geometric.plan_privacy(X, Y).epsilon == pytest.approx(2.1)
-    disjoint = search(estimator=PURE, trials="disjoint").plan_privacy(X, Y)
+    disjoint = search(estimator=PURE, n_trials_distribution="disjoint").plan_privacy(
+        X, Y
+    )
     assert tuple(disjoint) == (0.7, 0)
 
 
 def test_the_price_is_that_of_the_best_of_trials():
     law = TruncatedNegativeBinomial.of_mean(0, 3)
     planned = search(estimator=GAUSSIAN, delta=1e-6).plan_privacy(X, Y)
-    free = law.price(threshold_worst_case(20.0)).to_epsilon(1e-6)
+    free = law.cost(threshold_worst_case(20.0)).to_epsilon(1e-6)
     assert planned.epsilon == pytest.approx(free)
     charged = planned.curve.to_epsilon(1e-6)
     assert planned.epsilon <= charged < 1.01001 * free
     assert planned.delta == 1e-6
-    poisson = search(estimator=PURE, trials="poisson").plan_privacy(X, Y)
-    of_pure = TruncatedPoisson.of_mean(3).price(pure_dp_curve(0.7))
+    poisson = search(estimator=PURE, n_trials_distribution="poisson").plan_privacy(X, Y)
+    of_pure = TruncatedPoisson.of_mean(3).cost(pure_dp_curve(0.7))
     assert poisson.epsilon == pytest.approx(of_pure.to_epsilon(1e-5))
     assert poisson.delta == 1e-5
 
 
 def test_a_delta_of_zero_is_stated_for_a_pure_price_alone():
-    for trials in TRIALS:
-        planned = search(estimator=PURE, trials=trials).plan_privacy(X, Y)
-        assert planned.delta == (1e-5 if trials == "poisson" else 0)
+    for distribution in TRIALS:
+        planned = search(
+            estimator=PURE, n_trials_distribution=distribution
+        ).plan_privacy(X, Y)
+        assert planned.delta == (1e-5 if distribution == "poisson" else 0)
         assert np.isfinite(planned.curve.pure_epsilon) == (planned.delta == 0)
 
 
@@ -193,8 +206,8 @@ def test_the_dearest_candidate_sets_the_price():
     assert len({str(search(one).plan_privacy(X, Y).epsilon) for one in grids}) == 1
     mixed = search([{"sigma": [10.0]}, {"epsilon": [0.3]}]).plan_privacy(X, Y)
     law = TruncatedNegativeBinomial.of_mean(0, 3)
-    both = dearest([threshold_worst_case(10.0), pure_dp_curve(0.3)])
-    free = law.price(both).to_epsilon(1e-5)
+    both = upper_envelope([threshold_worst_case(10.0), pure_dp_curve(0.3)])
+    free = law.cost(both).to_epsilon(1e-5)
     assert mixed.epsilon == pytest.approx(free)
 
 
@@ -202,7 +215,7 @@ def test_disjoint_candidates_cost_what_the_dearest_costs():
     # Curves that cross: a ledger is charged for both, but one changed row meets one.
     sigma = calibrate_noise(threshold_worst_case, epsilon=0.3, delta=1e-5)
     grid = [{"sigma": [sigma]}, {"epsilon": [0.3]}]
-    planned = search(grid, trials="disjoint").plan_privacy(X, Y)
+    planned = search(grid, n_trials_distribution="disjoint").plan_privacy(X, Y)
     assert planned.epsilon == pytest.approx(0.3, rel=1e-3)
     assert planned.curve.to_epsilon(1e-5) > planned.epsilon
 
@@ -214,7 +227,7 @@ def test_the_statement_names_what_must_stay_secret():
     said = str(spent)
     assert "nobody else learns how many fits there were, their scores, or" in said
     assert "over 2 candidates of Says" in said
-    assert "expected_trials=3" in said
+    assert "mean_n_trials=3" in said
     assert "scores with discrete Laplace noise of scale 1.42857" in said
 
 
@@ -287,7 +300,7 @@ def noise_for(n_rows):
 
 
 def test_that_a_price_shows_the_number_of_rows_is_stated():
-    shows = "the number of rows that were fitted on, which the price depends on, is"
+    shows = "the number of rows that were fitted on, which the cost depends on, is"
     for relation, sigma, said in [
         ("add-remove", noise_for, True),
         ("add-remove", 10.0, False),
@@ -370,11 +383,11 @@ def test_groups_are_routed(in_pipeline):
 
 def test_a_search_may_be_searched():
     inner = search(estimator=PURE)
-    outer = PrivateSearchCV(inner, {"test_size": [0.1, 0.3]}, expected_trials=2)
+    outer = PrivateSearchCV(inner, {"test_size": [0.1, 0.3]}, mean_n_trials=2)
     planned = outer.plan_privacy(X, Y)
     outer.fit(X, Y)
     law = TruncatedNegativeBinomial.of_mean(0, 2)
-    assert planned.epsilon == pytest.approx(law.pure_price(1.4, pure_dp_curve(1.4)))
+    assert planned.epsilon == pytest.approx(law.pure_cost(1.4, pure_dp_curve(1.4)))
     inner = outer.best_estimator_
     for one in (outer, inner, inner.best_estimator_):
         assert one.privacy_spent_.epsilon == planned.epsilon
@@ -385,8 +398,10 @@ def test_a_search_may_be_searched():
 
 
 @each_law
-def test_a_search_is_charged_once_and_first(ledger, trials):
-    searched = search(trials=trials, ledger=ledger, estimator=GAUSSIAN)
+def test_a_search_is_charged_once_and_first(ledger, distribution):
+    searched = search(
+        n_trials_distribution=distribution, ledger=ledger, estimator=GAUSSIAN
+    )
     assert clone(searched).ledger == ledger
     planned = searched.plan_privacy(X, Y)
     assert ledger.charges() == []
@@ -432,7 +447,7 @@ def law_of_the_winner(n_right, rate, law):
 
 def test_the_winner_has_the_law_whose_price_is_stated():
     y = np.arange(60) % 2
-    searched = search(estimator=Says(epsilon=0.3), expected_trials=10, random_state=1)
+    searched = search(estimator=Says(epsilon=0.3), mean_n_trials=10, random_state=1)
     spent = searched.fit(X, y).privacy_spent_
     held_out = np.setdiff1d(X.ravel(), FITS[0]["X"].ravel()).astype(int)
     n_right = np.bincount(y[held_out], minlength=2)
@@ -465,13 +480,13 @@ def test_an_audit_finds_no_contradiction():
 
 
 def test_prices_rise_from_law_to_law():
-    def price(trials):
-        return search(estimator=PURE, trials=trials, expected_trials=30).plan_privacy(
-            X, Y
-        )
+    def cost(distribution):
+        return search(
+            estimator=PURE, n_trials_distribution=distribution, mean_n_trials=30
+        ).plan_privacy(X, Y)
 
-    prices = [price(one) for one in ("disjoint", "logarithmic", "geometric", "poisson")]
-    assert all(a.epsilon < b.epsilon for a, b in pairwise(prices))
+    costs = [cost(one) for one in ("disjoint", "logarithmic", "geometric", "poisson")]
+    assert all(a.epsilon < b.epsilon for a, b in pairwise(costs))
 
 
 def test_a_fitted_search_can_be_pickled():

@@ -15,12 +15,18 @@ from tests.model_selection.learners import NoisyMeans
 
 LEARNER = NoisyMeans(epsilon=5.0, noise_seed=0)
 RADII = {"radius": [5, 10]}
-SEEDED = {"noise_seed": 0, "expected_trials": 2}
+SEEDED = {"noise_seed": 0, "mean_n_trials": 2}
 CONFIGURATIONS = {
     "logarithmic": PrivateSearchCV(LEARNER, RADII, **SEEDED),
-    "geometric": PrivateSearchCV(LEARNER, RADII, trials="geometric", **SEEDED),
-    "poisson": PrivateSearchCV(LEARNER, RADII, trials="poisson", **SEEDED),
-    "disjoint": PrivateSearchCV(LEARNER, RADII, trials="disjoint", noise_seed=0),
+    "geometric": PrivateSearchCV(
+        LEARNER, RADII, n_trials_distribution="geometric", **SEEDED
+    ),
+    "poisson": PrivateSearchCV(
+        LEARNER, RADII, n_trials_distribution="poisson", **SEEDED
+    ),
+    "disjoint": PrivateSearchCV(
+        LEARNER, RADII, n_trials_distribution="disjoint", noise_seed=0
+    ),
     "pipeline": PrivateSearchCV(
         make_pipeline(PolynomialCountSketch(n_components=10), LEARNER),
         {"noisymeans__radius": [5, 10]},

@@ -31,14 +31,17 @@ def numbers(adult):
     return X[:30_000], adult.target[:30_000], X[30_000:], adult.target[30_000:]
 
 
-@pytest.mark.parametrize("trials", ["logarithmic", "disjoint"])
-def test_a_search_over_regularisations(numbers, trials):
+@pytest.mark.parametrize("distribution", ["logarithmic", "disjoint"])
+def test_a_search_over_regularisations(numbers, distribution):
     X, y, X_test, y_test = numbers
     learner = DPLogisticRegression(epsilon=1.0, feature_bounds=(LOW, HIGH))
     search = PrivateSearchCV(
-        learner, {"C": [0.01, 0.1, 1.0]}, trials=trials, expected_trials=5
+        learner,
+        {"C": [0.01, 0.1, 1.0]},
+        n_trials_distribution=distribution,
+        mean_n_trials=5,
     ).fit(X, y)
-    total = 2 if trials == "logarithmic" else 1
+    total = 2 if distribution == "logarithmic" else 1
     assert tuple(search.privacy_spent_) == (total, 0)
     assert search.best_params_["C"] in (0.01, 0.1, 1.0)
     # 0.76 earn less than 50,000; all three are about equally good.
@@ -54,7 +57,7 @@ def test_rows_that_may_be_added_and_a_kernel(numbers):
         DPLogisticRegression(method="gaussian", epsilon=1.0, data_norm=np.sqrt(2)),
     )
     search = PrivateSearchCV(
-        pipeline, {"rbfsampler__gamma": [0.1, 1.0]}, expected_trials=3
+        pipeline, {"rbfsampler__gamma": [0.1, 1.0]}, mean_n_trials=3
     )
     planned = search.plan_privacy(X, y)
     search.fit(X, y)
@@ -70,7 +73,7 @@ def test_frames_reach_teachers_with_their_names(adult_frame):
     frame = adult_frame.data[[*BOUNDS]].iloc[:4000]
     labels = adult_frame.target.iloc[:4000]
     pate = PATEClassifier(RandomForestClassifier(5), n_teachers=20, epsilon=2.0)
-    search = PrivateSearchCV(pate, {"n_queries": [20, 50]}, expected_trials=2)
+    search = PrivateSearchCV(pate, {"n_queries": [20, 50]}, mean_n_trials=2)
     search.fit(
         frame.iloc[:3000], labels.iloc[:3000], X_public=PublicData(frame.iloc[3000:])
     )

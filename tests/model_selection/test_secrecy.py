@@ -39,9 +39,9 @@ def search(**parameters):
     return PrivateSearchCV(Says(), {"answer": [0, 1]}, **parameters)
 
 
-@pytest.mark.parametrize("trials", LAWS)
-def test_a_fitted_search_has_no_other_attributes(trials):
-    searched = search(trials=trials, noise_seed=None).fit(X, Y)
+@pytest.mark.parametrize("distribution", LAWS)
+def test_a_fitted_search_has_no_other_attributes(distribution):
+    searched = search(n_trials_distribution=distribution, noise_seed=None).fit(X, Y)
     assert {*vars(searched)} == {*searched.get_params(deep=False)} | PUBLISHED
 
 
@@ -54,7 +54,7 @@ def state_without_winner(searched):
 
 
 def test_what_is_left_is_the_same_however_many_trials_there_were():
-    searched = search(expected_trials=5, random_state=0)
+    searched = search(mean_n_trials=5, random_state=0)
     left, n_fits = set(), set()
     for _ in range(20):
         FITS.clear()
@@ -66,7 +66,7 @@ def test_what_is_left_is_the_same_however_many_trials_there_were():
 
 
 def test_winners_are_the_same_however_many_trials_there_were():
-    searched = search(expected_trials=5, random_state=0)
+    searched = search(mean_n_trials=5, random_state=0)
     winners, n_fits = set(), set()
     for _ in range(30):
         FITS.clear()
@@ -79,7 +79,7 @@ def test_winners_are_the_same_however_many_trials_there_were():
 
 
 def test_a_pickle_is_as_long_however_many_trials_there_were():
-    searched = search(expected_trials=5, random_state=0)
+    searched = search(mean_n_trials=5, random_state=0)
     lengths, n_fits = set(), set()
     for _ in range(20):
         FITS.clear()
@@ -99,7 +99,7 @@ def test_what_was_fitted_before_stays_out_of_the_winner_and_of_pickles():
     assert secret in pickle.dumps(fitted)
     pate = PATEClassifier(n_teachers=5, n_queries=5, epsilon=4)
     searched = PrivateSearchCV(
-        pate, [{"estimator": [fitted]}, {"student": [fitted]}], expected_trials=2
+        pate, [{"estimator": [fitted]}, {"student": [fitted]}], mean_n_trials=2
     ).fit(X, y, X_public=PublicData(X_public))
     [best] = searched.best_params_.values()
     assert not hasattr(best, "theta_")
@@ -116,9 +116,9 @@ def test_a_pickle_holds_no_fit_of_the_estimator():
     assert not hasattr(pickle.loads(pickle.dumps(searched)).estimator, "classes_")
 
 
-@pytest.mark.parametrize("trials", LAWS)
+@pytest.mark.parametrize("distribution", LAWS)
 @pytest.mark.parametrize("loud", [{"loud": True}, {"verbose": 3}])
-def test_trials_are_silent(trials, loud, capfd):
+def test_trials_are_silent(distribution, loud, capfd):
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger().addHandler(handler)
@@ -126,7 +126,10 @@ def test_trials_are_silent(trials, loud, capfd):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             searched = PrivateSearchCV(
-                Says(**loud), {"answer": [0, 1]}, trials=trials, expected_trials=3
+                Says(**loud),
+                {"answer": [0, 1]},
+                n_trials_distribution=distribution,
+                mean_n_trials=3,
             ).fit(X, Y)
         logging.getLogger("a test").critical("said afterwards")
     finally:
@@ -153,7 +156,7 @@ def test_callbacks_are_not_told_of_trials():
     X, X_public = rng.normal(size=(400, 2)), rng.normal(size=(50, 2))
     pate = PATEClassifier(GaussianNB(), n_teachers=5, epsilon=4)
     pate.set_callbacks(Tells())
-    PrivateSearchCV(pate, {"n_queries": [5]}, expected_trials=2).fit(
+    PrivateSearchCV(pate, {"n_queries": [5]}, mean_n_trials=2).fit(
         X, (X[:, 0] > 0).astype(int), X_public=PublicData(X_public)
     )
     assert told == []
@@ -161,14 +164,14 @@ def test_callbacks_are_not_told_of_trials():
 
 
 def test_what_is_printed_shows_no_scores():
-    searched = search(expected_trials=5, random_state=0).fit(X, Y)
+    searched = search(mean_n_trials=5, random_state=0).fit(X, Y)
     shown = repr(searched) + estimator_html_repr(searched)
     assert not re.search(r"score_|scores_|n_trials|cv_results", shown)
 
 
 def test_an_error_in_a_trial_is_not_heard_of():
     one_fails = PrivateSearchCV(
-        Says(), [{"fails": [True]}, {"answer": [1]}], trials="disjoint"
+        Says(), [{"fails": [True]}, {"answer": [1]}], n_trials_distribution="disjoint"
     )
     # Scores of 0 and 8 of 12, at epsilon 1: e^-4 that the failure is chosen.
     errors = []

@@ -39,12 +39,12 @@ def _no_fits_yet():
     FITS.clear()
 
 
-def contest(judge=None, *, n_parts=1, ceiling=np.inf):
+def contest(scoring=None, *, n_parts=1, ceiling=np.inf):
     """Rows 0 to 11 train, 12 to 19 are for scores."""
     cut = Cut(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
-    judge = judge or NoisyScores(0.1)
+    scoring = scoring or NoisyScores(0.1)
     return Contest(
-        PrivateRows(X, Y, Y, {}), cut, np.array([0, 1]), judge, [ceiling] * 4
+        PrivateRows(X, Y, Y, {}), cut, np.array([0, 1]), scoring, [ceiling] * 4
     )
 
 
@@ -137,9 +137,9 @@ def test_the_noise_of_scores_is_there():
     # With so much noise, four of eight beat eight of eight nearly as often.
     two = candidates({"answer": 0}, {"answer": right})
     law = TruncatedPoisson.of_mean(5)
-    for judge in (NoisyScores(1e5), NoisyScores.at(1e-5)):
+    for scoring in (NoisyScores(1e5), NoisyScores.at(1e-5)):
         won = sum(
-            best_of_trials(two, contest(judge), law, NoiseSource()).candidate.params[
+            best_of_trials(two, contest(scoring), law, NoiseSource()).candidate.params[
                 "answer"
             ]
             == 0
@@ -150,9 +150,9 @@ def test_the_noise_of_scores_is_there():
 
 @pytest.mark.parametrize("pure", [False, True])
 def test_noise_is_wider_where_one_unit_moves_a_score_further(pure):
-    judge, noise = NoisyScores(1.0, pure=pure), NoiseSource()
+    scoring, noise = NoisyScores(1.0, pure=pure), NoiseSource()
     draws = {
-        sensitivity: [judge.draw(sensitivity, noise) for _ in range(500)]
+        sensitivity: [scoring.draw(sensitivity, noise) for _ in range(500)]
         for sensitivity in (1, STEPS)
     }
     ratio = np.std(draws[STEPS]) / np.std(draws[1])
@@ -247,8 +247,10 @@ def test_disjoint_candidates_see_a_part_each():
 def test_the_best_of_disjoint_candidates_is_chosen(pure):
     two = candidates({"answer": 0}, {"answer": right})
     # Odds of e^-40 that four of eight beat eight of eight.
-    judge = DisjointChoice(0.1, pure)
-    winner = best_on_disjoint_rows(two, contest(judge, n_parts=2), NoiseSource(), None)
+    scoring = DisjointChoice(0.1, pure)
+    winner = best_on_disjoint_rows(
+        two, contest(scoring, n_parts=2), NoiseSource(), None
+    )
     assert winner.candidate.params == {"answer": right}
 
 
@@ -276,6 +278,6 @@ def test_the_price_of_a_disjoint_choice_covers_scores_that_all_change():
 
 def test_a_pure_judge_costs_what_it_is_told_to():
     orders = np.array([2.0, 2.0**18])
-    for judge in (NoisyScores.at(0.7), DisjointChoice.at(0.7)):
-        assert judge.curve(orders).values[-1] == pytest.approx(0.7, abs=1e-4)
-    assert OnDisjointRows().pure_price(0.7, judge.curve(orders)) == 0.7
+    for scoring in (NoisyScores.at(0.7), DisjointChoice.at(0.7)):
+        assert scoring.curve(orders).values[-1] == pytest.approx(0.7, abs=1e-4)
+    assert OnDisjointRows().pure_cost(0.7, scoring.curve(orders)) == 0.7

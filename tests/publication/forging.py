@@ -46,7 +46,7 @@ def vote(mechanism, n_classes=3, **parameters):
         random_state=0,
         **({"query_strategy": "random"} | parameters),
     )
-    return pate.fit_votes(votes, X_public)
+    return pate.fit_from_votes(X_public, votes)
 
 
 def nearest(blobs, **parameters):

@@ -65,26 +65,26 @@ LEARNERS = {
     "pure search": PrivateSearchCV(
         make_pipeline(Normalizer(), DPLogisticRegression(data_norm=1.0)),
         {"dplogisticregression__C": [0.1, 1.0]},
-        trials="geometric",
-        expected_trials=2,
+        n_trials_distribution="geometric",
+        mean_n_trials=2,
         classes=CLASSES,
     ),
     "search": PrivateSearchCV(
         PATEClassifier(LogisticRegression(), n_teachers=40, n_queries=20),
         {"epsilon": [0.5, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=CLASSES,
     ),
     "disjoint search": PrivateSearchCV(
         PrivateKNNClassifier(LogisticRegression(), n_queries=20),
         {"epsilon": [0.5, 1.0]},
-        trials="disjoint",
+        n_trials_distribution="disjoint",
         classes=CLASSES,
     ),
     "search of networks": PrivateSearchCV(
         make_pipeline(Normalizer(), DPSGDClassifier(network())),
         {"dpsgdclassifier__max_grad_norm": [0.5, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=CLASSES,
     ),
 }

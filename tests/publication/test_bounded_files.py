@@ -270,7 +270,9 @@ def test_a_network_is_not_built_for_more_features_than_its_weights(tmp_path):
         classes=[0, 1],
     )
     path = tmp_path / "model.skops"
-    publish(pate.fit_votes(np.tile(X[:, 0] > 0, (60, 1)).astype(int), X)).save(path)
+    publish(pate.fit_from_votes(X, np.tile(X[:, 0] > 0, (60, 1)).astype(int))).save(
+        path
+    )
 
     def change(index):
         state = index["content"]["student"]["content"]["content"]

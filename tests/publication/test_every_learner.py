@@ -131,7 +131,7 @@ def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path
     learner = PrivateSearchCV(
         make_pipeline(front, DPLogisticRegression(data_norm=3.0)),
         {"dplogisticregression__C": [0.1, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=CLASSES,
     )
     search = fit(learner, rows, public=False)
@@ -145,7 +145,7 @@ def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path
 
 def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
     learner = PrivateSearchCV(
-        LEARNERS["search"], {"expected_trials": [2, 3]}, expected_trials=2
+        LEARNERS["search"], {"mean_n_trials": [2, 3]}, mean_n_trials=2
     )
     search = fit(learner, rows)
     winner = search.best_estimator_.best_estimator_

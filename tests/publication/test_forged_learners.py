@@ -21,10 +21,10 @@ FORGERIES = [
     ("dpsgd", "noise_multiplier", 1e3),
     ("dpsgd", "n_steps", 1),
     ("dpsgd", "n_steps", 0.5),
-    ("pure search", "expected_trials", 1.01),
+    ("pure search", "mean_n_trials", 1.01),
     ("pure search", "fits", [{"pure_epsilon": 5.0, "values": None}]),
     ("search", "score_scale", 1e9),
-    ("search", "trials", "disjoint"),
+    ("search", "n_trials_distribution", "disjoint"),
     ("search", "fits", []),
 ]
 
@@ -136,7 +136,7 @@ def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path)
 
 
 PURE = {"pure_epsilon": 1.0, "values": None}
-#: Values of another kind than a parameter has, also where they change no price.
+#: Values of another kind than a parameter has, also where they change no cost.
 ODD_VALUES = [
     ("output", "linear_scale", 1e9),
     ("output", "curvature", True),
@@ -151,7 +151,7 @@ ODD_VALUES = [
     ("search", "fit", 1.0),
     ("search", "pure_scores", None),
     ("search", "add_remove", 0),
-    ("search", "expected_trials", True),
+    ("search", "mean_n_trials", True),
     ("search", "score_scale", {"class": "GNMax", "parameters": {"sigma": 1.0}}),
     ("search", "fits", [PURE | {"pure_epsilon": True}]),
     ("search", "fits", [PURE | {"pure_epsilon": "1"}]),

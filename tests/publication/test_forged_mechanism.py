@@ -143,8 +143,8 @@ class Half(GNMax):
         super().__init__(sigma, noise_seed=noise_seed)
         self.tag = tag
 
-    def _price(self, *args):
-        return super()._price(*args) * 0.5
+    def _cost(self, *args):
+        return super()._cost(*args) * 0.5
 
 
 NAME = f"{Half.__module__}.Half"

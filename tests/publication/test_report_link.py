@@ -51,7 +51,7 @@ def test_the_link_holds_the_report(fit):
 def test_a_search_links_the_report_of_all_of_it():
     X, y = rows()
     learner = DPLogisticRegression(feature_bounds=BOUNDS)
-    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, expected_trials=2)
+    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, mean_n_trials=2)
     assert not LINK.search(search._repr_html_())
     page = linked(search.fit(X, y)._repr_html_())
     assert page == PrivacyReport.from_estimator(search).to_html()

@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_pate.students import DistillationClassifier, soften
+from sklearn_pate.students import DistillationClassifier
+from sklearn_pate.students._distillation import soften
 
 COUNTS = arrays(
     np.int64,

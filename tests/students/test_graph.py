@@ -257,7 +257,7 @@ def test_as_a_student_it_learns_more_from_a_hundred_answers(digits):
     X, y = digits[0] / 16, digits[1]
 
     def mean_score(student):
-        # Over several draws of questions, as the noise turns some answers.
+        # Over several draws of queries, as the noise turns some answers.
         fits = (
             PATEClassifier(
                 LogisticRegression(max_iter=2000),

@@ -12,7 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students import accepts_hints, accepts_unlabeled, train_student
+from sklearn_pate.students._train_student import (
+    accepts_hints,
+    accepts_unlabeled,
+    train_student,
+)
 
 
 class Declares(LogisticRegression):

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate._teachers._task import (
-    Ballot,
     BlockError,
     Outcome,
     Poll,
     Shard,
-    ballot_of,
-    ballot_without_training,
+    TeacherResult,
     count_dropped,
+    result_of,
+    result_without_training,
     usable_rows,
     warning_texts,
 )
@@ -29,10 +29,10 @@ Rows: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 def vote_at_once(
     poll: Poll, X_public: NDArray[np.float32], shards: list[Shard]
-) -> list[Ballot]:
+) -> list[TeacherResult]:
     """Train a block of teachers as one batched network, or raise BlockError."""
     usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
-    foregone = [ballot_without_training(poll, X_public, shard) for shard in usable]
+    foregone = [result_without_training(poll, X_public, shard) for shard in usable]
     train = cache(
         partial(
             _train_at_once,
@@ -53,11 +53,11 @@ def vote_at_once(
             raise outcome
         return outcome
 
-    ballots = [
-        ballot or ballot_of(shard, partial(take, index))
-        for index, (shard, ballot) in enumerate(zip(usable, foregone, strict=True))
+    results = [
+        result or result_of(shard, partial(take, index))
+        for index, (shard, result) in enumerate(zip(usable, foregone, strict=True))
     ]
-    return count_dropped(ballots, shards, usable)
+    return count_dropped(results, shards, usable)
 
 
 def are_like(rows: Any, X_public: Any) -> bool:

@@ -1,7 +1,7 @@
 """Privacy cost of releases that are composed, sampled or selected."""
 
 from sklearn_pate.accounting.composition._objective_perturbation import (
-    curvature_price,
+    curvature_cost,
     gaussian_objective_curve,
 )
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
@@ -16,7 +16,7 @@ __all__ = [
     "RenyiFilter",
     "TruncatedNegativeBinomial",
     "TruncatedPoisson",
-    "curvature_price",
+    "curvature_cost",
     "gaussian_objective_curve",
     "sampled_gaussian_curve",
     "two_steps",

@@ -1,4 +1,4 @@
-"""The price of all steps of DP-SGD together, and the noise for a target."""
+"""The cost of all steps of DP-SGD together, and the noise for a target."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ from sklearn_pate.accounting._calibrate import calibrate_noise, six_digits
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 
-__all__ = ["calibrate_steps", "price_steps"]
+__all__ = ["calibrate_steps", "dpsgd_curve"]
 
 # Share of delta that losses beyond the grid may take.
 _BEYOND = 1e-3
@@ -20,7 +20,7 @@ _BEYOND = 1e-3
 # moving masses to the ends of cells costs is paid for in full, whatever it is.
 _FINENESS = 0.02
 _LARGEST_GRID = 2**21
-# Beyond this no price is of any use, and exponentials of losses overflow.
+# Beyond this no cost is of any use, and exponentials of losses overflow.
 _LARGEST_LOSS = 300.0
 # What floating-point arithmetic may do to delta: far more than was ever seen.
 _ROUND_OFF = 1e-10
@@ -29,7 +29,7 @@ _PRECISION = 5e-5
 _TILTS = 2.0 ** np.arange(0, 12.5, 0.5)
 
 
-def price_steps(
+def dpsgd_curve(
     noise_multiplier: float,
     sampling_rate: float,
     n_steps: int,
@@ -37,7 +37,7 @@ def price_steps(
     delta: float,
     accountant: Literal["pld", "rdp"],
 ) -> tuple[float, RdpCurve]:
-    """Price Gaussian noise on many fresh Poisson samples of the same rows.
+    """Compute the cost of Gaussian noise on many Poisson samples of the same rows.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def calibrate_steps(
     delta: float,
     accountant: Literal["pld", "rdp"],
 ) -> float:
-    """Find the smallest noise multiplier whose price is within a target.
+    """Find the smallest noise multiplier whose cost is within a target.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def calibrate_steps(
         The target.
 
     sampling_rate, n_steps, delta, accountant : object
-        As in :func:`price_steps`.
+        As in :func:`dpsgd_curve`.
 
     Returns
     -------
@@ -118,14 +118,14 @@ def calibrate_steps(
         return enough
 
     def excess(log_noise):
-        price, _ = price_steps(
+        cost, _ = dpsgd_curve(
             np.exp(log_noise),
             sampling_rate,
             n_steps,
             delta=delta,
             accountant=accountant,
         )
-        return price - epsilon
+        return cost - epsilon
 
     high = np.log(enough)
     low = high - 0.1

@@ -1,4 +1,4 @@
-"""The price of a minimiser, of a convex objective with a random linear term."""
+"""The cost of a minimiser, of a convex objective with a random linear term."""
 
 import math
 
@@ -9,14 +9,14 @@ from scipy.special import log_ndtr
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 
-__all__ = ["curvature_price", "gaussian_objective_curve", "least_regularisation"]
+__all__ = ["curvature_cost", "gaussian_objective_curve", "least_regularisation"]
 
 # Beyond it, the exponential of half of epsilon is infinite for all purposes.
 _LARGEST_EXPONENT = 700.0
 
 
-def curvature_price(curvature: float, regularisation: float) -> float:
-    """Price of the curvature that one row adds to an objective.
+def curvature_cost(curvature: float, regularisation: float) -> float:
+    """Privacy cost of the curvature that one row adds to an objective.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def curvature_price(curvature: float, regularisation: float) -> float:
 
     Returns
     -------
-    price : float
+    cost : float
         In nats: ln(1 + c / lambda).
 
     Notes
@@ -62,12 +62,12 @@ def least_regularisation(epsilon: float, curvature: float) -> float:
         To be spent, on noise and curvature together.
 
     curvature : float
-        As for :func:`curvature_price`.
+        As for :func:`curvature_cost`.
 
     Returns
     -------
     regularisation : float
-        That of c / (e^{epsilon/2} - 1), for a :func:`curvature_price` of epsilon / 2.
+        That of c / (e^{epsilon/2} - 1), for a :func:`curvature_cost` of epsilon / 2.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def gaussian_objective_curve(
     gradient_bound: float = 1.0,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
-    """Price of the exact minimiser of an objective with a Gaussian linear term.
+    """Privacy cost of the exact minimiser of an objective with a Gaussian linear term.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def gaussian_objective_curve(
     (a-1) r(a) = ln E e^{(a-1) max(0, T)} + (a-1) ln(1 + c / lambda), where the
     expectation is Phi(-sqrt(v)/2) + e^{a(a-1)v/2} Phi((a - 1/2) sqrt(v)).
 
-    Proof, with the density of :func:`curvature_price`. The gradient of the row (x, y)
+    Proof, with the density of :func:`curvature_cost`. The gradient of the row (x, y)
     at w is -g u with u = y x and g in [0, G], as the loss never rises. If the row is
     removed, b(w) changes by that: the log-ratio of Gaussian densities is
     (g^2 |u|^2 - 2 g b.u) / (2 sigma^2), and + 2 g b.u if it is added. That is convex in
@@ -127,7 +127,7 @@ def gaussian_objective_curve(
     the first data set, has the law N(0, sigma^2 I), and u does not depend on it. A
     shorter u is a post-processing of a longer one, and E e^{(a-1) max(0, T)} is an
     f-divergence, of f(t) = max(t^a, t): |u| = 1 is the worst. The determinants cost
-    what :func:`curvature_price` says.
+    what :func:`curvature_cost` says.
 
     After Redberg, Koskela, Wang (2023, "Improving the privacy and practicality of
     objective perturbation for differentially private linear learners"). Their bound has
@@ -144,7 +144,7 @@ def gaussian_objective_curve(
     """
     check_positive("sigma", sigma)
     check_positive("gradient_bound", gradient_bound)
-    price = curvature_price(curvature, regularisation)
+    cost = curvature_cost(curvature, regularisation)
     orders = np.asarray(orders, dtype=np.float64)
     mu = float(gradient_bound) / float(sigma)
     log_moment = np.logaddexp(
@@ -153,4 +153,4 @@ def gaussian_objective_curve(
     )
     # The last term covers rounding.
     log_moment = np.maximum(log_moment, 0) + 8 * np.finfo(np.float64).eps
-    return RdpCurve(orders, log_moment / (orders - 1) + price)
+    return RdpCurve(orders, log_moment / (orders - 1) + cost)

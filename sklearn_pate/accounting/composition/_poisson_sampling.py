@@ -1,4 +1,4 @@
-"""The price of Gaussian noise on a secret random sample of the rows."""
+"""The cost of Gaussian noise on a secret random sample of the rows."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,7 @@ def check_sampling_rate(sampling_rate: float) -> float:
 def sampled_gaussian_curve(
     noise_multiplier: float, sampling_rate: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Price of one release with Gaussian noise about a fresh Poisson sample.
+    """Privacy cost of one release with Gaussian noise about a fresh Poisson sample.
 
     Parameters
     ----------

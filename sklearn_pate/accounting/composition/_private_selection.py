@@ -1,4 +1,4 @@
-"""The price of publishing the best of a secret, random number of private fits."""
+"""The cost of publishing the best of a secret, random number of private fits."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ __all__ = [
     "SelectionLaw",
     "TruncatedNegativeBinomial",
     "TruncatedPoisson",
-    "dearest",
+    "upper_envelope",
 ]
 
-# Covers round-off: prices are sums of a few terms.
+# Covers round-off: costs are sums of a few terms.
 _SAFETY = 1e-12
 
 
@@ -104,13 +104,13 @@ class TruncatedNegativeBinomial:
             probability *= (1 - gamma) * (k + self.eta) / (k + 1)
             k += 1
 
-    def price(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the price of the best of K trials, and of nothing else about them.
+    def cost(self, curve: RdpCurve) -> RdpCurve:
+        """Bound the cost of the best of K trials, and of nothing else about them.
 
         Parameters
         ----------
         curve : RdpCurve
-            Price of one trial: of what would be published of it, and its score.
+            Privacy cost of one trial: of what would be published of it, and its score.
 
         Returns
         -------
@@ -137,16 +137,16 @@ class TruncatedNegativeBinomial:
         orders, ratio = curve.orders, self._ratio(curve)
         return _sound(orders, curve.values + ratio + np.log(self.mean) / (orders - 1))
 
-    def pure_price(self, epsilon: float, curve: RdpCurve) -> float:
-        """Bound the pure price of the best of K trials.
+    def pure_cost(self, epsilon: float, curve: RdpCurve) -> float:
+        """Bound the pure cost of the best of K trials.
 
         Parameters
         ----------
         epsilon : float
-            Pure price of one trial.
+            Pure cost of one trial.
 
         curve : RdpCurve
-            Its Renyi price.
+            Its Renyi cost.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class TruncatedNegativeBinomial:
 
         Notes
         -----
-        The limit of `price` at high orders. (2 + eta) is due to Liu and Talwar (2019),
+        The limit of `cost` at high orders. (2 + eta) is due to Liu and Talwar (2019),
         "Private selection from private candidates", for eta = 1.
         """
         return epsilon + min((1 + self.eta) * epsilon, self._ratio(curve))
@@ -237,13 +237,13 @@ class TruncatedPoisson:
             k += 1
             probability *= rate / k
 
-    def price(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the price of the best of K trials, and of nothing else about them.
+    def cost(self, curve: RdpCurve) -> RdpCurve:
+        """Bound the cost of the best of K trials, and of nothing else about them.
 
         Parameters
         ----------
         curve : RdpCurve
-            Price of one trial: of what would be published of it, and its score.
+            Privacy cost of one trial: of what would be published of it, and its score.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class TruncatedPoisson:
         e'(a) = e(a) + m d + ln(E[K]) / (a - 1), with m the rate and d the delta of one
         trial at epsilon ln(1 + 1/(a-1)) (Papernot and Steinke 2022, Theorem 6, for the
         law without the condition, whose mean is m). The proof is that of
-        :meth:`TruncatedNegativeBinomial.price` up to f'(q)^a f'(q')^{1-a}, which here
+        :meth:`TruncatedNegativeBinomial.cost` up to f'(q)^a f'(q')^{1-a}, which here
         is E[K] exp(m [(a-1) p' - a p]) with p = 1 - q and p' = 1 - q'. As
         p' <= a / (a-1) p + d, the bracket is at most (a-1) d. The delta is that of the
         curve at its best order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c
@@ -266,16 +266,16 @@ class TruncatedPoisson:
         d = self.rate * _deltas(curve, epsilons)
         return _sound(orders, curve.values + d + np.log(self.mean) / (orders - 1))
 
-    def pure_price(self, epsilon: float, curve: RdpCurve) -> None:
-        """Say that there is no pure price worth stating.
+    def pure_cost(self, epsilon: float, curve: RdpCurve) -> None:
+        """Say that there is no pure cost worth stating.
 
         Parameters
         ----------
         epsilon : float
-            Pure price of one trial.
+            Pure cost of one trial.
 
         curve : RdpCurve
-            Its Renyi price.
+            Its Renyi cost.
 
         Returns
         -------
@@ -287,22 +287,22 @@ class TruncatedPoisson:
 
 @dataclass(frozen=True)
 class OnDisjointRows:
-    """The price of one fit each, on rows of its own, and of a choice on other rows.
+    """The cost of one fit each, on rows of its own, and of a choice on other rows.
 
     Notes
     -----
-    It is that of the dearest of them: one changed row changes the law of one fit, or
-    that of the choice between models that are given (Chaudhuri, Monteleoni, Sarwate
+    It is that of the most costly of them: one changed row changes the law of one fit,
+    or that of the choice between models that are given (Chaudhuri, Monteleoni, Sarwate
     2011, "Differentially private empirical risk minimization", Algorithm 3).
     """
 
-    def price(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the price of the chosen fit.
+    def cost(self, curve: RdpCurve) -> RdpCurve:
+        """Bound the cost of the chosen fit.
 
         Parameters
         ----------
         curve : RdpCurve
-            Price of the dearest of fits and choice.
+            Privacy cost of the most costly of fits and choice.
 
         Returns
         -------
@@ -311,16 +311,16 @@ class OnDisjointRows:
         """
         return curve
 
-    def pure_price(self, epsilon: float, curve: RdpCurve) -> float:
-        """Bound the pure price of the chosen fit.
+    def pure_cost(self, epsilon: float, curve: RdpCurve) -> float:
+        """Bound the pure cost of the chosen fit.
 
         Parameters
         ----------
         epsilon : float
-            Pure price of the dearest of fits and choice.
+            Pure cost of the most costly of fits and choice.
 
         curve : RdpCurve
-            Their Renyi price.
+            Their Renyi cost.
 
         Returns
         -------
@@ -333,8 +333,8 @@ class OnDisjointRows:
 SelectionLaw = TruncatedNegativeBinomial | TruncatedPoisson | OnDisjointRows
 
 
-def dearest(curves: Iterable[RdpCurve]) -> RdpCurve:
-    """Bound the price of one of several releases, whichever is made.
+def upper_envelope(curves: Iterable[RdpCurve]) -> RdpCurve:
+    """Bound the cost of one of several releases, whichever is made.
 
     Parameters
     ----------
@@ -353,16 +353,16 @@ def dearest(curves: Iterable[RdpCurve]) -> RdpCurve:
 
     Notes
     -----
-    It is the price of a random choice between them, which does not depend on the data,
+    It is the cost of a random choice between them, which does not depend on the data,
     with the choice published: e^{(a-1) D_a} is then the mean of theirs. And it is the
-    price of all of them on disjoint rows together, as one changed row changes one.
+    cost of all of them on disjoint rows together, as one changed row changes one.
     """
     first, *others = curves
     values, pure_epsilon = first.values, first.pure_epsilon
     for other in others:
         if not np.array_equal(other.orders, first.orders):
             raise ValueError(
-                "The candidates state their prices at different orders; compute all at "
+                "The candidates state their costs at different orders; compute all at "
                 "DEFAULT_ORDERS."
             )
         values = np.maximum(values, other.values)
@@ -378,10 +378,10 @@ def check_mean(mean):
     mean : float
         The number.
     """
-    check_positive("expected_trials", mean)
+    check_positive("mean_n_trials", mean)
     if mean <= 1:
         raise ValueError(
-            f"expected_trials={mean!r} must be more than 1, such as 10: with a single "
+            f"mean_n_trials={mean!r} must be more than 1, such as 10: with a single "
             "trial, fit one candidate."
         )
 

@@ -117,7 +117,7 @@ class RenyiFilter:
         Parameters
         ----------
         curve : RdpCurve
-            A price.
+            A cost.
 
         Returns
         -------

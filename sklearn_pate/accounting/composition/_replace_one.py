@@ -1,4 +1,4 @@
-"""The price of a change that is two steps: one row out, another one in."""
+"""The cost of a change that is two steps: one row out, another one in."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _SHARES = 2.0 ** (np.arange(-96, 97) / 8)
 
 
 def two_steps(curve: RdpCurve) -> RdpCurve:
-    """Bound the price of replacing a row by that of adding and removing one.
+    """Bound the cost of replacing a row by that of adding and removing one.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def two_steps(curve: RdpCurve) -> RdpCurve:
     D_a(P || R) <= (a - 1/p)/(a - 1) D_{pa}(P || Q) + D_{(pa - 1)/(p - 1)}(Q || R) for
     every p > 1 (Mironov 2017, "Renyi differential privacy", Proposition 11, by
     Hoelder's inequality), here at the best of many p. For Gaussian noise that is four
-    times the price of one step, exactly. Between the orders of `curve`, (a-1) D_a is
+    times the cost of one step, exactly. Between the orders of `curve`, (a-1) D_a is
     interpolated, which is an upper bound, as it is convex in a; beyond them nothing is
     known, and below the first D_a is at most what it is there. A pure epsilon doubles.
 

@@ -11,17 +11,17 @@ from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.exceptions import BudgetExceededError
 
-__all__ = ["Price", "blobs", "check_price", "costs", "enter", "now"]
+__all__ = ["PrivacyCost", "blobs", "check_cost", "costs", "enter", "now"]
 
 
 @dataclass(frozen=True)
-class Price:
+class PrivacyCost:
     """What is to be charged.
 
     Parameters
     ----------
     curve : RdpCurve
-        Worst-case price: never one that depends on data.
+        Worst-case cost: never one that depends on data.
 
     delta : float
         At which its epsilon is shown.
@@ -68,8 +68,8 @@ class Price:
         check_neighbours(self.unit, self.relation)
 
 
-def check_price(ledger, file, price):
-    """Raise unless a price can be charged now. Charges nothing.
+def check_cost(ledger, file, cost):
+    """Raise unless a cost can be charged now. Charges nothing.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def check_price(ledger, file, price):
     file : sqlite3.Connection
         Its file, in a transaction.
 
-    price : Price
+    cost : PrivacyCost
         What is to be charged.
 
     Raises
@@ -91,17 +91,17 @@ def check_price(ledger, file, price):
         If the ledger has another unit or relation.
     """
     unit, relation = file.execute("SELECT unit, relation FROM budget").fetchone()
-    if unit is not None and (unit, relation) != (price.unit, price.relation):
+    if unit is not None and (unit, relation) != (cost.unit, cost.relation):
         raise ValueError(
             f"The ledger {ledger.path} protects unit={unit!r} with "
-            f"relation={relation!r}, and this charge is for unit={price.unit!r} with "
-            f"relation={price.relation!r}, whose prices do not add up. "
-            f"{_other_unit(unit, relation, price)}"
+            f"relation={relation!r}, and this charge is for unit={cost.unit!r} with "
+            f"relation={cost.relation!r}, whose costs do not add up. "
+            f"{_other_unit(unit, relation, cost)}"
         )
-    spent, cost = costs(file), ledger.filter.cost(price.curve)
-    if ledger.filter.admits(cost, spent):
+    spent, values = costs(file), ledger.filter.cost(cost.curve)
+    if ledger.filter.admits(values, spent):
         return
-    share, left = ledger.filter.shares(cost, spent)
+    share, left = ledger.filter.shares(values, spent)
     budget = f"the budget of {ledger.path} ({ledger.epsilon=}, {ledger.delta=})"
     budget = budget.replace("ledger.", "")
     if np.isfinite(share):
@@ -110,18 +110,18 @@ def check_price(ledger, file, price):
             f"This would take {share:.2%} of {budget}, and {left:.2%} is left: "
             f"{left / share:.3g} times this charge would fit."
         )
-    elif price.curve.orders[-1] < ledger.filter.finite_orders[-1]:
+    elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:
         refused = (
-            f"The curve ends at order {price.curve.orders[-1]:g}, and {budget} counts "
+            f"The curve ends at order {cost.curve.orders[-1]:g}, and {budget} counts "
             f"at {ledger.filter.finite_orders[-1]:g}; compute it at DEFAULT_ORDERS."
         )
     else:
-        refused = f"This has no finite price, as with seeded noise; {budget} is finite."
+        refused = f"This has no finite cost, as with seeded noise; {budget} is finite."
     raise BudgetExceededError(f"{refused} Nothing was charged, and no noise was drawn.")
 
 
-def enter(ledger, file, price):
-    """Charge a price.
+def enter(ledger, file, cost):
+    """Charge a cost.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def enter(ledger, file, price):
     file : sqlite3.Connection
         Its file, in a writing transaction: the charge counts once that has ended.
 
-    price : Price
+    cost : PrivacyCost
         What is to be charged.
 
     Returns
@@ -147,22 +147,20 @@ def enter(ledger, file, price):
     ValueError
         If the ledger has another unit or relation.
     """
-    check_price(ledger, file, price)
-    file.execute(
-        "UPDATE budget SET unit = ?, relation = ?", (price.unit, price.relation)
-    )
+    check_cost(ledger, file, cost)
+    file.execute("UPDATE budget SET unit = ?, relation = ?", (cost.unit, cost.relation))
     number = file.execute(
         "INSERT INTO charges (time, who, dataset, fit, description, epsilon, delta, "
         "orders, curve) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             now(),
             _who(),
-            price.dataset,
-            price.fit,
-            price.description,
-            price.curve.quiet_epsilon(price.delta),
-            float(price.delta),
-            *blobs(price.curve),
+            cost.dataset,
+            cost.fit,
+            cost.description,
+            cost.curve.quiet_epsilon(cost.delta),
+            float(cost.delta),
+            *blobs(cost.curve),
         ),
     ).lastrowid
     privacy_filter = ledger.filter
@@ -171,32 +169,32 @@ def enter(ledger, file, price):
         [
             (number, *of_order)
             for of_order in zip(
-                privacy_filter.orders, privacy_filter.cost(price.curve), strict=True
+                privacy_filter.orders, privacy_filter.cost(cost.curve), strict=True
             )
         ],
     )
     return number
 
 
-def _other_unit(unit, relation, price):
+def _other_unit(unit, relation, cost):
     """Say what can be done about a charge for others, as far as it is proved."""
-    if price.unit != unit:
+    if cost.unit != unit:
         return (
-            "Use the same privacy_unit (that of fit_votes is always 'party'), or a "
+            "Use the same privacy_unit ('party' for fit_from_votes), or a "
             "ledger of its own for each unit."
         )
-    if price.relation == "replace-one":
+    if cost.relation == "replace-one":
         return (
-            f"A price for {price.relation!r} bounds none for {relation!r}, as such a "
+            f"A cost for {cost.relation!r} bounds none for {relation!r}, as such a "
             "fit may publish how many there are: no conversion is proved. Use a ledger "
             "of its own for each relation."
         )
-    holds, curve = f"{price.relation!r} includes {relation!r}", "spent.curve"
-    if price.relation == "add-remove":
+    holds, curve = f"{cost.relation!r} includes {relation!r}", "spent.curve"
+    if cost.relation == "add-remove":
         holds = "To change one is to remove one and add another"
         curve = "sklearn_pate.accounting.composition.two_steps(spent.curve)"
     return (
-        f"{holds}, so that {curve} is a proved price for {relation!r}: plan the fit "
+        f"{holds}, so that {curve} is a proved cost for {relation!r}: plan the fit "
         "without this ledger (spent = clf.plan_privacy(X, y, ...)), charge that curve "
         f"by ledger.charge(..., unit={unit!r}, relation={relation!r}), then fit; or "
         "use a ledger of its own for each relation."

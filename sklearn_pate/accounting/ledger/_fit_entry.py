@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate.accounting.ledger._entries import Price, blobs, check_price, enter
+from sklearn_pate.accounting.ledger._entries import (
+    PrivacyCost,
+    blobs,
+    check_cost,
+    enter,
+)
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import BudgetExceededError
 
@@ -33,9 +38,9 @@ class Release:
 
 
 class FitEntry:
-    """Pays for the questions of one fit, and keeps its answers.
+    """Pays for the queries of one fit, and keeps its answers.
 
-    Before each draw of noise the fit must have, on disk, a charge for all its questions
+    Before each draw of noise the fit must have, on disk, a charge for all its queries
     on which nobody else is drawing, and after it the answers are stored before anybody
     sees them. So a fit that is killed goes on with the answers that were stored, and
     pays again if it died between a draw and its storing. Of two fits that are the same
@@ -47,11 +52,11 @@ class FitEntry:
     ledger : PrivacyLedger
         Where.
 
-    price : Price
-        Of all its questions. Its `fit` is what a killed fit is found by.
+    cost : PrivacyCost
+        Of all its queries. Its `fit` is what a killed fit is found by.
 
     n_queries : int
-        How many questions that is.
+        How many queries that is.
 
     remedy : callable
         Says what would fit, if this does not.
@@ -60,12 +65,12 @@ class FitEntry:
     def __init__(
         self,
         ledger: PrivacyLedger,
-        price: Price,
+        cost: PrivacyCost,
         n_queries: int,
         remedy: Callable[[], str],
     ) -> None:
         self._ledger = ledger
-        self._price = price
+        self._cost = cost
         self._n_queries = n_queries
         self._remedy = remedy
         self._charge: int | None = None
@@ -76,12 +81,12 @@ class FitEntry:
         Raises
         ------
         BudgetExceededError
-            If its price does not fit the budget.
+            If its cost does not fit the budget.
         """
         with self._advised(), self._ledger.reading() as file:
             is_done = len(self._stored(file)) >= self._n_queries
             if not is_done and self._free(file, 0) is None:
-                check_price(self._ledger, file, self._price)
+                check_cost(self._ledger, file, self._cost)
 
     def open(self, n_new: int) -> int:
         """Make sure that a draw is paid for, on disk.
@@ -89,7 +94,7 @@ class FitEntry:
         Parameters
         ----------
         n_new : int
-            Questions in it.
+            Queries in it.
 
         Returns
         -------
@@ -112,20 +117,20 @@ class FitEntry:
                     "UPDATE draws SET pending = 1 WHERE charge = ?", (self._charge,)
                 )
                 return n_given
-            self._charge = enter(self._ledger, file, self._price)
+            self._charge = enter(self._ledger, file, self._cost)
             file.execute(
                 "INSERT INTO draws VALUES (?, ?, 1, 0, 0)",
-                (self._charge, self._price.fit),
+                (self._charge, self._cost.fit),
             )
         return 0
 
     def keep(self, rows: NDArray[np.intp], drawn: Any) -> dict[int, Release]:
-        """Store what was drawn, and return what is now stored for these questions.
+        """Store what was drawn, and return what is now stored for these queries.
 
         Parameters
         ----------
         rows : ndarray of int of shape (n_new,)
-            Questions.
+            Queries.
 
         drawn : Response
             Answers to them.
@@ -147,7 +152,7 @@ class FitEntry:
         with self._ledger.writing() as file:
             file.executemany(
                 "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
-                [(self._price.fit, *line[:2], _to_blob(line[2])) for line in lines],
+                [(self._cost.fit, *line[:2], _to_blob(line[2])) for line in lines],
             )
             file.execute(
                 "UPDATE draws SET pending = 0, n_drawn = n_drawn + ?, "
@@ -163,7 +168,7 @@ class FitEntry:
         Returns
         -------
         releases : dict of int to Release
-            By question.
+            By query.
         """
         with self._ledger.reading() as file:
             return self._stored(file)
@@ -176,10 +181,10 @@ class FitEntry:
             # What the fit costs now must be what was paid for it then.
             "AND orders = ? AND curve = ? ORDER BY charge != ?, charge",
             (
-                self._price.fit,
+                self._cost.fit,
                 n_new,
                 self._n_queries,
-                *blobs(self._price.curve),
+                *blobs(self._cost.curve),
                 self._charge,
             ),
         ).fetchone()
@@ -197,7 +202,7 @@ class FitEntry:
             row: Release(answer, None if blob is None else np.frombuffer(blob, "<i8"))
             for row, answer, blob in file.execute(
                 "SELECT row, answer, histogram FROM answers WHERE fit = ?",
-                (self._price.fit,),
+                (self._cost.fit,),
             )
         }
 

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
-from sklearn_pate.accounting.ledger._entries import Price, costs, enter, now
+from sklearn_pate.accounting.ledger._entries import PrivacyCost, costs, enter, now
 from sklearn_pate.accounting.ledger._spending_report import (
     Charge,
-    read_charges,
+    read_entries,
     write_report,
 )
 from sklearn_pate.accounting.ledger._sqlite import (
@@ -34,7 +34,7 @@ __all__ = ["PrivacyLedger"]
 class PrivacyLedger:
     """A durable account of all that is released about one sensitive data set.
 
-    A file with a budget. Every fit that is given the ledger enters its price, the worst
+    A file with a budget. Every fit that is given the ledger enters its cost, the worst
     case over all votes, before any noise is drawn; one that would exceed the budget
     raises, and draws nothing. What is released by all of them together is (`epsilon`,
     `delta`)-differentially private, however each was chosen in view of the ones before.
@@ -114,7 +114,7 @@ class PrivacyLedger:
     data, or in view of earlier releases.
 
     The file and what is read from it (`charges`, `report`, `spent`) are for the data
-    holder and auditors, not for publication: prices depend on no private value, but
+    holder and auditors, not for publication: costs depend on no private value, but
     they say who fitted when, and whether two fits saw the same data. :doc:`The threat
     model </threat-model>` has more.
 
@@ -294,7 +294,7 @@ class PrivacyLedger:
         Parameters
         ----------
         curve : RdpCurve
-            Worst-case price.
+            Worst-case cost.
 
         Returns
         -------
@@ -315,7 +315,7 @@ class PrivacyLedger:
         Parameters
         ----------
         curve : RdpCurve
-            Worst-case price.
+            Worst-case cost.
 
         Returns
         -------
@@ -344,7 +344,7 @@ class PrivacyLedger:
         dataset: str = "",
         fit: str = "",
     ) -> int:
-        """Enter a price, before anything is released for it.
+        """Enter a cost, before anything is released for it.
 
         :class:`~sklearn_pate.PATEClassifier` does this by itself. Call it for a release
         by other means, with a worst-case curve: never one that depends on data.
@@ -352,19 +352,19 @@ class PrivacyLedger:
         Parameters
         ----------
         curve : RdpCurve
-            Worst-case price.
+            Worst-case cost.
 
         delta : float
             At which the charge's own epsilon is shown. The budget has its own.
 
         unit : {"row", "group", "party"}
-            Whom the price protects.
+            Whom the cost protects.
 
         relation : {"replace-one", "add-remove", "add-remove-or-change"}, default=None
-            Against which change of one unit the price holds, as in
+            Against which change of one unit the cost holds, as in
             :class:`~sklearn_pate.PrivacySpent`. None is for "party", which has one
             relation. For "row" and "group" it is refused: name the relation that the
-            price was proved for.
+            cost was proved for.
 
         description : str
             What is released, for auditors: no private value belongs in it.
@@ -394,9 +394,9 @@ class PrivacyLedger:
         """
         if relation is None:
             relation = _only_relation(unit)
-        price = Price(curve, delta, unit, relation, description, dataset, fit)
+        cost = PrivacyCost(curve, delta, unit, relation, description, dataset, fit)
         with self.writing() as file:
-            return enter(self, file, price)
+            return enter(self, file, cost)
 
     def charges(self) -> list[Charge]:
         """List all charges: who spent what on which data.
@@ -412,7 +412,7 @@ class PrivacyLedger:
             If the file cannot be read, or is another ledger by now.
         """
         with self.reading() as file:
-            return read_charges(file, self.filter)
+            return read_entries(file, self.filter)
 
     def report(self) -> str:
         """Describe the account in words and a table, for auditors.
@@ -457,7 +457,7 @@ def _only_relation(unit):
     relations = [relation for one, relation in NEIGHBOURS if one == unit]
     if len(relations) != 1:
         raise ValueError(
-            f"unit={unit!r} without a relation does not say which change the price is "
+            f"unit={unit!r} without a relation does not say which change the cost is "
             f"for; pass the relation, too: (unit, relation) is one of {[*NEIGHBOURS]}."
         )
     return relations[0]

@@ -8,14 +8,14 @@ from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.accounting.ledger._entries import costs
 
-__all__ = ["Charge", "read_charges", "write_report"]
+__all__ = ["Charge", "read_entries", "write_report"]
 
 
 @dataclass(frozen=True)
 class Charge:
     """One line of a ledger, for auditors.
 
-    Prices depend on no private value. Fingerprints tell whether two fits saw the same
+    Costs depend on no private value. Fingerprints tell whether two fits saw the same
     data, and nothing else without the key. Not for publication: that two fits saw the
     same data, and who fitted when, is covered by no epsilon.
 
@@ -40,7 +40,7 @@ class Charge:
         What was asked, and how it was answered.
 
     epsilon : float
-        The price on its own, at `delta`.
+        The cost on its own, at `delta`.
 
     delta : float
         The probability mass that epsilon does not cover.
@@ -89,7 +89,7 @@ class Charge:
     share: float
 
 
-def read_charges(file, privacy_filter):
+def read_entries(file, privacy_filter):
     """Read all charges.
 
     Parameters
@@ -143,7 +143,7 @@ def write_report(ledger, file):
         return (
             f"{title}: nothing was charged yet. The first charge sets whom it protects."
         )
-    charges = read_charges(file, ledger.filter)
+    charges = read_entries(file, ledger.filter)
     times = "1 charge" if len(charges) == 1 else f"{len(charges)} charges"
     table = [HEADS, *(_cells(charge) for charge in charges)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -134,7 +134,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     >>> round(hundred.to_epsilon(1e-5), 2)
     4.62
     """
-    if epsilon != 0:  # which is the price of nothing
+    if epsilon != 0:  # which is the cost of nothing
         check_positive("epsilon", epsilon)
     orders = np.asarray(orders, dtype=np.float64)
     log_mgf = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(

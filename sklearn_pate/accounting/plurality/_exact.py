@@ -11,7 +11,10 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._divergence import raise_to_largest
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._outcomes import Plurality, after_move, untouched
-from sklearn_pate.accounting.plurality._unique_queries import Questions, check_counts
+from sklearn_pate.accounting.plurality._unique_queries import (
+    UniqueQueries,
+    check_counts,
+)
 
 __all__ = [
     "LOCAL_ORDERS",
@@ -41,10 +44,10 @@ def local_cost(
     ceiling: RdpCurve | None = None,
     check: NoisyCheck | None = None,
     expected: ArrayLike | None = None,
-    ballots: ArrayLike | None = None,
+    votes_by_teacher: ArrayLike | None = None,
     direction: Literal["both", "forward"] = "both",
 ) -> RdpCurve:
-    """Compute the exact Renyi cost of a list of questions, at these votes.
+    """Compute the exact Renyi cost of a list of queries, at these votes.
 
     Sensitive: it depends on the votes, must not be published, and must not decide when
     to stop asking. It is no (epsilon, delta) guarantee, which covers all data sets.
@@ -55,7 +58,7 @@ def local_cost(
         The law of an answer; a mechanism's `local_curve` fills it in.
 
     counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each question, whole numbers. The list of questions must
+        Votes per class for each query, whole numbers. The list of queries must
         have been fixed without looking at answers.
 
     orders : array-like of shape (n_orders,)
@@ -63,12 +66,12 @@ def local_cost(
         :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
-        A worst case of one question at the same orders. It stands in for what float64
+        A worst case of one query at the same orders. It stands in for what float64
         cannot hold, as with noise far below a vote, and for what is above it by
         rounding. A cost that is plainly above it stays: the worst case is then wrong.
 
     check : NoisyCheck, default=None
-        The check before each answer, for mechanisms that may not answer. Every question
+        The check before each answer, for mechanisms that may not answer. Every query
         is then priced as if it could still be answered, whatever the cap on answers.
 
     expected : array-like of shape (n_queries, n_classes), default=None
@@ -76,9 +79,9 @@ def local_cost(
         (InteractiveGNMax). The check rounds them, see
         `NoisyCheck.whole_expectations`.
 
-    ballots : array-like of int of shape (n_teachers, n_queries), default=None
+    votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
         The votes behind `counts`, -1 for an abstention. With them, one teacher's moves
-        are followed through all questions, which is never more and still covers every
+        are followed through all queries, which is never more and still covers every
         neighbour.
 
     direction : {"both", "forward"}, default="both"
@@ -88,7 +91,7 @@ def local_cost(
     Returns
     -------
     curve : RdpCurve
-        Summed over the questions. Sensitive. It cannot be sanitized, as nothing is
+        Summed over the queries. Sensitive. It cannot be sanitized, as nothing is
         known about how much it differs between neighbours.
 
     Raises
@@ -99,20 +102,20 @@ def local_cost(
 
     Notes
     -----
-    For each question, the largest D_a(M(n) || M(n')) over all n' that one teacher can
+    For each query, the largest D_a(M(n) || M(n')) over all n' that one teacher can
     cause: by moving its vote, abstaining, or no longer abstaining. It is the quantity
     that Theorem 3 of Papernot et al. 2017 and Theorem 6 of 2018 bound from above, in
     both directions. With a check, M is the law of "none", 1, ..., K together, which
     is a bound for the run itself, unlike an expected cost.
 
-    Only classes with different counts differ, questions with equal sorted counts share
+    Only classes with different counts differ, queries with equal sorted counts share
     one computation, and the divergence is the cancellation-free one of
     :func:`~sklearn_pate.accounting.plurality.log_moment`. :doc:`What an answer costs
     </accounting>` has the definitions, and what such a figure is no proof of.
 
     Examples
     --------
-    A question on which teachers agree costs less than one that divides them, and no
+    A query on which teachers agree costs less than one that divides them, and no
     more than the worst case over all votes:
 
     >>> from sklearn_pate.accounting import local_cost, tight_gaussian_worst_case
@@ -132,22 +135,22 @@ def local_cost(
         ceiling=ceiling,
         check=check,
         expected=expected,
-        ballots=ballots,
+        votes_by_teacher=votes_by_teacher,
         direction=direction,
     ).total
 
 
 @dataclass(frozen=True)
 class LocalCosts:
-    """Exact Renyi costs of a list of questions, at the votes. Sensitive.
+    """Exact Renyi costs of a list of queries, at the votes. Sensitive.
 
     Parameters
     ----------
     total : RdpCurve
-        Of all questions together.
+        Of all queries together.
 
     largest : RdpCurve
-        At each order, of the question that costs most there, whatever the ballots.
+        At each order, of the query that costs most there, whatever the votes.
     """
 
     total: RdpCurve
@@ -162,10 +165,10 @@ def local_costs(
     ceiling: RdpCurve | None = None,
     check: NoisyCheck | None = None,
     expected: ArrayLike | None = None,
-    ballots: ArrayLike | None = None,
+    votes_by_teacher: ArrayLike | None = None,
     direction: Literal["both", "forward"] = "both",
 ) -> LocalCosts:
-    """Compute what :func:`local_cost` does, and the largest cost of one question."""
+    """Compute what :func:`local_cost` does, and the largest cost of one query."""
     if direction not in ("both", "forward"):
         raise ValueError(
             f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
@@ -176,23 +179,23 @@ def local_costs(
     whole = None
     if expected is not None and check is not None:
         whole = check.whole_expectations(expected).astype(np.float64)
-    questions = Questions(counts, whole)
+    queries = UniqueQueries(counts, whole)
     teachers = None
-    if ballots is not None:
-        groups = questions.groups_of(counts, whole)
-        teachers = _Teachers(questions, groups, np.asarray(ballots), orders.size)
-    del counts  # of a million questions, the gathered ones take far less memory
+    if votes_by_teacher is not None:
+        groups = queries.groups_of(counts, whole)
+        teachers = _Teachers(queries, groups, np.asarray(votes_by_teacher), orders.size)
+    del counts  # of a million queries, the gathered ones take far less memory
     total, largest = np.zeros(orders.size), np.zeros(orders.size)
-    for batch in questions.batches(plurality.points_per_move):
+    for batch in queries.batches(plurality.points_per_move):
         # Overflow ends in an infinite cost.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             costs = _costs_by_loser(plurality, check, batch, orders, direction)
         if ceiling is not None:
             costs = _below(ceiling.values, costs)
-        of_questions = costs.max(axis=1)
-        largest = np.maximum(largest, of_questions.max(axis=0))
+        of_queries = costs.max(axis=1)
+        largest = np.maximum(largest, of_queries.max(axis=0))
         if teachers is None:
-            total += questions.repeats[batch.index] @ of_questions
+            total += queries.repeats[batch.index] @ of_queries
         else:
             teachers.charge(batch, costs)
     if teachers is not None:
@@ -240,39 +243,39 @@ def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
         The law of an answer.
 
     counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each question.
+        Votes per class for each query.
 
     Returns
     -------
     log_q : ndarray of shape (n_queries,)
         In nats.
     """
-    questions = Questions(check_counts(counts), None)
-    log_q = np.empty(len(questions.repeats))
-    for batch in questions.batches(plurality.points_per_move):
+    queries = UniqueQueries(check_counts(counts), None)
+    log_q = np.empty(len(queries.repeats))
+    for batch in queries.batches(plurality.points_per_move):
         log_p = plurality.log_probabilities(batch.values, batch.sizes)
         rivals = batch.sizes.copy()
         rivals[:, -1] -= 1
         log_q[batch.index] = logsumexp(log_p, b=rivals, axis=1)
-    return np.minimum(log_q, 0)[questions.vector_of_query]
+    return np.minimum(log_q, 0)[queries.vector_of_query]
 
 
 class _Teachers:
-    """What each teacher could have changed, summed over the questions."""
+    """What each teacher could have changed, summed over the queries."""
 
-    def __init__(self, questions, groups, ballots, n_orders):
-        self._questions = questions
+    def __init__(self, queries, groups, votes_by_teacher, n_orders):
+        self._queries = queries
         self._groups = groups
-        self._ballots = ballots
-        self._total = np.zeros((len(ballots), n_orders))
+        self._votes_by_teacher = votes_by_teacher
+        self._total = np.zeros((len(votes_by_teacher), n_orders))
 
     def charge(self, batch, costs):
         """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
-        row = np.full(len(self._questions.repeats), -1)
+        row = np.full(len(self._queries.repeats), -1)
         row[batch.index] = np.arange(len(batch.index))
-        for query in np.flatnonzero(row[self._questions.vector_of_query] >= 0):
-            cost = costs[row[self._questions.vector_of_query[query]]]
-            vote = self._ballots[:, query]
+        for query in np.flatnonzero(row[self._queries.vector_of_query] >= 0):
+            cost = costs[row[self._queries.vector_of_query[query]]]
+            vote = self._votes_by_teacher[:, query]
             group = np.where(vote < 0, len(cost) - 1, self._groups[query, vote])
             self._total += cost[group]
 

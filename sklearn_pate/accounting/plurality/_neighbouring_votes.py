@@ -1,4 +1,4 @@
-"""What questions cost on a grid, and how much one teacher can change it. Sensitive."""
+"""What queries cost on a grid, and how much one teacher can change it. Sensitive."""
 
 import math
 from numbers import Real
@@ -23,10 +23,10 @@ _OUTWARD = 1 + 1e-6
 
 
 class VoteCosts:
-    """The cost of a question at one order, on a grid of what its votes decide.
+    """The cost of a query at one order, on a grid of what its votes decide.
 
     That is q, and after a threshold step the largest count. The cost on the grid is a
-    step function, never below the cost itself; one teacher moves a question by at most
+    step function, never below the cost itself; one teacher moves a query by at most
     one block of cells, and one row.
 
     Parameters
@@ -108,7 +108,7 @@ class VoteCosts:
         self.worst_case = float(self.costs.max())
 
     def locate(self, log_q, largest_counts):
-        """Find the row and the cell of each question.
+        """Find the row and the cell of each query.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class VoteCosts:
 
         Returns
         -------
-        questions : tuple of ndarray of int of shape (n_queries,)
+        queries : tuple of ndarray of int of shape (n_queries,)
             Rows and cells.
         """
         if isinstance(log_q, RdpCurve):
@@ -156,12 +156,12 @@ class VoteCosts:
         cells = np.floor((positions - self.low) / self.cell)
         return rows, np.clip(cells, 0, self.costs.shape[1] - 1).astype(np.intp)
 
-    def total(self, questions):
-        """Sum the costs of the questions. Sensitive.
+    def total(self, queries):
+        """Sum the costs of the queries. Sensitive.
 
         Parameters
         ----------
-        questions : tuple of ndarray of int of shape (n_queries,)
+        queries : tuple of ndarray of int of shape (n_queries,)
             As `locate` found them.
 
         Returns
@@ -169,14 +169,14 @@ class VoteCosts:
         cost : float
             At the one order.
         """
-        return float(self.costs[questions].sum())
+        return float(self.costs[queries].sum())
 
-    def local_sensitivities(self, questions):
+    def local_sensitivities(self, queries):
         """Bound what one more teacher can change. Sensitive.
 
         Parameters
         ----------
-        questions : tuple of ndarray of int of shape (n_queries,)
+        queries : tuple of ndarray of int of shape (n_queries,)
             As `locate` found them.
 
         Yields
@@ -186,7 +186,7 @@ class VoteCosts:
             these in d teachers, is at most the next one of any neighbour, and the last
             is the same for all votes.
         """
-        rows, cells = questions
+        rows, cells = queries
         costs, width = self.costs, self.width
         farther = np.pad(costs, ((0, 0), (width, width)), mode="edge")
         # Costs fall along a row: the extremes are a whole block away.
@@ -200,12 +200,12 @@ class VoteCosts:
             changes = _widen(changes, np.maximum, axes=(0, 1))
         yield largest
 
-    def smooth_sensitivity(self, questions, smoothness):
+    def smooth_sensitivity(self, queries, smoothness):
         """Bound what one teacher can change, smoothly. Sensitive.
 
         Parameters
         ----------
-        questions : tuple of ndarray of int of shape (n_queries,)
+        queries : tuple of ndarray of int of shape (n_queries,)
             As `locate` found them.
 
         smoothness : float
@@ -223,7 +223,7 @@ class VoteCosts:
         """
         return max(
             math.exp(-smoothness * distance) * sensitivity
-            for distance, sensitivity in enumerate(self.local_sensitivities(questions))
+            for distance, sensitivity in enumerate(self.local_sensitivities(queries))
         )
 
 
@@ -241,7 +241,7 @@ def joint_costs(
         Renyi cost of the answer alone, at that order.
 
     log_pass, log_fail : ndarray of shape (3, ...)
-        Logarithms of the probabilities that the step lets the question through and that
+        Logarithms of the probabilities that the step lets the query through and that
         it does not: at its largest count, at one vote less and at one vote more.
 
     order : float

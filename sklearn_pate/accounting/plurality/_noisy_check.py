@@ -17,7 +17,7 @@ _FARTHEST = 2**50
 class NoisyCheck:
     """Whether the largest count, with discrete Gaussian noise, reaches a threshold.
 
-    Mechanisms draw, and accounts price, what this class decides.
+    Mechanisms draw, and accounts cost, what this class decides.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ DIRECT = 0.5
 
 @dataclass(frozen=True)
 class Moves:
-    """Laws of the answers to some questions, and of all their neighbours.
+    """Laws of the answers to some queries, and of all their neighbours.
 
     Classes are grouped: those of one group have equal counts, and so equal chances. A
     move takes a vote from a class of one group and gives it to another class; either

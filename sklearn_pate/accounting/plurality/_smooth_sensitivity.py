@@ -1,4 +1,4 @@
-"""Release a data-dependent cost, at its own price.
+"""Release a data-dependent cost, at its own cost.
 
 A cost that depends on the votes is as sensitive as they are. Noise scaled to a smooth
 bound on what one teacher can change makes one number of it fit to publish (Nissim,
@@ -130,18 +130,18 @@ def published_smooth_sensitivity_cost(
 
 @dataclass(frozen=True)
 class SanitizedCost:
-    """The data-dependent cost of a list of questions, as it may be published.
+    """The data-dependent cost of a list of queries, as it may be published.
 
     Attributes
     ----------
     epsilon : float
-        At `delta`: for the released cost, and the price of releasing it.
+        At `delta`: for the released cost, and the cost of releasing it.
 
     delta : float
         The probability mass that epsilon need not cover.
 
     cost : float
-        The released Renyi cost of the questions. With probability `confidence` over
+        The released Renyi cost of the queries. With probability `confidence` over
         its own noise it is at least the true one.
 
     release_cost : float
@@ -179,7 +179,7 @@ def sanitize(
     confidence: float = 0.975,
     normal: float | None = None,
 ) -> SanitizedCost:
-    """Release the q-optimal cost of a list of questions, with noise.
+    """Release the q-optimal cost of a list of queries, with noise.
 
     Every release is a mechanism of its own: call it once. `order`, `smoothness`,
     `noise_scale` and `confidence` must be chosen without looking at votes, as by
@@ -189,7 +189,7 @@ def sanitize(
     ----------
     log_q : array-like of shape (n_queries,)
         Logarithm of the exact probability that the plurality does not win, for each
-        question of a list that was fixed without looking at answers. An upper bound
+        query of a list that was fixed without looking at answers. An upper bound
         will not do: one teacher could move it by more.
 
     n_teachers : int
@@ -219,11 +219,11 @@ def sanitize(
         Votes of the plurality, for a mechanism with a threshold step.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
-        Logarithms of the probabilities that the threshold step lets a question through,
+        Logarithms of the probabilities that the threshold step lets a query through,
         and that it does not, at each largest count.
 
     worst_case : float, default=inf
-        Renyi cost of all questions at `order`, whatever the votes; what is released is
+        Renyi cost of all queries at `order`, whatever the votes; what is released is
         cut to it.
 
     confidence : float, default=0.975
@@ -250,7 +250,7 @@ def sanitize(
     which floating-point noise may give it away; it is no proof against that.
 
     The guarantee remains one about the votes at hand: epsilon bounds what the answers
-    say about one teacher there, and adds a worst-case price for having said so.
+    say about one teacher there, and adds a worst-case cost for having said so.
     """
     if not isinstance(confidence, Real) or not 0.5 <= confidence < 1:
         raise ValueError(
@@ -267,12 +267,12 @@ def sanitize(
     table = VoteCosts(
         order, n_teachers, sigma, pure_epsilon, log_pass=log_pass, log_fail=log_fail
     )
-    questions = table.locate(log_q, largest_counts)
-    scale = noise_scale * table.smooth_sensitivity(questions, smoothness)
+    queries = table.locate(log_q, largest_counts)
+    scale = noise_scale * table.smooth_sensitivity(queries, smoothness)
     if normal is None:
         normal = SystemRandom().gauss(0, 1)
-    noisy = table.total(questions) + scale * (quantile + normal)
-    worst = min(table.worst_case * questions[0].size, worst_case)
+    noisy = table.total(queries) + scale * (quantile + normal)
+    worst = min(table.worst_case * queries[0].size, worst_case)
     cost = _round_up(min(max(noisy, 0.0), worst))
     curve = RdpCurve([order], [cost + release_cost])
     return SanitizedCost(
@@ -301,7 +301,7 @@ def release_parameters(
     Parameters
     ----------
     n_queries : int
-        Number of questions.
+        Number of queries.
 
     n_teachers : int
         Number of teachers.
@@ -326,7 +326,7 @@ def release_parameters(
     Notes
     -----
     They minimise the epsilon to be expected for made-up votes on two classes, a lead
-    that is the square root of a uniform share of the teachers: most questions are easy,
+    that is the square root of a uniform share of the teachers: most queries are easy,
     some are hard. Other votes are released as safely, and mostly nearly as well.
     """
     leads = np.sqrt((np.arange(n_queries) + 0.5) / n_queries) * n_teachers
@@ -345,19 +345,19 @@ def release_parameters(
         table = VoteCosts(
             order, n_teachers, sigma, pure_epsilon, log_pass=log_pass, log_fail=log_fail
         )
-        questions = table.locate(log_q, largest_counts)
-        cost = table.total(questions)
-        sensitivities = np.array(list(table.local_sensitivities(questions)))
+        queries = table.locate(log_q, largest_counts)
+        cost = table.total(queries)
+        sensitivities = np.array(list(table.local_sensitivities(queries)))
         for smoothness in _SMOOTHNESS / order:
             decay = np.exp(-smoothness * np.arange(sensitivities.size))
             sensitivity = float(np.max(decay * sensitivities))
             for noise_scale in _NOISE_SCALES:
-                price = smooth_sensitivity_cost(
+                release_cost = smooth_sensitivity_cost(
                     order, smoothness, noise_scale, quantile
                 )
-                if not price < np.inf:
+                if not release_cost < np.inf:
                     continue
-                expected = cost + quantile * noise_scale * sensitivity + price
+                expected = cost + quantile * noise_scale * sensitivity + release_cost
                 epsilon = RdpCurve([order], [expected]).quiet_epsilon(delta)
                 if epsilon < best[0]:
                     best = (

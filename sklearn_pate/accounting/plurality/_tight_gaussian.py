@@ -74,7 +74,7 @@ def tight_gaussian_worst_case(
     What :class:`~sklearn_pate.mechanisms.GNMax` is charged. The largest divergence over
     all votes is one of two classes and a threshold (Lemma 1 of :doc:`What an answer
     costs </accounting>`); whole leads on a coarse lattice stand for all of them, at a
-    price of a little noise (Lemma 2), and closed forms for those that are too large to
+    cost of a little noise (Lemma 2), and closed forms for those that are too large to
     be tried. So what is returned is an upper bound, rounding included, and no maximum
     over a grid. It is close at orders from 1.5 to 4 sigma. Above them it is
     a / sigma^2 (Papernot et al. 2018, Proposition 8), below them that of a larger order

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Batch", "Questions", "check_counts", "distinct_rows"]
+__all__ = ["Batch", "UniqueQueries", "check_counts", "distinct_rows"]
 
 # Numbers in the largest temporary array, which bound the memory.
 _BLOCK_SIZE = 2_000_000
@@ -77,8 +77,8 @@ class Batch:
     scores: NDArray[np.float64]
 
 
-class Questions:
-    """A list of questions, those with equal sorted counts gathered.
+class UniqueQueries:
+    """A list of queries, those with equal sorted counts gathered.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ class Questions:
     Attributes
     ----------
     vector_of_query : ndarray of int of shape (n_queries,)
-        Index of each question's distinct vector.
+        Index of each query's distinct vector.
 
     repeats : ndarray of int of shape (n_vectors,)
-        Number of questions of each vector.
+        Number of queries of each vector.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Questions:
     ) -> None:
         self._n_classes = counts.shape[1]
         self._has_scores = expected is not None
-        # Whole votes in 32 bits: a million questions fit into little memory.
+        # Whole votes in 32 bits: a million queries fit into little memory.
         key = counts.astype(np.int32)
         if expected is None:
             key = np.sort(key, axis=1)
@@ -156,7 +156,7 @@ class Questions:
         counts: NDArray[np.float64],
         expected: NDArray[np.float64] | None,
     ) -> NDArray[np.intp]:
-        """Find the group of each class of each question.
+        """Find the group of each class of each query.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Questions:
         Returns
         -------
         group_of_class : ndarray of int of shape (n_queries, n_classes)
-            Indices into the groups of the question's vector.
+            Indices into the groups of the query's vector.
         """
         scores = counts if expected is None else counts - expected
         order = np.lexsort((scores, counts), axis=1)

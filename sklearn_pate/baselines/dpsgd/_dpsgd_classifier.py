@@ -68,7 +68,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         longer, half of it goes with twice the learning rate.
 
     accountant : {"pld", "rdp"}, default="pld"
-        How prices of steps are added up. "pld" composes the law of the privacy loss,
+        How costs of steps are added up. "pld" composes the law of the privacy loss,
         as Opacus' "prv" does, and is the tighter one. "rdp" adds up Renyi divergences,
         as a `ledger` does. Both are upper bounds.
 
@@ -120,7 +120,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
     ``batch_size / n_rows``, independently of the others; an empty sample is a step
     along the noise. Sums are divided by `batch_size`, whatever the size of the sample.
 
-    The price of a step is that of the sampled Gaussian mechanism (Mironov, Talwar,
+    The cost of a step is that of the sampled Gaussian mechanism (Mironov, Talwar,
     Zhang 2019). "pld" composes its privacy loss for the row that is added and for the
     row that is removed (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
 
@@ -289,8 +289,8 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         rehearse(self.estimator, rows.X.shape[1:], n_classes, plan)
         spent = self._state(
             plan,
-            plan.charged_curve(0, n_classes),
-            epsilon=plan.charged_epsilon(0, n_classes, delta),
+            plan.stated_curve(0, n_classes),
+            epsilon=plan.stated_epsilon(0, n_classes, delta),
             delta=delta,
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )

@@ -125,7 +125,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
     ``accounting/objective.py`` and ``baselines/erm_perturbation.py``.
 
     Several classes are told from the rest one by one. Each of these problems gets an
-    equal part of epsilon; prices of "gaussian" add up as Renyi curves.
+    equal part of epsilon; costs of "gaussian" add up as Renyi curves.
 
     Rows to predict are clipped and scaled down as those in training: ``coef_`` and
     ``intercept_`` give the same scores for rows within the bounds.

@@ -240,7 +240,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
 
 
 def _check_memory(n_features):
-    """Raise unless there is memory for the solver, before the price is charged."""
+    """Raise unless there is memory for the solver, before the cost is charged."""
     try:
         np.empty((n_features, n_features))
     except MemoryError:

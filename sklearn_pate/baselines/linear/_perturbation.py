@@ -10,7 +10,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition._objective_perturbation import (
-    curvature_price,
+    curvature_cost,
     gaussian_objective_curve,
     least_regularisation,
 )
@@ -94,7 +94,7 @@ class Perturbation:
         With all its numbers.
 
     curve : RdpCurve
-        Price of all problems together.
+        Privacy cost of all problems together.
 
     epsilon, delta : float
         The same as a guarantee.
@@ -136,7 +136,7 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     -----
     Rows have norms of at most 1, slopes of the loss lie in [-1, 0], and F is the sum of
     losses and lambda/2 |w|^2, so lambda-strongly convex. Each of `n_problems` problems
-    gets an equal part of epsilon, or the same noise, and their prices add up.
+    gets an equal part of epsilon, or the same noise, and their costs add up.
 
     "output": replacing a row moves the minimiser of F by 2 / lambda at most. Found to a
     gradient of norm t, it moves by (2 + 2t) / lambda at most, which noise with density
@@ -146,7 +146,7 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     "objective": F + b.w is minimised, with b of density proportional to
     e^{-epsilon' |b| / 2}, which hides that b(w) moves by 2 at most, and
     epsilon' = epsilon - ln(1 + c / lambda) (Algorithm 2, and
-    ``curvature_price``).
+    ``curvature_cost``).
 
     "gaussian": the same with b of law N(0, sigma^2 I), see
     ``gaussian_objective_curve``.
@@ -154,8 +154,8 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     These two are about the exact minimiser w*. What is found, v, is a function of the
     data and of w*, which determines b; |v - w*| <= t / lambda, as the gradient at v has
     norm t at most and F + b.w is lambda-strongly convex. Think of w* as released first,
-    at the price above. Given w*, the v of neighbours are 2t / lambda apart at most, and
-    noise on v hides that at a small further price: adaptive composition, of which the
+    at the cost above. Given w*, the v of neighbours are 2t / lambda apart at most, and
+    noise on v hides that at a small further cost: adaptive composition, of which the
     release of the noisy v alone is a post-processing. This is the approximate minima
     perturbation of Iyengar, Near, Song, Thakkar, Thakurta, Wang (2019).
 
@@ -204,7 +204,7 @@ def _plan_objective(regularisation, task):
     regularisation = max(
         regularisation, least_regularisation(epsilon_minimiser, task.curvature)
     )
-    epsilon_linear = epsilon_minimiser - curvature_price(task.curvature, regularisation)
+    epsilon_linear = epsilon_minimiser - curvature_cost(task.curvature, regularisation)
     scale = largest_shift("objective", regularisation) / epsilon_output
     noise = _noise("objective", regularisation, 2 / epsilon_linear, scale, task)
     return _pure(noise, task)

@@ -264,7 +264,7 @@ def minimise(
         value = objective(weights, margins)
     raise RuntimeError(
         "Rounding kept the solver from the minimum, on which the guarantee rests, so "
-        "that nothing was released, but the price is spent. That this happened tells "
+        "that nothing was released, but the cost is spent. That this happened tells "
         "about the private rows: keep it to yourself. Lower C, or raise epsilon."
     )
 

@@ -12,14 +12,14 @@ from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.exceptions import StudentWarning
 
-__all__ = ["dense", "fit_uncharged", "price_of_fit"]
+__all__ = ["cost_of_fit", "dense", "fit_without_ledger"]
 
 
-def price_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
+def cost_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
     """State the privacy cost of a fit on these data, or raise if it cannot be known."""
     if not plans_privacy(estimator):
         raise ValueError(
-            f"estimator={estimator!r} cannot state its price beforehand; pass one with "
+            f"estimator={estimator!r} cannot state its cost beforehand; pass one with "
             "plan_privacy, such as a PATEClassifier."
         )
     with warnings.catch_warnings():
@@ -27,13 +27,13 @@ def price_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
         return estimator.plan_privacy(**data)
 
 
-def fit_uncharged(estimator: Any, **data: Any) -> Any:
+def fit_without_ledger(estimator: Any, **data: Any) -> Any:
     """Fit a clone that charges no ledger; it is as sensitive as the data.
 
     A ledger would recognise a fit that is repeated, and what an audit fits is not
     released.
     """
-    # Its public part too: no price was charged for the answers.
+    # Its public part too: no cost was charged for the answers.
     with warnings.catch_warnings(), autologging_off():
         # What the student makes of the answers does not matter here.
         warnings.simplefilter("ignore", StudentWarning)

@@ -66,7 +66,7 @@ class AuditResult:
     exact_share: float | None = None
 
     @property
-    def price_is_wrong(self) -> bool:
+    def cost_is_wrong(self) -> bool:
         """Whether the exact cost of the audited votes is above the claim.
 
         Returns
@@ -83,11 +83,11 @@ class AuditResult:
         Returns
         -------
         contradicted : bool
-            True means a defect: for certain if `price_is_wrong`, else at the stated
+            True means a defect: for certain if `cost_is_wrong`, else at the stated
             confidence, as of many audits of true claims one in
             ``1 / (1 - confidence)`` is True by chance. False proves nothing.
         """
-        return self.price_is_wrong or self.epsilon_lower > self.epsilon_claimed
+        return self.cost_is_wrong or self.epsilon_lower > self.epsilon_claimed
 
     def __str__(self):
         found = "contradicts" if self.contradicted else "does not contradict"
@@ -97,7 +97,7 @@ class AuditResult:
             f"confidence {self.confidence:g}, epsilon is at least "
             f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})"
         )
-        if self.price_is_wrong:
+        if self.cost_is_wrong:
             text += (
                 f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
                 "times what is claimed for all votes"

@@ -13,9 +13,9 @@ from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClass
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.inspection.audits._audit_fits import (
+    cost_of_fit,
     dense,
-    fit_uncharged,
-    price_of_fit,
+    fit_without_ledger,
 )
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
@@ -54,7 +54,7 @@ def audit_canaries(
     Parameters
     ----------
     estimator : classifier
-        Any that can state its price and protects single rows: a
+        Any that can state its cost and protects single rows: a
         :class:`~sklearn_pate.PATEClassifier`, or one of ``sklearn_pate.baselines``. Its
         clone is fitted, and charges no ledger. A teacher should memorise its rows, as
         ``KNeighborsClassifier(1)`` does, and all public rows should be asked about.
@@ -165,13 +165,13 @@ def audit_canaries(
         "y": np.concatenate([y, np.asarray(labels)[coins]]),
         **_public(estimator, X_canaries, X_public),
     }
-    relation = price_of_fit(estimator, **data).relation
+    relation = cost_of_fit(estimator, **data).relation
     check_confidence(confidence, estimator.delta)
     if relation == "add-remove":
         there = np.flatnonzero(coins)
         data["X"] = _stack([X, _safe_indexing(X_canaries, there)])
         data["y"] = np.concatenate([y, np.asarray(labels)[coins[there]]])
-    fitted = fit_uncharged(estimator, **data)
+    fitted = fit_without_ledger(estimator, **data)
 
     if isinstance(estimator, QueryingClassifier):
         lead = _read_answers(fitted, n_canaries, labels)

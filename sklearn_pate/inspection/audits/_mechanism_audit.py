@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_pate._inputs._checks import check_count
-from sklearn_pate._votes._soft_votes import Knowledge, KnowledgeLayout
+from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
@@ -30,12 +30,12 @@ def audit_mechanism(
     delta: float = 1e-5,
     confidence: float = 1 - 1e-4,
 ) -> AuditResult:
-    """Try to contradict the price of a mechanism, at two neighbouring data sets.
+    """Try to contradict the cost of a mechanism, at two neighbouring data sets.
 
     Votes, or what is summed by a :class:`~sklearn_pate.mechanisms.NoisySum`, are
-    sealed, and asked for through the turnstile that a fit uses, with noise from the
+    counted, and queried as in a fit, with noise from the
     operating system. That is done at `counts` and at `neighbour`, and an event is
-    looked for that is likelier at one of them than the price allows.
+    looked for that is likelier at one of them than the cost allows.
 
     Besides, the exact cost at each of the two counts is computed from the law that the
     mechanism states of its answers, over all neighbours, in both directions and at all
@@ -56,7 +56,7 @@ def audit_mechanism(
         Every trial draws fresh noise: nothing is charged to any account.
 
     counts : array-like of int of shape (n_classes,)
-        Votes per class, the same on every question. For a
+        Votes per class, the same on every query. For a
         :class:`~sklearn_pate.mechanisms.NoisySum`, what one teacher says, in 1/1024 of
         the clipping bound: its parts, of shape (n_parts, width) or one after the other,
         none longer than the bound. What all others say is the same in both data sets,
@@ -67,18 +67,18 @@ def audit_mechanism(
         says instead.
 
     n_queries : int, default=1
-        Questions of one trial. The claim is the price of all of them.
+        Queries of one trial. The claim is the cost of all of them.
 
     n_trials : int, default=100000
         Trials at each of the two counts. Half of them choose the event, half measure
         it. More trials show rarer events.
 
     n_repeats : int, default=10
-        Every question is asked so often, and all its answers count: the price covers
+        Every query is asked so often, and all its answers count: the cost covers
         one answer. The more repeats, the plainer it is if an oracle answers anew.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. The price is a curve that
+        The probability mass that epsilon does not cover. The cost is a curve that
         claims an epsilon for each delta: at a larger one, such as 0.01, the claim is
         nearer to what so many trials can show, and the audit is sharper.
 
@@ -94,7 +94,7 @@ def audit_mechanism(
     Raises
     ------
     ValueError
-        If the counts are no neighbours, a vector is longer than the mechanism's price
+        If the counts are no neighbours, a vector is longer than the mechanism's cost
         allows, the mechanism makes no claim for a trial, or another parameter is out of
         range; nothing was drawn.
 
@@ -107,7 +107,7 @@ def audit_mechanism(
     Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
     how private is private SGD?", with bounds of Clopper and Pearson (1934). An
     :class:`~sklearn_pate.mechanisms.InteractiveGNMax` is asked with a student that
-    finds all classes alike. All trials are questions to one oracle: the confidence
+    finds all classes alike. All trials are queries to one oracle: the confidence
     holds if these are answered independently.
 
     Examples
@@ -129,22 +129,22 @@ def audit_mechanism(
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
         layout, worlds = _check_vectors(counts, neighbour, mechanism.n_parts)
-        seal = partial(_seal_vectors, layout)
+        aggregate = partial(_sum_vectors, layout)
     else:
         worlds = _check_counts(counts, neighbour)
         n_teachers = int(worlds.sum(axis=1).max())
         mechanism = mechanism.prepared(
             n_teachers=n_teachers, n_queries=n_queries, n_classes=worlds.shape[1]
         )
-        seal = partial(_seal_votes, n_teachers)
-    claim = mechanism.charged_epsilon(n_queries, worlds.shape[1], delta)
+        aggregate = partial(_count_votes, n_teachers)
+    claim = mechanism.stated_epsilon(n_queries, worlds.shape[1], delta)
     exact_share = None
     if not isinstance(mechanism, NoisySum):
         exact_share = _exact_share(mechanism, worlds, n_queries)
     seen, neighbour_seen = (
         _ask(
             mechanism,
-            seal(world, n_trials * n_queries),
+            aggregate(world, n_trials * n_queries),
             n_trials=n_trials,
             n_queries=n_queries,
             n_repeats=n_repeats,
@@ -167,7 +167,7 @@ def audit_mechanism(
 def _exact_share(mechanism, worlds, n_queries):
     """Return the largest exact cost as a share of the claimed curve."""
     n_classes = worlds.shape[1]
-    claimed = mechanism.charged_curve(n_queries, n_classes)
+    claimed = mechanism.stated_curve(n_queries, n_classes)
     shares = [0.0]
     for counts in worlds:
         exact = mechanism.enumerated_curve(
@@ -190,7 +190,7 @@ def _check_shapes(counts, neighbour):
     if np.shape(counts) != np.shape(neighbour):
         raise ValueError(
             f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
-            "pass the same question for both."
+            "pass the same query for both."
         )
 
 
@@ -198,7 +198,7 @@ def _check_counts(counts, neighbour):
     if np.ndim(counts) != 1:
         raise ValueError(
             f"counts and neighbour have shape {np.shape(counts)}; pass the votes per "
-            "class of one question for both."
+            "class of one query for both."
         )
     worlds = check_counts([counts, neighbour]).astype(np.int64)
     changes = np.sort((worlds[1] - worlds[0])[worlds[0] != worlds[1]]).tolist()
@@ -219,7 +219,7 @@ def _check_vectors(counts, neighbour, n_parts):
             f"counts and neighbour have shape {vectors.shape[1:]}; the mechanism has "
             f"n_parts={n_parts}: pass that many parts, all of one width."
         )
-    layout = KnowledgeLayout(n_parts, n_values // n_parts)
+    layout = SoftVoteLayout(n_parts, n_values // n_parts)
     vectors = vectors.reshape(2, n_values)
     layout.check(vectors)
     if np.array_equal(*vectors):
@@ -248,29 +248,29 @@ def _check_mechanism(mechanism):
         )
 
 
-def _seal_votes(n_teachers, counts, n_rows):
-    ballots = [None] * (n_teachers - counts.sum())  # abstentions
+def _count_votes(n_teachers, counts, n_rows):
+    votes_by_teacher = [None] * (n_teachers - counts.sum())  # abstentions
     for label, n_votes in enumerate(counts.tolist()):
-        ballots += n_votes * [np.full(n_rows, label, dtype=np.int32)]
-    return Votes(ballots, n_public=n_rows, n_classes=len(counts))
+        votes_by_teacher += n_votes * [np.full(n_rows, label, dtype=np.int32)]
+    return Votes(votes_by_teacher, n_public=n_rows, n_classes=len(counts))
 
 
-def _seal_vectors(layout, vector, n_rows):
-    return Knowledge([np.tile(vector, (n_rows, 1))], layout=layout, n_questions=n_rows)
+def _sum_vectors(layout, vector, n_rows):
+    return SoftVotes([np.tile(vector, (n_rows, 1))], layout=layout, n_queries=n_rows)
 
 
-def _ask(mechanism, sealed, *, n_trials, n_queries, n_repeats):
+def _ask(mechanism, votes, *, n_trials, n_queries, n_repeats):
     """Return all answers of each trial, or the sum of all its histograms."""
     rows = np.arange(n_trials * n_queries)
-    oracle = Oracle(sealed, mechanism, n_queries=len(rows))
+    oracle = Oracle(votes, mechanism, n_queries=len(rows))
     asked = {}
-    opinion = _opinion(mechanism, sealed.n_classes)
+    opinion = _opinion(mechanism, votes.n_classes)
     if opinion is not None:
         asked["probabilities"] = np.tile(opinion, (len(rows), 1))
     answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
         # As many for each row as were released, in the order of the rows.
         released = oracle.transcript().histograms
-        by_trial = released.reshape(-1, n_trials, n_queries, sealed.n_classes)
+        by_trial = released.reshape(-1, n_trials, n_queries, votes.n_classes)
         return by_trial.sum(axis=(0, 2))
     return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])

@@ -11,9 +11,9 @@ from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.inspection.audits._audit_fits import (
+    cost_of_fit,
     dense,
-    fit_uncharged,
-    price_of_fit,
+    fit_without_ledger,
 )
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
@@ -57,7 +57,7 @@ def audit_neighbours(
         for the sharpest audit: the guarantee holds for any that the attacker may know,
         and with it only the noise differs between runs. A PATEClassifier or a
         PrivateKNNClassifier; with a `statistic`, any classifier that can state its
-        price, such as those of ``sklearn_pate.baselines``.
+        cost, such as those of ``sklearn_pate.baselines``.
 
     data : tuple (X, y) or (X, y, groups)
         Private rows, as for ``fit``.
@@ -128,7 +128,7 @@ def audit_neighbours(
     if statistic is None:
         _check_asks(estimator, X_public)
     worlds = [_arguments(world, X_public) for world in (data, neighbouring_data)]
-    spent = price_of_fit(estimator, **worlds[0])
+    spent = cost_of_fit(estimator, **worlds[0])
     check_confidence(confidence, estimator.delta)
     check_count("n_runs", n_runs, 2)
     _check_neighbours(spent, [data, neighbouring_data])
@@ -174,7 +174,7 @@ def _arguments(world, X_public):
 
 def _run(estimator, world, statistic):
     """Fit once; return what is looked at, and the claim."""
-    fitted = fit_uncharged(estimator, **world)
+    fitted = fit_without_ledger(estimator, **world)
     if statistic is not None:
         return float(statistic(fitted)), fitted.privacy_spent_.epsilon
     answers = np.full(len(dense(world["X_public"].X)), _NOT_ASKED)

@@ -20,29 +20,29 @@ from sklearn_pate.inspection.displays._plotting import (
     statement_of,
 )
 from sklearn_pate.mechanisms import NoisySum
-from sklearn_pate.mechanisms._mechanism import PricedMechanism
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 
 __all__ = ["AnswerCostDisplay"]
 
-# Prices grow as smoothly as the root of the number of questions.
+# Costs grow as smoothly as the root of the number of queries.
 _N_POINTS = 100
 
 
 class AnswerCostDisplay:
-    """Publishable epsilon against the number of questions.
+    """Publishable epsilon against the number of queries.
 
-    **May be published**: it depends on noise, numbers of questions and classes, and on
+    **May be published**: it depends on noise, numbers of queries and classes, and on
     no private value. It is best made by :meth:`from_estimator`, after a fit, or by
     :meth:`from_mechanisms`, before one; all parameters are stored as attributes.
 
     Parameters
     ----------
     n_queries : array-like of shape (n_points,)
-        Numbers of questions, in increasing order.
+        Numbers of queries, in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Price of so many questions, for each mechanism: the worst case over all votes.
+        Privacy cost of so many queries, by mechanism: the worst case over all votes.
 
     delta : float
         The probability mass that no epsilon covers.
@@ -66,15 +66,15 @@ class AnswerCostDisplay:
 
     See Also
     --------
-    EpsilonDeltaDisplay : The same price at other deltas.
+    EpsilonDeltaDisplay : The same cost at other deltas.
 
     Notes
     -----
     The noise of each answer is the same all along a line. It is what every answer would
-    have if so many were asked for; a fit with a target epsilon and more questions would
+    have if so many were asked for; a fit with a target epsilon and more queries would
     take more noise instead.
 
-    The first answers are the dearest: Renyi costs add up, and epsilon grows with about
+    The first answers cost most: Renyi costs add up, and epsilon grows with about
     the square root of their sum while it is small. A mechanism with `max_answers`
     charges its check alone beyond them, and its line bends there.
 
@@ -136,10 +136,10 @@ class AnswerCostDisplay:
                 marker="o",
                 linestyle="none",
                 color=self.lines_[-1].get_color(),
-                label=f"paid for: {self.paid[0]} questions",
+                label=f"paid for: {self.paid[0]} queries",
             )[0]
         ax.set(
-            xlabel="questions",
+            xlabel="queries",
             ylabel=f"publishable epsilon (delta={self.delta:g})",
             xlim=(0, None),
             ylim=(0, None),
@@ -165,10 +165,10 @@ class AnswerCostDisplay:
             A fitted :class:`~sklearn_pate.PATEClassifier`,
             :class:`~sklearn_pate.baselines.PrivateKNNClassifier` or
             :class:`~sklearn_pate.baselines.PETDLClassifier`, or a Pipeline that ends in
-            one. A question of the last is a group of public rows, as in its statement.
+            one. A query of the last is a group of public rows, as in its statement.
 
         n_queries : int, default=None
-            Where the line ends. None is twice as many questions as were paid for.
+            Where the line ends. None is twice as many queries as were paid for.
 
         ax, **kwargs : Any
             As for :meth:`plot`.
@@ -184,8 +184,8 @@ class AnswerCostDisplay:
             If the estimator is not fitted.
 
         ValueError
-            If the estimator asks no questions, gives no guarantee, or states the price
-            of more than its questions, as the winner of a
+            If the estimator asks no queries, gives no guarantee, or states the cost
+            of more than its queries, as the winner of a
             :class:`~sklearn_pate.model_selection.PrivateSearchCV` does.
 
         ImportError
@@ -212,18 +212,18 @@ class AnswerCostDisplay:
         mechanism = getattr(learner, "mechanism_", None)
         if spent.n_queries is None or mechanism is None:
             raise ValueError(
-                f"{type(learner).__name__} has no mechanism_ that answers questions; "
+                f"{type(learner).__name__} has no mechanism_ that answers queries; "
                 "pass a fitted PATEClassifier, PrivateKNNClassifier or PETDLClassifier."
             )
         if isinstance(mechanism, NoisySum):
-            # A fit asks one question of many parts, and its statement counts the parts.
+            # A fit asks one query of many parts, and its statement counts the parts.
             mechanism = clone(mechanism).set_params(n_parts=1)
         n_classes = len(learner.classes_)
-        of_questions = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
-        if not np.isclose(of_questions, spent.epsilon, rtol=1e-6, atol=0):
+        of_queries = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
+        if not np.isclose(of_queries, spent.epsilon, rtol=1e-6, atol=0):
             raise ValueError(
                 f"{type(learner).__name__} states epsilon={spent.epsilon:.4g} for more "
-                "than its questions, such as the search that it won; pass its "
+                "than its queries, such as the search that it won; pass its "
                 "mechanism_ to AnswerCostDisplay.from_mechanisms instead."
             )
         last = 2 * spent.n_queries if n_queries is None else n_queries
@@ -241,7 +241,7 @@ class AnswerCostDisplay:
     @classmethod
     def from_mechanisms(
         cls,
-        mechanisms: Mapping[str, PricedMechanism],
+        mechanisms: Mapping[str, AccountedMechanism],
         *,
         n_classes: int,
         delta: float,
@@ -251,7 +251,7 @@ class AnswerCostDisplay:
     ) -> Self:
         """Draw what answers of several mechanisms cost. May be published.
 
-        Equal epsilons are no equal use: a mechanism is worth its price if its answers
+        Equal epsilons are no equal use: a mechanism is worth its cost if its answers
         are right, on which this says nothing.
 
         Parameters
@@ -316,12 +316,12 @@ class AnswerCostDisplay:
 
 
 def _epsilon(mechanism, n_queries, n_classes, delta):
-    """Return what a fit with so many questions states."""
+    """Return what a fit with so many queries states."""
     with warnings.catch_warnings():
         # A few answers may want orders that a whole fit does not. What is stated is
         # then a little more than it could be.
         warnings.filterwarnings("ignore", message="The best order")
-        return mechanism.charged_epsilon(int(n_queries), n_classes, delta)
+        return mechanism.stated_epsilon(int(n_queries), n_classes, delta)
 
 
 def _epsilons(mechanism, counts, n_classes, delta):
@@ -329,7 +329,7 @@ def _epsilons(mechanism, counts, n_classes, delta):
 
 
 def _counts(last, also):
-    """Return numbers of questions from 1 to the last, with some that matter."""
+    """Return numbers of queries from 1 to the last, with some that matter."""
     counts = np.linspace(1, last, min(last, _N_POINTS)).round().astype(int)
     return np.union1d(counts, [count for count in also if count <= last])
 
@@ -341,7 +341,7 @@ def _check_mechanisms(mechanisms):
             "such as {'GNMax': GNMax(sigma=40)}."
         )
     for name, mechanism in mechanisms.items():
-        if not isinstance(mechanism, PricedMechanism):
+        if not isinstance(mechanism, AccountedMechanism):
             raise ValueError(
                 f"mechanisms[{name!r}]={mechanism!r} is no mechanism; pass one, such "
                 "as GNMax(sigma=40)."
@@ -349,7 +349,7 @@ def _check_mechanisms(mechanisms):
         if mechanism.noise_seed is not None:
             raise ValueError(
                 f"mechanisms[{name!r}] has noise_seed={mechanism.noise_seed!r}, which "
-                "voids every guarantee, and has no price; leave noise_seed=None."
+                "voids every guarantee, and has no cost; leave noise_seed=None."
             )
     sampled = [isinstance(one, SampledMechanism) for one in mechanisms.values()]
     if any(sampled) and not all(sampled):

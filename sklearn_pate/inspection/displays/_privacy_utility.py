@@ -43,7 +43,7 @@ class PrivacyUtilityDisplay:
         Whether scores depend on private data that no statement covers. True if the rows
         that they are computed on are private, or if `baseline` was trained on private
         rows. True stamps the picture; False is a promise that it may be published, at
-        the price of all fits in it together.
+        the cost of all fits in it together.
 
     baseline : float, default=None
         Score without privacy. **Its model saw its rows without protection**: if those
@@ -83,7 +83,7 @@ class PrivacyUtilityDisplay:
     of them, so that no fit is drawn at less than it states.
 
     A point is about one fit. To publish the picture is to publish something of every
-    fit in it, at the price of all together: the sum of their ``privacy_spent_.curve``,
+    fit in it, at the cost of all together: the sum of their ``privacy_spent_.curve``,
     if none was chosen in view of another.
 
     An infinite epsilon is refused: a place beside finite ones would look like a weak

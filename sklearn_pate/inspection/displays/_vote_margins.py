@@ -26,7 +26,7 @@ _ONE_IN = 20
 class VoteMarginsDisplay:
     """Margins of the votes, beside the noise. Sensitive: not for publication.
 
-    A margin is the largest count of a question minus the second largest. Where it is
+    A margin is the largest count of a query minus the second largest. Where it is
     well above the width of the noise, answers are what the teachers say; where it is
     far below, noise decides, and only better teachers, more of them, or less noise
     help.
@@ -58,7 +58,7 @@ class VoteMarginsDisplay:
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-        Questions.
+        Queries.
 
     turned_bars_ : matplotlib BarContainer or None
         How many of them noise is expected to turn.
@@ -126,7 +126,7 @@ class VoteMarginsDisplay:
             As for ``ax.hist``, of the range from 0 to 1.
 
         **kwargs : Any
-            For ``ax.hist`` of the questions.
+            For ``ax.hist`` of the queries.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class VoteMarginsDisplay:
         ax = make_axes(type(self), ax)
         shares = np.asarray(self.margins) / self.n_teachers
         edges = np.histogram_bin_edges(shares, bins, range=(0, 1))
-        style = {"color": COLORS[0], "label": f"{len(shares)} questions"}
+        style = {"color": COLORS[0], "label": f"{len(shares)} queries"}
         *_, self.bars_ = ax.hist(shares, edges, **style | kwargs)
         self.turned_bars_ = self.line_ = None
         if self.turned is not None:
@@ -164,7 +164,7 @@ class VoteMarginsDisplay:
             )
         ax.set(
             xlabel=f"margin of the votes, as a share of {self.n_teachers} teachers",
-            ylabel="questions",
+            ylabel="queries",
             xlim=(0, 1),
         )
         ax.margins(y=0.35)  # room for the legend
@@ -334,10 +334,10 @@ def _check_sensitive(sensitive):
 def _check_votes(counts, n_teachers):
     counts = check_counts(counts)
     if not len(counts):
-        raise ValueError("counts holds no question; pass one row a question.")
+        raise ValueError("counts holds no query; pass one row a query.")
     if not isinstance(n_teachers, Integral) or n_teachers < max(counts.sum(axis=1)):
         raise ValueError(
-            f"n_teachers={n_teachers!r} is not the number of teachers, as one question "
+            f"n_teachers={n_teachers!r} is not the number of teachers, as one query "
             f"got {counts.sum(axis=1).max():.0f} votes; pass how many there are."
         )
     return counts

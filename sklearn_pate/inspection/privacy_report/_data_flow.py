@@ -58,7 +58,7 @@ def stations_of(
         Number of teachers, parties or neighbours. None draws the general picture.
 
     n_queries : int, default=None
-        Number of questions.
+        Number of queries.
 
     mechanism : str, default=None
         What adds noise.
@@ -72,7 +72,7 @@ def stations_of(
         In the order in which data go through them.
     """
     teachers = f"{n_teachers or 'Many'} teachers"
-    to_questions = f"to {n_queries} questions " if n_queries else ""
+    to_queries = f"to {n_queries} queries " if n_queries else ""
     noise = mechanism or "adds noise to each count, and gives the largest"
     rows = Station(
         "private", "Private rows", f"cut into shards; one {unit} is in one only"
@@ -84,7 +84,7 @@ def stations_of(
         "predicts",
     )
     answers = Station(
-        "public", "Answers", f"{to_questions}about public rows: all that gets out"
+        "public", "Answers", f"{to_queries}about public rows: all that gets out"
     )
     return {
         "teachers": [
@@ -121,7 +121,7 @@ def stations_of(
             Station(
                 "private",
                 "Secret samples",
-                "a fresh one for each question, whose "
+                "a fresh one for each query, whose "
                 f"{f'{n_teachers} ' if n_teachers else ''}nearest rows vote",
             ),
             Station("door", "Noise", noise),

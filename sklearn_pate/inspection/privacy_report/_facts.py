@@ -15,7 +15,7 @@ from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, QUALITY_ROWS_PUBLIC
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent, plans_privacy
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.accounting.ledger._spending_report import read_charges
+from sklearn_pate.accounting.ledger._spending_report import read_entries
 from sklearn_pate.inspection._leaks import leaks_of_steps
 from sklearn_pate.inspection.privacy_report._attack_bounds import (
     THOUSAND,
@@ -223,7 +223,7 @@ def _account(ledger, spent):
         unit, relation, created = file.execute(
             "SELECT unit, relation, created FROM budget"
         ).fetchone()
-        charges = read_charges(file, ledger.filter)
+        charges = read_entries(file, ledger.filter)
         share = ledger.spent
     if unit is not None and (unit, relation) != (spent.unit, spent.relation):
         raise ValueError(
@@ -303,19 +303,19 @@ def _two_digits_up(delta):
 
 
 def _costs(spent, kind):
-    """Price the fit at several deltas, one question, and two such fits."""
+    """Compute the cost of the fit at several deltas, one query, and two such fits."""
     delta, curve = float(spent.delta), spent.curve
 
-    def price(at, n_fits=1):
-        prices = [(curve * n_fits).quiet_epsilon(at)] if at > 0 else []
+    def cost(at, n_fits=1):
+        costs = [(curve * n_fits).quiet_epsilon(at)] if at > 0 else []
         # What holds at a delta holds at every larger one, and k fits cost k times that.
         if n_fits * delta <= at:
-            prices.append(n_fits * spent.epsilon)
-        return round_up(min(prices), 3)
+            costs.append(n_fits * spent.epsilon)
+        return round_up(min(costs), 3)
 
     deltas = sorted({*DELTAS, delta}, reverse=True)
     of_curve = round_up(curve.quiet_epsilon(delta), 3) if delta else None
-    stated = price(delta)
+    stated = cost(delta)
     one = None
     if kind in ASKING:
         at = delta or DELTAS[1]
@@ -323,11 +323,11 @@ def _costs(spent, kind):
         one = {"epsilon": round_up(share, 3), "delta": at}
     return {
         "at": [
-            {"delta": at, "epsilon": price(at), "stated": at == delta} for at in deltas
+            {"delta": at, "epsilon": cost(at), "stated": at == delta} for at in deltas
         ],
         "beside_the_curve": of_curve is not None and stated < of_curve,
         "one_question": one,
-        "two_fits": {"epsilon": price(delta, 2), "delta": delta},
+        "two_fits": {"epsilon": cost(delta, 2), "delta": delta},
     }
 
 

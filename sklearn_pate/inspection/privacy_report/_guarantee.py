@@ -36,7 +36,7 @@ _GROUP = (
     "together."
 )
 _TWO_STEPS = (
-    " The promise is about one question, whether {one} is in the data. An attacker who "
+    " The promise is about one query, whether {one} is in the data. An attacker who "
     "knows that it is, and weighs two contents of it, compares data sets that are two "
     "changes apart: the line for 2 bounds how often they are right."
 )

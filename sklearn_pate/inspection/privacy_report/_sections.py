@@ -27,7 +27,7 @@ _HOW = {
     "teachers": (
         "Many teachers learn, each from rows that no other teacher sees, and vote on "
         "public rows. One {unit} reaches one teacher only, and so changes one vote on "
-        "each question. Noise is added to the votes, and hides it. The student never "
+        "each query. Noise is added to the votes, and hides it. The student never "
         "sees a private row: it learns from the noisy answers."
     ),
     "parties": (
@@ -42,7 +42,7 @@ _HOW = {
         "from the noisy sum."
     ),
     "neighbours": (
-        "For each question about a public row, a fresh secret sample of the private "
+        "For each query about a public row, a fresh secret sample of the private "
         "rows is drawn, and the nearest of them vote. Noise is added to the votes. The "
         "student learns from the noisy answers alone."
     ),
@@ -178,23 +178,23 @@ def _costs(facts):
         for one in costs["at"]
     )
     text = (
-        "One fit has many prices: the smaller the delta, the larger the epsilon. All "
+        "One fit has many costs: the smaller the delta, the larger the epsilon. All "
         "of these hold at once."
     )
     blocks = [
         Text(text),
-        Table("The price of this fit", ("delta", "epsilon", "Note"), rows),
+        Table("The cost of this fit", ("delta", "epsilon", "Note"), rows),
     ]
     if costs["beside_the_curve"]:
         text = (
-            "The stated price was computed more sharply than those at other deltas, "
+            "The stated cost was computed more sharply than those at other deltas, "
             "which come from the Renyi curve of the fit and may be larger than need be."
         )
         blocks.append(Text(text))
     one = costs["one_question"]
     if one is not None:
         text = (
-            f"An equal share of this price, for one of {facts['n_queries']} questions, "
+            f"An equal share of this cost, for one of {facts['n_queries']} queries, "
             f"is epsilon={one['epsilon']:.3f} at delta={number_text(one['delta'])}. "
             "Renyi costs add up; epsilon grows more slowly."
         )
@@ -214,7 +214,7 @@ def _parameters(facts):
         "What predicts": facts["model"],
         "Mechanism": facts["mechanism"],
         _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
-        "Questions": facts["n_queries"],
+        "Queries": facts["n_queries"],
         "Unit": facts["unit"],
         "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,

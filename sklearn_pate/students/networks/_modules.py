@@ -102,7 +102,7 @@ def conv_middle(input_shape, n_classes):
     Examples
     --------
     >>> import torch
-    >>> from sklearn_pate.students import conv_middle
+    >>> from sklearn_pate.students.networks._modules import conv_middle
     >>> module = conv_middle((1, 28, 28), 10)
     >>> sum(parameter.numel() for parameter in module.parameters())
     155626

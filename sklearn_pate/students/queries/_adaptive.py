@@ -11,7 +11,7 @@ from sklearn_pate.students.queries._fixed import (
     QueryStrategy,
     RandomQueries,
 )
-from sklearn_pate.students.queries._inquiry import Inquiry
+from sklearn_pate.students.queries._query_session import QuerySession
 
 __all__ = ["ExpertQueries", "InteractiveQueries", "UncertaintyQueries"]
 
@@ -26,7 +26,7 @@ class AdaptiveQueries(QueryStrategy):
 
     @property
     def needs_features(self) -> bool:
-        """Whether it looks at ``inquiry.features``.
+        """Whether it looks at ``session.features``.
 
         Returns
         -------
@@ -55,8 +55,8 @@ class AdaptiveQueries(QueryStrategy):
     def _first(self):
         return RandomQueries() if self.first is None else self.first
 
-    def _round_sizes(self, inquiry):
-        rounds = np.array_split(np.arange(inquiry.n_queries), self.n_rounds)
+    def _round_sizes(self, session):
+        rounds = np.array_split(np.arange(session.n_queries), self.n_rounds)
         return [len(one) for one in rounds if len(one)]
 
 
@@ -68,7 +68,7 @@ class UncertaintyQueries(AdaptiveQueries):
     Parameters
     ----------
     n_rounds : int, default=5
-        The questions are asked in so many rounds of equal size; the student is trained
+        The queries are asked in so many rounds of equal size; the student is trained
         anew before each but the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
@@ -123,19 +123,19 @@ class UncertaintyQueries(AdaptiveQueries):
         """
         return (student if self.student is None else self.student,)
 
-    def query(self, inquiry: Inquiry) -> None:
+    def query(self, session: QuerySession) -> None:
         """Ask in rounds.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows, and ``ask``.
         """
-        first, *later = self._round_sizes(inquiry)
-        inquiry.ask(self._first().choose(inquiry, first))
+        first, *later = self._round_sizes(session)
+        session.ask(self._first().choose(session, first))
         for n_rows in later:
-            sureness = inquiry.probabilities(self.student).max(axis=1)
-            inquiry.ask(_smallest(sureness, inquiry.new_rows(), n_rows))
+            sureness = session.probabilities(self.student).max(axis=1)
+            session.ask(_smallest(sureness, session.new_rows(), n_rows))
 
 
 class ExpertQueries(AdaptiveQueries):
@@ -146,7 +146,7 @@ class ExpertQueries(AdaptiveQueries):
     Parameters
     ----------
     n_rounds : int, default=5
-        The questions are asked in so many rounds of equal size; the experts are trained
+        The queries are asked in so many rounds of equal size; the experts are trained
         anew before each but the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
@@ -163,7 +163,7 @@ class ExpertQueries(AdaptiveQueries):
         At least `n_doubtful` experts must give it more than this one.
 
     n_doubtful : int, default=2
-        How many classes must be in question.
+        How many classes must be in query.
 
     Notes
     -----
@@ -227,28 +227,28 @@ class ExpertQueries(AdaptiveQueries):
         """
         return (student if self.expert is None else self.expert,)
 
-    def query(self, inquiry: Inquiry) -> None:
+    def query(self, session: QuerySession) -> None:
         """Ask in rounds.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows, and ``ask``.
         """
-        first, *later = self._round_sizes(inquiry)
-        inquiry.ask(self._first().choose(inquiry, first))
+        first, *later = self._round_sizes(session)
+        session.ask(self._first().choose(session, first))
         experts = OneExpertPerClass(
-            inquiry.student if self.expert is None else self.expert
+            session.student if self.expert is None else self.expert
         )
         for n_rows in later:
-            scores = inquiry.probabilities(experts)
+            scores = session.probabilities(experts)
             best = scores.max(axis=1)
             in_question = (best <= self.confident) & (
                 np.count_nonzero(scores > self.doubtful, axis=1) >= self.n_doubtful
             )
-            # Those in question first, in the random order of the new rows.
-            inquiry.ask(
-                _smallest(np.where(in_question, -1.0, best), inquiry.new_rows(), n_rows)
+            # Those in query first, in the random order of the new rows.
+            session.ask(
+                _smallest(np.where(in_question, -1.0, best), session.new_rows(), n_rows)
             )
 
 
@@ -327,7 +327,7 @@ class InteractiveQueries(AdaptiveQueries):
     Parameters
     ----------
     n_rounds : int, default=5
-        The questions are asked in so many rounds of equal size; the student is trained
+        The queries are asked in so many rounds of equal size; the student is trained
         anew before each but the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
@@ -382,18 +382,18 @@ class InteractiveQueries(AdaptiveQueries):
         """
         return (student if self.student is None else self.student,)
 
-    def query(self, inquiry: Inquiry) -> None:
+    def query(self, session: QuerySession) -> None:
         """Ask in rounds.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows, and ``ask``.
         """
-        rows = self._first().choose(inquiry, inquiry.n_queries)
-        ends = np.cumsum(self._round_sizes(inquiry))
+        rows = self._first().choose(session, session.n_queries)
+        ends = np.cumsum(self._round_sizes(session))
         for some in np.split(rows, ends[:-1]):
-            inquiry.ask(some, inquiry.probabilities(self.student)[some])
+            session.ask(some, session.probabilities(self.student)[some])
 
 
 def _smallest(values, rows, n_rows):

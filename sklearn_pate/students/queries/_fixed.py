@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate.students.queries._inquiry import Clusters, Inquiry
+from sklearn_pate.students.queries._query_session import Clusters, QuerySession
 
 __all__ = [
     "ClusterQueries",
@@ -34,7 +34,7 @@ class QueryStrategy(BaseEstimator, ABC):
 
     Notes
     -----
-    The price is that of ``inquiry.n_queries`` questions, whichever they are and however
+    The cost is that of ``session.n_queries`` queries, whichever they are and however
     they follow from answers (Mironov 2017, "Renyi differential privacy", Proposition
     1). A strategy that looked at private rows or votes would void the statement.
 
@@ -46,8 +46,8 @@ class QueryStrategy(BaseEstimator, ABC):
     >>> from sklearn_pate import PATEClassifier, PublicData
     >>> from sklearn_pate.students import QueryStrategy
     >>> class FirstRows(QueryStrategy):
-    ...     def query(self, inquiry):
-    ...         inquiry.ask(np.arange(inquiry.n_queries))
+    ...     def query(self, session):
+    ...         session.ask(np.arange(session.n_queries))
     >>> X, y = make_blobs(1000, centers=3, random_state=0)
     >>> pate = PATEClassifier(
     ...     GaussianNB(), n_teachers=50, n_queries=30, query_strategy=FirstRows()
@@ -57,9 +57,9 @@ class QueryStrategy(BaseEstimator, ABC):
     array([27, 28, 29])
     """
 
-    #: Whether later questions depend on earlier answers. The publishable price does not
-    #: mind; what the votes themselves say about the price then holds along the
-    #: questions that were asked only.
+    #: Whether later queries depend on earlier answers. The publishable cost does not
+    #: mind; what the votes themselves say about the cost then holds along the
+    #: queries that were asked only.
     adaptive: ClassVar[bool] = False
 
     #: Whether it asks with the student's probabilities, as InteractiveGNMax must be.
@@ -67,7 +67,7 @@ class QueryStrategy(BaseEstimator, ABC):
 
     @property
     def needs_features(self) -> bool:
-        """Whether it looks at ``inquiry.features``.
+        """Whether it looks at ``session.features``.
 
         Returns
         -------
@@ -96,13 +96,13 @@ class QueryStrategy(BaseEstimator, ABC):
         return None
 
     @abstractmethod
-    def query(self, inquiry: Inquiry) -> None:
-        """Ask all questions that are paid for.
+    def query(self, session: QuerySession) -> None:
+        """Ask all queries that are paid for.
 
         Parameters
         ----------
-        inquiry : Inquiry
-            Public rows, and ``ask``; ``inquiry.n_queries`` questions are paid for, and
+        session : QuerySession
+            Public rows, and ``ask``; ``session.n_queries`` queries are paid for, and
             each row may be asked about once.
         """
 
@@ -111,12 +111,12 @@ class FixedQueries(QueryStrategy):
     """Chooses all rows before the first answer. A subclass provides `choose`."""
 
     @abstractmethod
-    def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
+    def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
         """Choose public rows.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows; nothing was asked yet.
 
         n_rows : int
@@ -128,15 +128,15 @@ class FixedQueries(QueryStrategy):
             Distinct, in random order.
         """
 
-    def query(self, inquiry: Inquiry) -> None:
+    def query(self, session: QuerySession) -> None:
         """Ask about the rows of `choose`.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows, and ``ask``.
         """
-        inquiry.ask(self.choose(inquiry, inquiry.n_queries))
+        session.ask(self.choose(session, session.n_queries))
 
 
 class RandomQueries(FixedQueries):
@@ -144,7 +144,7 @@ class RandomQueries(FixedQueries):
 
     Notes
     -----
-    The questions of Papernot et al. 2017, Section 4.2, and the right ones to ask where
+    The queries of Papernot et al. 2017, Section 4.2, and the right ones to ask where
     nothing is known about what public rows have in common.
 
     Examples
@@ -164,12 +164,12 @@ class RandomQueries(FixedQueries):
     PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
-    def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
+    def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
         """Choose random rows.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows.
 
         n_rows : int
@@ -180,19 +180,19 @@ class RandomQueries(FixedQueries):
         rows : ndarray of int of shape (n_rows,)
             Distinct.
         """
-        return inquiry.new_rows()[:n_rows]
+        return session.new_rows()[:n_rows]
 
 
 class RepresentativeQueries(FixedQueries):
-    """The medoids of as many clusters of public rows as there are questions.
+    """The medoids of as many clusters of public rows as there are queries.
 
-    Each typical row speaks for those around it: the better choice where questions are
-    few. With many questions clusters are small, and outliers are among their medoids.
+    Each typical row speaks for those around it: the better choice where queries are
+    few. With many queries clusters are small, and outliers are among their medoids.
     Clusters are made of public rows alone, before any answer, and cost no privacy.
 
     Notes
     -----
-    k-means in ``inquiry.features``, see :func:`find_clusters`; of each cluster, the row
+    k-means in ``session.features``, see :func:`find_clusters`; of each cluster, the row
     nearest to its centre (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select
     initial training set for active learning in text classification").
 
@@ -217,7 +217,7 @@ class RepresentativeQueries(FixedQueries):
 
     @property
     def needs_features(self) -> bool:
-        """Whether it looks at ``inquiry.features``.
+        """Whether it looks at ``session.features``.
 
         Returns
         -------
@@ -226,12 +226,12 @@ class RepresentativeQueries(FixedQueries):
         """
         return True
 
-    def choose(self, inquiry: Inquiry, n_rows: int) -> NDArray[np.intp]:
+    def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
         """Choose one row of each cluster.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             Public rows.
 
         n_rows : int
@@ -242,15 +242,15 @@ class RepresentativeQueries(FixedQueries):
         rows : ndarray of int of shape (n_rows,)
             Medoids in random order; random rows where fewer than `n_rows` rows differ.
         """
-        found = find_clusters(inquiry.features, n_rows, 1.0, inquiry.random_state)
-        medoids = inquiry.random_state.permutation(found.medoids)
-        others = inquiry.new_rows()
+        found = find_clusters(session.features, n_rows, 1.0, session.random_state)
+        medoids = session.random_state.permutation(found.medoids)
+        others = session.new_rows()
         others = others[~np.isin(others, medoids)]
         return np.concatenate([medoids, others[: n_rows - len(medoids)]])
 
 
 class ClusterQueries(QueryStrategy):
-    """One question a cluster of public rows, at the price of one row.
+    """One query a cluster of public rows, at the cost of one row.
 
     Each teacher's vote is what it says most often about the rows in the core of the
     cluster, and all of them get the answer. That is a clearer vote than the one on a
@@ -266,7 +266,7 @@ class ClusterQueries(QueryStrategy):
 
     Notes
     -----
-    k-means of public rows, see :func:`find_clusters`. One question for many rows is an
+    k-means of public rows, see :func:`find_clusters`. One query for many rows is an
     idea of Sun et al. 2019, Section 3.2, "batch loss optimization", where the rows have
     nothing in common and the answer is a loss.
 
@@ -294,7 +294,7 @@ class ClusterQueries(QueryStrategy):
 
     @property
     def needs_features(self) -> bool:
-        """Whether it looks at ``inquiry.features``.
+        """Whether it looks at ``session.features``.
 
         Returns
         -------
@@ -311,15 +311,15 @@ class ClusterQueries(QueryStrategy):
                 "0.5."
             )
 
-    def query(self, inquiry: Inquiry) -> None:
+    def query(self, session: QuerySession) -> None:
         """Ask about every cluster.
 
         Parameters
         ----------
-        inquiry : Inquiry
+        session : QuerySession
             With clusters.
         """
-        inquiry.ask(inquiry.clusters.medoids)
+        session.ask(session.clusters.medoids)
 
 
 def find_clusters(features, n_clusters, core, random_state):
@@ -361,7 +361,7 @@ def find_clusters(features, n_clusters, core, random_state):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.students import find_clusters
+    >>> from sklearn_pate.students.queries._fixed import find_clusters
     >>> features = np.array([[0.0], [0.1], [0.3], [5.0], [5.1], [5.2], [5.6]])
     >>> clusters = find_clusters(features, 2, 0.5, np.random.RandomState(0))
     >>> clusters.of_row

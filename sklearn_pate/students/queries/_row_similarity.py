@@ -30,7 +30,7 @@ def numeric_features(X):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.students import numeric_features
+    >>> from sklearn_pate.students.queries._row_similarity import numeric_features
     >>> numeric_features(np.zeros((5, 28, 28), dtype=np.uint8)).shape
     (5, 784)
     >>> numeric_features([["a"], ["b"]]) is None
@@ -50,9 +50,9 @@ def numeric_features(X):
 def standardized_features(X, seed):
     """Return rows as numbers whose columns are on one scale, or None.
 
-    Questions are chosen by these features. They cost no privacy, as they are learned
+    Queries are chosen by these features. They cost no privacy, as they are learned
     from public rows alone; learned from private rows, too, they would tell about those
-    in a way that no price covers.
+    in a way that no cost covers.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def standardized_features(X, seed):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_pate.students import standardized_features
+    >>> from sklearn_pate.students.queries._row_similarity import standardized_features
     >>> standardized_features(np.array([[20, 10_000], [40, 50_000]]), seed=0)
     array([[-1., -1.],
            [ 1.,  1.]])

@@ -1,4 +1,4 @@
-"""The price of DP-SGD, against closed forms and two other accountants."""
+"""The cost of DP-SGD, against closed forms and two other accountants."""
 
 import mpmath
 import numpy as np
@@ -12,7 +12,7 @@ from opacus.accountants import PRVAccountant
 
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
-from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, price_steps
+from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, dpsgd_curve
 
 DELTA = 1e-5
 # Noise multiplier, sampling rate, steps, delta.
@@ -27,8 +27,8 @@ TRAININGS = [
 ]
 
 
-def price(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
-    return price_steps(
+def cost(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
+    return dpsgd_curve(
         noise_multiplier, rate, n_steps, delta=delta, accountant=accountant
     )[0]
 
@@ -47,26 +47,26 @@ def test_the_price_lies_between_two_bounds_of_another_accountant(training):
         .get_epsilon_for_delta(delta)
         for pessimistic in (False, True)
     )
-    assert low <= price(*training) <= 1.001 * high
+    assert low <= cost(*training) <= 1.001 * high
 
 
 def test_the_price_lies_within_the_error_that_opacus_states():
     accountant = PRVAccountant()
     accountant.history = [(1.1, 512 / 60_000, 2360)]
     high = accountant.get_epsilon(DELTA, eps_error=0.01)
-    assert high - 0.02 <= price(*accountant.history[0]) <= high
+    assert high - 0.02 <= cost(*accountant.history[0]) <= high
 
 
 @pytest.mark.parametrize("n_steps", [1, 25])
 @pytest.mark.parametrize("noise_multiplier", [1.0, 7.0])
 def test_without_sampling_the_price_is_that_of_one_gaussian(noise_multiplier, n_steps):
     exact = gdp_epsilon(np.sqrt(n_steps) / noise_multiplier, DELTA)
-    assert exact <= price(noise_multiplier, 1.0, n_steps) <= 1.001 * exact
+    assert exact <= cost(noise_multiplier, 1.0, n_steps) <= 1.001 * exact
 
 
 @pytest.mark.parametrize(("noise_multiplier", "rate"), [(0.5, 0.01), (2.0, 0.3)])
 def test_one_step_costs_what_its_definition_says(noise_multiplier, rate):
-    epsilon = price(noise_multiplier, rate, 1)
+    epsilon = cost(noise_multiplier, rate, 1)
     z, q = mpmath.mpf(noise_multiplier), mpmath.mpf(rate)
 
     def delta_of(epsilon):
@@ -87,7 +87,7 @@ def test_moments_cost_what_another_accountant_says_but_for_interpolation(trainin
         DEFAULT_ORDERS[(DEFAULT_ORDERS > 1.5) & (DEFAULT_ORDERS < 100)]
     )
     theirs = accountant.compose(SelfComposedDpEvent(step, n_steps)).get_epsilon(delta)
-    ours = price(*training, accountant="rdp")
+    ours = cost(*training, accountant="rdp")
     assert (1 - 1e-9) * theirs <= ours <= 1.05 * theirs
 
 
@@ -102,9 +102,9 @@ def test_more_noise_costs_less_and_the_law_of_the_loss_less_than_its_moments(
     noise_multiplier, rate, n_steps, delta
 ):
     training = (rate, n_steps, delta)
-    exact = price(noise_multiplier, *training)
-    assert 0 <= price(1.01 * noise_multiplier, *training) <= exact
-    assert exact <= price(noise_multiplier, *training, accountant="rdp") < np.inf
+    exact = cost(noise_multiplier, *training)
+    assert 0 <= cost(1.01 * noise_multiplier, *training) <= exact
+    assert exact <= cost(noise_multiplier, *training, accountant="rdp") < np.inf
 
 
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
@@ -114,7 +114,7 @@ def test_calibrated_noise_is_enough_and_a_little_less_is_not(epsilon, accountant
     noise_multiplier = calibrate_steps(epsilon, **steps, accountant=accountant)
 
     def costs(noise_multiplier):
-        return price_steps(noise_multiplier, **steps, accountant=accountant)[0]
+        return dpsgd_curve(noise_multiplier, **steps, accountant=accountant)[0]
 
     assert costs(noise_multiplier) <= epsilon < costs(0.9995 * noise_multiplier)
     assert float(f"{noise_multiplier:.6g}") == noise_multiplier
@@ -134,4 +134,4 @@ def test_a_target_out_of_reach_is_refused():
 
 
 def test_tiny_noise_has_a_price_all_the_same():
-    assert 1e4 < price(0.001, 1.0, 10) < np.inf
+    assert 1e4 < cost(0.001, 1.0, 10) < np.inf

@@ -1,4 +1,4 @@
-"""The price of a noisy minimiser, against output densities in one dimension."""
+"""The cost of a noisy minimiser, against output densities in one dimension."""
 
 import mpmath
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn_pate.accounting._calibrate import calibrate_noise
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.accounting.composition._objective_perturbation import (
-    curvature_price,
+    curvature_cost,
     gaussian_objective_curve,
     least_regularisation,
 )
@@ -99,8 +99,8 @@ def test_without_the_price_of_curvature_too_little_would_be_charged():
     (charged,) = gaussian_objective_curve(
         sigma, regularisation, loss.curvature, orders=order
     ).values
-    price = curvature_price(loss.curvature, regularisation)
-    assert charged - 0.2 * price < exact <= charged
+    cost = curvature_cost(loss.curvature, regularisation)
+    assert charged - 0.2 * cost < exact <= charged
 
 
 def test_with_less_noise_than_is_stated_too_little_would_be_charged():
@@ -206,16 +206,16 @@ def test_the_hinge_attains_the_price_of_curvature(regularisation, half_width):
     )
     where_it_is_curved = np.array([1.0])
     first, second = (one.log_density(where_it_is_curved)[0] for one in (more, fewer))
-    price = curvature_price(loss.curvature, regularisation)
-    assert first - second == pytest.approx(price, rel=1e-6)
+    cost = curvature_cost(loss.curvature, regularisation)
+    assert first - second == pytest.approx(cost, rel=1e-6)
 
 
 @given(epsilon=st.floats(1e-6, 1e4), curvature=positive)
 def test_the_least_regularisation_leaves_half_of_epsilon(epsilon, curvature):
     regularisation = least_regularisation(epsilon, curvature)
     if epsilon < 1000:
-        price = curvature_price(curvature, regularisation)
-        assert price == pytest.approx(epsilon / 2)
+        cost = curvature_cost(curvature, regularisation)
+        assert cost == pytest.approx(epsilon / 2)
     else:
         assert regularisation > 0, "next to none"
 
@@ -227,9 +227,9 @@ def test_what_is_not_positive_is_refused(value):
     with pytest.raises(ValueError, match="gradient_bound="):
         gaussian_objective_curve(1.0, 1.0, 0.25, value)
     with pytest.raises(ValueError, match="regularisation="):
-        curvature_price(0.25, value)
+        curvature_cost(0.25, value)
     with pytest.raises(ValueError, match="curvature="):
-        curvature_price(value, 1.0)
+        curvature_cost(value, 1.0)
     with pytest.raises(ValueError, match="epsilon="):
         least_regularisation(value, 0.25)
     with pytest.raises(ValueError, match="curvature="):

@@ -46,10 +46,10 @@ def test_price_is_at_least_both_divergences_and_exact_at_integers(
     noise_multiplier, rate, order
 ):
     true = max(divergences(noise_multiplier, rate, order))
-    price = sampled_gaussian_curve(noise_multiplier, rate, [order]).values[0]
-    assert price >= true * (1 - 1e-9)
+    cost = sampled_gaussian_curve(noise_multiplier, rate, [order]).values[0]
+    assert cost >= true * (1 - 1e-9)
     if order == int(order):
-        assert price == pytest.approx(true, rel=1e-8)
+        assert cost == pytest.approx(true, rel=1e-8)
 
 
 @pytest.mark.parametrize("sigma", [0.6, 1.5, 5.0])
@@ -63,10 +63,10 @@ def test_price_bounds_discrete_noise_on_a_vote_that_moves(sigma, rate):
     sample = (1 - rate) * still + rate * moved
     seen = (still > 1e-290) & (moved > 1e-290)
     for order in [2, 5, 12]:
-        price = sampled_gaussian_curve(sigma / 2**0.5, rate, [order]).values[0]
+        cost = sampled_gaussian_curve(sigma / 2**0.5, rate, [order]).values[0]
         for first, second in [(sample, still), (still, sample)]:
             ratio = np.log(first[seen]) * order - np.log(second[seen]) * (order - 1)
-            assert np.log(np.exp(ratio).sum()) / (order - 1) <= price * (1 + 1e-9)
+            assert np.log(np.exp(ratio).sum()) / (order - 1) <= cost * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_epsilon_is_that_of_dp_accounting(noise_multiplier, rate, n_times):
 
 @given(noise_multipliers, sampling_rates)
 def test_a_smaller_sample_and_more_noise_never_cost_more(noise_multiplier, rate):
-    price = sampled_gaussian_curve(noise_multiplier, rate).values
-    slack = 1e-9 * price + 1e-15
+    cost = sampled_gaussian_curve(noise_multiplier, rate).values
+    slack = 1e-9 * cost + 1e-15
     assert np.all(
-        sampled_gaussian_curve(noise_multiplier, rate / 2).values <= price + slack
+        sampled_gaussian_curve(noise_multiplier, rate / 2).values <= cost + slack
     )
     assert np.all(
-        sampled_gaussian_curve(noise_multiplier * 1.5, rate).values <= price + slack
+        sampled_gaussian_curve(noise_multiplier * 1.5, rate).values <= cost + slack
     )
-    assert np.all(np.diff(price) >= -1e-9 * price[1:])
+    assert np.all(np.diff(cost) >= -1e-9 * cost[1:])
 
 
 def test_everybody_in_the_sample_is_no_sample():
@@ -111,8 +111,8 @@ def test_integer_orders_are_the_binomial_sum():
             for j, weight in zip(k, binom.pmf(k, order, rate), strict=True)
         )
         expected = float(log(moment) / (order - 1))
-    price = sampled_gaussian_curve(noise_multiplier, rate, [order]).values[0]
-    assert price == pytest.approx(expected, rel=1e-10)
+    cost = sampled_gaussian_curve(noise_multiplier, rate, [order]).values[0]
+    assert cost == pytest.approx(expected, rel=1e-10)
     assert inf > moment > 1
 
 

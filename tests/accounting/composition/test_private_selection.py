@@ -1,4 +1,4 @@
-"""Prices of the best of K trials, against laws that are computed outcome by outcome."""
+"""Costs of the best of K trials, against laws that are computed outcome by outcome."""
 
 from decimal import Decimal, localcontext
 from itertools import islice
@@ -16,7 +16,7 @@ from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.accounting.composition._private_selection import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
-    dearest,
+    upper_envelope,
 )
 from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
@@ -123,7 +123,7 @@ def test_no_best_of_trials_costs_more_than_its_price(name, mean, of_one, of_othe
     # Differences of generating functions are off by a few units of 1e-16.
     smallest = min(best_of_trials(law, one).min() for one in base)
     if smallest > 1e-9:
-        assert np.all(cost <= law.price(curve).values + 1e-5)
+        assert np.all(cost <= law.cost(curve).values + 1e-5)
 
 
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
@@ -141,7 +141,7 @@ def test_no_best_of_pure_trials_costs_more_than_its_pure_price(
     best = [best_of_trials(law, base) for base in (one, other)]
     if min(one.min() for one in best) > 1e-9:
         cost = np.abs(np.log(best[0] / best[1])).max()
-        assert cost <= law.pure_price(ratio, pure_dp_curve(ratio)) + 1e-5
+        assert cost <= law.pure_cost(ratio, pure_dp_curve(ratio)) + 1e-5
 
 
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
@@ -153,7 +153,7 @@ def test_the_pure_price_is_reached(name):
     base = [np.array([2 - sum(law_), *law_[1:]]) for law_ in (one, other)]
     best = [best_of_trials(law, law_) for law_ in base]
     reached = np.abs(np.log(best[0] / best[1])).max()
-    pure = law.pure_price(epsilon, pure_dp_curve(epsilon))
+    pure = law.pure_cost(epsilon, pure_dp_curve(epsilon))
     assert pure - 0.05 < reached < pure
 
 
@@ -168,7 +168,7 @@ def test_prices_are_those_of_another_library(name, mean, sigma):
         values, more = curve.values, np.log(mean / law.rate) / (curve.orders - 1)
     else:
         its_mean, shape, more = mean, {"logarithmic": 0, "geometric": 1}[name], 0
-        # At order 1, whose price it multiplies by 0.
+        # At order 1, whose cost it multiplies by 0.
         orders, values = np.append(1, curve.orders), np.append(0, curve.values)
     known = rdp_privacy_accountant._compute_rdp_repeat_and_select(
         orders, values, its_mean, shape
@@ -176,7 +176,7 @@ def test_prices_are_those_of_another_library(name, mean, sigma):
     known = known[-len(curve.orders) :] + more
     # What holds at an order holds below it.
     known = np.minimum.accumulate(known[::-1])[::-1]
-    np.testing.assert_allclose(law.price(curve).values, known, rtol=1e-7)
+    np.testing.assert_allclose(law.cost(curve).values, known, rtol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
@@ -184,41 +184,41 @@ def test_prices_are_those_of_another_library(name, mean, sigma):
 def test_the_price_of_pure_trials_has_the_pure_price_as_its_limit(name, mean, epsilon):
     law = LAWS[name](mean)
     curve = pure_dp_curve(epsilon)
-    pure = law.pure_price(epsilon, curve)
-    assert law.price(curve).values[-1] == pytest.approx(pure, abs=1e-3)
+    pure = law.pure_cost(epsilon, curve)
+    assert law.cost(curve).values[-1] == pytest.approx(pure, abs=1e-3)
     assert pure <= (2 + law.eta) * epsilon
 
 
 def test_poisson_has_no_pure_price():
-    assert TruncatedPoisson.of_mean(10).pure_price(1.0, pure_dp_curve(1.0)) is None
+    assert TruncatedPoisson.of_mean(10).pure_cost(1.0, pure_dp_curve(1.0)) is None
 
 
 @each_law
 def test_prices_rise_with_the_expected_number_of_trials(name):
     curve = gaussian_worst_case(40.0)
-    prices = [LAWS[name](mean).price(curve).to_epsilon(1e-5) for mean in (2, 10, 100)]
-    assert curve.to_epsilon(1e-5) < prices[0] < prices[1] < prices[2]
+    costs = [LAWS[name](mean).cost(curve).to_epsilon(1e-5) for mean in (2, 10, 100)]
+    assert curve.to_epsilon(1e-5) < costs[0] < costs[1] < costs[2]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2])
 def test_ten_logarithmic_trials_cost_about_twice_a_fit(epsilon):
     law = LAWS["logarithmic"](10)
     sigma = calibrate_noise(gaussian_worst_case, epsilon=epsilon, delta=1e-5)
-    best = law.price(gaussian_worst_case(sigma))
+    best = law.cost(gaussian_worst_case(sigma))
     assert best.to_epsilon(1e-5) < 2.2 * epsilon
-    assert law.pure_price(epsilon, pure_dp_curve(epsilon)) <= 2 * epsilon
+    assert law.pure_cost(epsilon, pure_dp_curve(epsilon)) <= 2 * epsilon
 
 
 @each_law
 def test_a_trial_without_a_price_leaves_the_best_without_one(name):
     curve = RdpCurve(ORDERS, np.full(len(ORDERS), np.inf))
-    assert np.all(np.isinf(LAWS[name](10).price(curve).values))
+    assert np.all(np.isinf(LAWS[name](10).cost(curve).values))
 
 
 @each_law
 @pytest.mark.parametrize("mean", [1, 0.5, -1, np.nan, np.inf, "ten"])
 def test_a_number_of_trials_that_cannot_be_expected_is_refused(name, mean):
-    with pytest.raises(ValueError, match="expected_trials="):
+    with pytest.raises(ValueError, match="mean_n_trials="):
         LAWS[name](mean)
 
 
@@ -231,12 +231,12 @@ def test_a_random_choice_costs_what_its_dearest_costs(of_one, of_other):
         RdpCurve(ORDERS, np.maximum(divergences(*pair), 0)) for pair in (first, second)
     ]
     mixed = [np.append(0.3 * a, 0.7 * b) for a, b in zip(first, second, strict=True)]
-    assert np.all(divergences(*mixed) <= dearest(curves).values + 1e-9)
+    assert np.all(divergences(*mixed) <= upper_envelope(curves).values + 1e-9)
 
 
 def test_prices_at_different_orders_are_refused():
     with pytest.raises(ValueError, match="different orders"):
-        dearest([gaussian_worst_case(1), gaussian_worst_case(1, ORDERS)])
+        upper_envelope([gaussian_worst_case(1), gaussian_worst_case(1, ORDERS)])
 
 
 @given(st.floats(0.5, 50))

@@ -1,4 +1,4 @@
-"""Two steps of one row, against laws for which the price of two is known."""
+"""Two steps of one row, against laws for which the cost of two is known."""
 
 import numpy as np
 import pytest

@@ -42,7 +42,7 @@ X_PUBLIC = rng.normal(size=(30, 2)) + 2 * rng.integers(2, size=(30, 1))
 
 
 class WatchedGumbelMax(GumbelMax):
-    """Writes to a log which fit is about to draw noise, and for how many questions."""
+    """Writes to a log which fit is about to draw noise, and for how many queries."""
 
     def __init__(self, c=None, *, tag=0, log="", noise_seed=None):
         super().__init__(c, noise_seed=noise_seed)
@@ -117,7 +117,7 @@ def run(folder, n_kills, seed=0):
     log.touch()
     ledger = PrivacyLedger(path, epsilon=EPSILON, delta=DELTA)
     c = 1.0
-    while ledger.shares(GumbelMax(c).charged_curve(N_QUERIES, 2))[0] > 1 / (
+    while ledger.shares(GumbelMax(c).stated_curve(N_QUERIES, 2))[0] > 1 / (
         CHARGES_A_KILL * n_kills
     ):
         c *= 0.97
@@ -175,8 +175,8 @@ def check(path, log, when):
         "fits charged": len(charged),
         "fits uncharged": len(uncharged),
         "fits answered twice": len(two),
-        "questions drawn": sum(drawn.values()),
-        "questions charged": N_QUERIES * len(charges),
+        "queries drawn": sum(drawn.values()),
+        "queries charged": N_QUERIES * len(charges),
         "share spent": ledger.spent,
     }
 

@@ -48,7 +48,7 @@ def test_charges_stop_before_the_budget_is_exceeded(ledger):
 
 def test_a_price_without_an_end_is_refused(ledger):
     endless = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, np.inf))
-    with pytest.raises(BudgetExceededError, match="no finite price, as with seeded"):
+    with pytest.raises(BudgetExceededError, match="no finite cost, as with seeded"):
         ledger.charge(endless, **WHAT)
     assert ledger.charges() == []
 
@@ -197,7 +197,7 @@ PURE_HALF = {
     "the same at all orders": RdpCurve(
         DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, 0.5), pure_epsilon=0.5
     ),
-    "permute-and-flip": PermuteAndFlip(c=0.25).charged_curve(1, 10),
+    "permute-and-flip": PermuteAndFlip(c=0.25).stated_curve(1, 10),
 }
 
 

@@ -224,6 +224,6 @@ def test_kills_lose_no_charge(tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["kills"] >= 40
-    assert found["questions drawn"] <= found["questions charged"]
+    assert found["queries drawn"] <= found["queries charged"]
     assert found["fits finished"] > 10
     assert found["fits refused"] > 0, "the budget was never reached"

@@ -61,18 +61,18 @@ def test_the_cost_does_not_know_the_names_of_classes(kind, counts, data):
 @few_examples
 @given(
     kind=kinds,
-    questions=st.lists(
+    queries=st.lists(
         st.lists(st.integers(0, 12), min_size=3, max_size=3), min_size=1, max_size=6
     ),
     data=st.data(),
 )
-def test_costs_add_over_questions_and_repetitions(kind, questions, data):
+def test_costs_add_over_questions_and_repetitions(kind, queries, data):
     scale = data.draw(scales(kind))
     check = data.draw(st.sampled_from([None, NoisyCheck(8, 4.0)]))
-    alone = [cost(kind, scale, [question], check=check) for question in questions]
-    together = cost(kind, scale, questions, check=check)
+    alone = [cost(kind, scale, [query], check=check) for query in queries]
+    together = cost(kind, scale, queries, check=check)
     np.testing.assert_allclose(together, np.sum(alone, axis=0), rtol=1e-10)
-    twice = cost(kind, scale, questions[::-1] * 2, check=check)
+    twice = cost(kind, scale, queries[::-1] * 2, check=check)
     np.testing.assert_allclose(twice, 2 * together, rtol=1e-10)
 
 
@@ -298,10 +298,10 @@ def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts
 
 
 def test_a_ceiling_that_is_plainly_too_low_hides_no_cost():
-    questions = [[9, 5, 1], [4, 4, 4]]
-    costs = [cost("gaussian", 3.0, [question]) for question in questions]
+    queries = [[9, 5, 1], [4, 4, 4]]
+    costs = [cost("gaussian", 3.0, [query]) for query in queries]
     ceiling = RdpCurve(ORDERS, np.mean(costs, axis=0))
-    found = cost("gaussian", 3.0, questions, ceiling=ceiling)
+    found = cost("gaussian", 3.0, queries, ceiling=ceiling)
     np.testing.assert_allclose(found, np.sum(costs, axis=0), rtol=1e-12)
 
 
@@ -325,8 +325,10 @@ def test_5000_teachers_and_1000_classes_are_not_too_many(kind):
 @by_kind
 def test_no_questions_cost_nothing(kind):
     assert np.all(cost(kind, 1.0, np.zeros((0, 3))) == 0)
-    no_ballots = np.zeros((4, 0), dtype=int)
-    assert np.all(cost(kind, 1.0, np.zeros((0, 3)), ballots=no_ballots) == 0)
+    no_votes_by_teacher = np.zeros((4, 0), dtype=int)
+    assert np.all(
+        cost(kind, 1.0, np.zeros((0, 3)), votes_by_teacher=no_votes_by_teacher) == 0
+    )
 
 
 def test_a_single_class_is_refused():

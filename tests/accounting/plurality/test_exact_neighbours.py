@@ -68,7 +68,7 @@ def joint_laws(votes_, scores, threshold, sigma):
 @by_kind
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(12, 2), (11, 3), (6, 4)])
 @pytest.mark.parametrize("direction", ["both", "forward"])
-def test_the_cost_is_the_largest_over_all_ballots(
+def test_the_cost_is_the_largest_over_all_votes_by_teacher(
     kind, n_teachers, n_classes, direction
 ):
     scale, everything = every_vote(kind, n_teachers, n_classes)
@@ -81,7 +81,9 @@ def test_the_cost_is_the_largest_over_all_ballots(
 
 @by_kind
 @pytest.mark.parametrize(("threshold", "sigma"), [(7, 1.5), (0, 3.0), (25.5, 4.0)])
-def test_the_joint_cost_is_the_largest_over_all_ballots(kind, threshold, sigma):
+def test_the_joint_cost_is_the_largest_over_all_votes_by_teacher(
+    kind, threshold, sigma
+):
     scale, everything = every_vote(kind)
     laws = joint_laws(everything, everything.counts.max(axis=1), threshold, sigma)
     check = NoisyCheck(threshold, sigma)
@@ -110,10 +112,10 @@ def test_an_interactive_check_subtracts_what_is_expected(kind, expected):
 
 def test_a_check_that_always_passes_costs_nothing():
     check = NoisyCheck(-1000, 2.0)
-    questions = [[9, 5, 1], [4, 4, 4]]
+    queries = [[9, 5, 1], [4, 4, 4]]
     np.testing.assert_allclose(
-        cost("gaussian", 3.0, questions, check=check),
-        cost("gaussian", 3.0, questions),
+        cost("gaussian", 3.0, queries, check=check),
+        cost("gaussian", 3.0, queries),
         rtol=1e-12,
     )
 
@@ -131,9 +133,9 @@ def test_with_ballots_the_cost_is_that_of_the_worst_teacher(kind, checked):
     rng = np.random.default_rng(8)
     expected = rng.integers(0, 5, size=(n_queries, n_classes))
     for _ in range(10):
-        ballots = rng.integers(-1, n_classes, size=(n_teachers, n_queries))
+        votes_by_teacher = rng.integers(-1, n_classes, size=(n_teachers, n_queries))
         counts = np.array(
-            [np.bincount(v[v >= 0], minlength=n_classes) for v in ballots.T]
+            [np.bincount(v[v >= 0], minlength=n_classes) for v in votes_by_teacher.T]
         )
         options = {}
         laws = [everything.laws] * n_queries
@@ -144,15 +146,19 @@ def test_with_ballots_the_cost_is_that_of_the_worst_teacher(kind, checked):
                 for e in expected
             ]
         total = np.zeros(n_teachers)
-        for question, law, vote in zip(counts.tolist(), laws, ballots.T, strict=True):
-            here = law[everything.at[tuple(question)]]
+        for query, law, vote in zip(
+            counts.tolist(), laws, votes_by_teacher.T, strict=True
+        ):
+            here = law[everything.at[tuple(query)]]
             for teacher, own in enumerate(vote):
                 loser = None if own < 0 else own
                 others = [c for c in (*range(n_classes), None) if c != loser]
-                moved = law[[everything.after(question, loser, c) for c in others]]
+                moved = law[[everything.after(query, loser, c) for c in others]]
                 total[teacher] += max(
                     divergence(here, moved, 4).max(), divergence(moved, here, 4).max()
                 )
-        found = cost(kind, scale, counts, [4], ballots=ballots, **options)[0]
+        found = cost(
+            kind, scale, counts, [4], votes_by_teacher=votes_by_teacher, **options
+        )[0]
         assert found == pytest.approx(total.max(), rel=1e-8, abs=0)
         assert found <= cost(kind, scale, counts, [4], **options)[0] * (1 + 1e-12)

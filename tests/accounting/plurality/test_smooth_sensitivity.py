@@ -113,7 +113,7 @@ def small(request):
     return votes, table, table.locate(log_q, largest), log_q, steps
 
 
-# --- the price of the release
+# --- the cost of the release
 
 
 def test_the_published_price_is_far_below_a_divergence_it_should_bound():
@@ -140,13 +140,13 @@ def test_no_neighbouring_release_costs_more(
     order, product, scale, quantile, share, way
 ):
     smoothness = product / order
-    price = smooth_sensitivity_cost(order, smoothness, scale, quantile)
-    assume(price < np.inf)
+    cost = smooth_sensitivity_cost(order, smoothness, scale, quantile)
+    assume(cost < np.inf)
     other = math.exp(share * smoothness)  # its smooth sensitivity, ours being 1
     mean = quantile * scale
     other_mean = way * min(1, other) + quantile * scale * other
     truth = by_quadrature(order, mean, scale, other_mean, scale * other)
-    assert truth <= price * (1 + 1e-6) + 1e-9
+    assert truth <= cost * (1 + 1e-6) + 1e-9
 
 
 def test_a_release_without_a_guarantee_costs_infinity():
@@ -159,7 +159,7 @@ def test_a_release_without_a_guarantee_costs_infinity():
 
 
 def test_the_table_is_never_below_the_optimal_cost(small):
-    _, table, questions, log_q, (log_pass, _) = small
+    _, table, queries, log_q, (log_pass, _) = small
     if log_pass is not None:
         return
     if table.is_gaussian:
@@ -167,7 +167,7 @@ def test_the_table_is_never_below_the_optimal_cost(small):
         exact = gaussian_optimal_cost(log_q, sigma, 5.0)[0]
     else:
         exact = pure_optimal_cost(log_q, 0.8, 5.0)[0]
-    costs = table.costs[questions]
+    costs = table.costs[queries]
     assert np.all(costs >= exact * (1 - 1e-9))
     assert np.all(costs <= exact * 1.02)
 
@@ -217,7 +217,7 @@ def test_smooth_sensitivity_is_smooth_over_lists_of_questions(small, smoothness)
     rng = np.random.default_rng(0)
     for _ in range(150):
         first = rng.integers(len(votes), size=3)
-        # One teacher votes on every question, and may change every vote.
+        # One teacher votes on every query, and may change every vote.
         second = np.array([rng.choice(near[i]) for i in first])
         (cost, sensitivity), (other, others) = (
             (
@@ -241,9 +241,9 @@ def test_a_draw_at_the_lower_quantile_releases_the_cost_itself():
     )
     exact = gaussian_optimal_cost(log_q, 20.0, 8.0).sum()
     assert exact <= released.cost <= 1.01 * exact + 0.001
-    price = smooth_sensitivity_cost(8.0, 0.02, 7.0, ndtri(0.975))
-    assert released.release_cost == price
-    epsilon = RdpCurve([8.0], [released.cost + price]).quiet_epsilon(1e-5)
+    cost = smooth_sensitivity_cost(8.0, 0.02, 7.0, ndtri(0.975))
+    assert released.release_cost == cost
+    epsilon = RdpCurve([8.0], [released.cost + cost]).quiet_epsilon(1e-5)
     assert epsilon <= released.epsilon <= epsilon + 0.001
     assert released.epsilon == round(released.epsilon, 3)
 
@@ -309,13 +309,13 @@ def test_release_parameters_are_usable_and_depend_on_no_votes():
 
 def test_release_parameters_know_pure_noise():
     parameters = release_parameters(100, 100, 1e-5, pure_epsilon=0.1)
-    price = smooth_sensitivity_cost(
+    cost = smooth_sensitivity_cost(
         parameters["order"],
         parameters["smoothness"],
         parameters["noise_scale"],
         ndtri(parameters["confidence"]),
     )
-    assert price < 1
+    assert cost < 1
 
 
 def test_a_thousand_questions_are_released_in_well_under_a_second():

@@ -319,14 +319,14 @@ def test_the_value_at_an_order_is_a_bound_whatever_the_other_orders():
 
 @pytest.mark.parametrize("sigma", [8.0, 150.0, 1500.0])
 def test_large_orders_cost_as_much_without_small_ones(sigma):
-    # Noise is calibrated at a few orders, and its price is stated at all of them.
+    # Noise is calibrated at a few orders, and its cost is stated at all of them.
     few = DEFAULT_ORDERS[(sigma / 4 < DEFAULT_ORDERS) & (sigma / 2 > DEFAULT_ORDERS)]
     among_all = np.isin(DEFAULT_ORDERS, few)
-    for price in (
+    for cost in (
         tight_threshold_worst_case,
         partial(tight_gaussian_worst_case, n_classes=2),
     ):
-        all_orders = price(sigma, orders=DEFAULT_ORDERS).values
+        all_orders = cost(sigma, orders=DEFAULT_ORDERS).values
         np.testing.assert_allclose(
-            price(sigma, orders=few).values, all_orders[among_all], rtol=1e-3
+            cost(sigma, orders=few).values, all_orders[among_all], rtol=1e-3
         )

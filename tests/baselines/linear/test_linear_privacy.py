@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition._objective_perturbation import (
-    curvature_price,
+    curvature_cost,
     gaussian_objective_curve,
 )
 from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression
@@ -90,9 +90,9 @@ def test_the_hinge_needs_every_bit_of_the_noise(epsilon):
     perturbation = plan("objective", loss, epsilon=epsilon, C=1 / 2.5)
     needed = largest_ratio([1.0], [-1.0], loss, perturbation)
     assert 0.998 * epsilon < needed <= epsilon
-    # The same noise without the price of the curvature in it would be too little.
-    price = curvature_price(loss.curvature, perturbation.noise.regularisation)
-    cheaper = 2 / (2 / perturbation.noise.linear_scale + price)
+    # The same noise without the cost of the curvature in it would be too little.
+    cost = curvature_cost(loss.curvature, perturbation.noise.regularisation)
+    cheaper = 2 / (2 / perturbation.noise.linear_scale + cost)
     noise = clone(perturbation.noise).set_params(linear_scale=cheaper)
     less_noise = replace(perturbation, noise=noise)
     assert largest_ratio([1.0], [-1.0], loss, less_noise) > epsilon
@@ -116,7 +116,7 @@ def test_the_parts_of_epsilon_are_all_of_it(loss, epsilon, n_problems, C, n_weig
     )
     regularisation = perturbation.noise.regularisation
     linear = 2 / perturbation.noise.linear_scale
-    curvature = curvature_price(loss.curvature, regularisation)
+    curvature = curvature_cost(loss.curvature, regularisation)
     output = 2 * TOLERANCE / regularisation / perturbation.noise.output_scale
     assert min(linear, curvature, output) > 0
     assert n_problems * (linear + curvature + output) == pytest.approx(epsilon)

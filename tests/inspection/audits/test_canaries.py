@@ -188,7 +188,7 @@ def test_canaries_without_an_answer_are_guessed_by_a_coin():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"estimator": LogisticRegression()}, "cannot state its price beforehand"),
+        ({"estimator": LogisticRegression()}, "cannot state its cost beforehand"),
         ({"estimator": make(privacy_unit="group")}, "privacy_unit='group'"),
         ({"labels": (0, 0)}, "labels="),
         ({"labels": (0, 7)}, "labels="),

@@ -70,7 +70,7 @@ def test_a_private_search_is_not_contradicted():
     search = PrivateSearchCV(
         DPLogisticRegression(method="output", **LINEAR),
         {"C": [0.1, 1.0]},
-        expected_trials=2,
+        mean_n_trials=2,
         delta=1e-3,
     )
     result = audit(
@@ -90,7 +90,7 @@ def test_neighbours_are_those_of_the_statement():
 def test_an_estimator_without_a_price_is_refused():
     from sklearn.linear_model import LogisticRegression
 
-    with pytest.raises(ValueError, match="cannot state its price"):
+    with pytest.raises(ValueError, match="cannot state its cost"):
         audit(LogisticRegression(), TURNED)
 
 

@@ -166,7 +166,7 @@ def test_the_price_of_a_sum_is_not_contradicted(
     )
     assert not result.contradicted
     size = np.size(counts)
-    assert result.epsilon_claimed == mechanism.charged_epsilon(n_queries, size, delta)
+    assert result.epsilon_claimed == mechanism.stated_epsilon(n_queries, size, delta)
 
 
 def test_the_price_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind():
@@ -201,9 +201,9 @@ class HalfTheNoise(NoisySum):
 
 
 class OnePartIsFree(NoisySum):
-    def charged_epsilon(self, n_queries, n_classes, delta):
+    def stated_epsilon(self, n_queries, n_classes, delta):
         fewer = NoisySum(self.noise_scale, n_parts=self.n_parts - 1)
-        return fewer.charged_epsilon(n_queries, n_classes, delta)
+        return fewer.stated_epsilon(n_queries, n_classes, delta)
 
 
 @pytest.mark.parametrize("n_queries", [1, 4])

@@ -149,7 +149,7 @@ def test_what_an_audit_fits_is_not_charged(tmp_path):
 
 
 def near_and_far(n_far):
-    """Rows far from all questions, and the same with one more, which is near."""
+    """Rows far from all queries, and the same with one more, which is near."""
     X, y = np.full((n_far, 1), 10.0), np.zeros(n_far, dtype=int)
     return (np.append(X, [[0.0]], axis=0), np.append(y, 1)), (X, y)
 

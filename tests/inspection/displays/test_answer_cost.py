@@ -1,4 +1,4 @@
-"""What the next answer costs: prices against formulas, and what has none."""
+"""What the next answer costs: costs against formulas, and what has none."""
 
 import pickle
 import sys
@@ -58,7 +58,7 @@ def pate():
 
 
 def gaussian_epsilon(n_queries, sigma, delta):
-    """Minimise over all orders what a / sigma^2 a question comes to (CKS 2020)."""
+    """Minimise over all orders what a / sigma^2 a query comes to (CKS 2020)."""
 
     def epsilon(log_order):
         a = 1 + np.exp(log_order)
@@ -215,11 +215,11 @@ def test_the_winner_of_a_search_states_more_than_its_questions(pate):
     search = PrivateSearchCV(
         PATEClassifier(GaussianNB(), n_teachers=20, mechanism="gumbel"),
         {"n_queries": [40]},
-        expected_trials=2,
+        mean_n_trials=2,
         classes=[0, 1, 2],
     )
     winner = fitted(search).best_estimator_
-    with pytest.raises(ValueError, match=r"for more than its questions.*the search"):
+    with pytest.raises(ValueError, match=r"for more than its queries.*the search"):
         AnswerCostDisplay.from_estimator(winner)
 
 

@@ -200,7 +200,7 @@ def test_a_learner_without_votes_of_teachers_is_refused(learner):
     ("wrong", "message"),
     [
         ({"counts": [3, 4]}, r"counts has shape \(2,\)"),
-        ({"counts": np.zeros((0, 3))}, "counts holds no question"),
+        ({"counts": np.zeros((0, 3))}, "counts holds no query"),
         ({"counts": [[0.5, 1]]}, "fractional number"),
         ({"n_teachers": 95}, "n_teachers=95 is not the number.*got 100 votes"),
         ({"n_teachers": 100.0}, "n_teachers=100.0 is not the number"),

@@ -95,7 +95,7 @@ def test_every_assumption_beside_public_rows_has_a_question(learner):
         PrivateSearchCV(
             make_pipeline(ON_PUBLIC_ROWS, logistic()),
             {"dplogisticregression__C": [0.1, 1.0]},
-            expected_trials=2,
+            mean_n_trials=2,
         ),
     ],
 )
@@ -105,7 +105,7 @@ def test_every_assumption_about_private_rows_has_a_question(learner):
 
 def test_every_assumption_about_a_network_has_a_question():
     assert not without_question(network())
-    search = PrivateSearchCV(network(), {"max_grad_norm": [0.5]}, expected_trials=2)
+    search = PrivateSearchCV(network(), {"max_grad_norm": [0.5]}, mean_n_trials=2)
     assert not without_question(search)
 
 
@@ -118,7 +118,7 @@ def test_every_assumption_beside_a_ledger_has_a_question(tmp_path):
 def test_every_assumption_about_parties_has_a_question():
     learner = PATEClassifier(student=LogisticRegression(), classes=[0, 1, 2], **ANSWERS)
     votes = np.tile(Y[N_PRIVATE:], (30, 1))
-    learner.fit_votes(votes, PublicData(X[N_PRIVATE:]))
+    learner.fit_from_votes(PublicData(X[N_PRIVATE:]), votes)
     assert all(one.question for one in learner.privacy_spent_.assumptions)
 
 

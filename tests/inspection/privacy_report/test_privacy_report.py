@@ -49,7 +49,7 @@ def charged(ledger, spent):
         delta=1e-5,
         unit=spent.unit,
         relation=spent.relation,
-        description="40 questions",
+        description="40 queries",
         dataset="d" * 64,
         fit="f" * 64,
     )
@@ -297,7 +297,7 @@ def test_the_history_of_a_ledger_makes_it_internal(ledger):
     assert account["spent"] >= ledger.spent - 1e-12
     [shown] = account["charges"]
     assert shown["who"] == charge.who
-    assert shown["what"] == "40 questions"
+    assert shown["what"] == "40 queries"
     assert shown["epsilon"] >= charge.epsilon - 1e-9
     assert charge.who in report.to_markdown()
     assert charge.who not in report_on(pate()).to_markdown()

@@ -97,7 +97,7 @@ def test_the_file_of_another_model_is_refused(saved):
 def test_a_search_is_reported_on_as_a_whole():
     X, y = rows()
     learner = DPLogisticRegression(feature_bounds=BOUNDS)
-    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, expected_trials=2).fit(X, y)
+    search = PrivateSearchCV(learner, {"C": [0.1, 1.0]}, mean_n_trials=2).fit(X, y)
     for clf in (search, search.best_estimator_):
         facts = report_on(clf).to_dict()
         assert facts["epsilon"] == search.privacy_spent_.epsilon

@@ -11,7 +11,8 @@ from torch import nn
 
 from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate._teachers.batched._eligibility import block_teachers
-from sklearn_pate.students import ConvSmall, FixMatchClassifier, conv_middle
+from sklearn_pate.students import ConvSmall, FixMatchClassifier
+from sklearn_pate.students.networks._modules import conv_middle
 
 MNIST = (1, 28, 28)
 SHAPES = [MNIST, (3, 32, 32), (1, 8, 8), (2, 5, 9), (30,), (1,)]

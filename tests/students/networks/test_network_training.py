@@ -17,11 +17,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students import (
-    FixMatchClassifier,
-    VATClassifier,
-    accepts_unlabeled,
-)
+from sklearn_pate.students import FixMatchClassifier, VATClassifier
+from sklearn_pate.students._train_student import accepts_unlabeled
 
 QUICK = {"max_epochs": 3, "random_state": 0}
 STUDENTS = [FixMatchClassifier(**QUICK), VATClassifier(**QUICK)]

@@ -18,8 +18,8 @@ from sklearn_pate.students import (
     GANClassifier,
     RelationalHint,
     VATClassifier,
-    train_student,
 )
+from sklearn_pate.students._train_student import train_student
 from sklearn_pate.students.networks._relational_hint import disagreement
 
 N_PUBLIC, N_ANSWERS, N_GROUPS = 1000, 100, 60

@@ -1,4 +1,4 @@
-"""Questions that follow the answers so far."""
+"""Queries that follow the answers so far."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from sklearn_pate import BudgetExceededError, PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax, InteractiveGNMax
 from sklearn_pate.students import (
     ExpertQueries,
-    Inquiry,
     InteractiveQueries,
+    QuerySession,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
@@ -35,7 +35,7 @@ class Door:
 
 def ask(strategy, X, y, n_queries, seed=0):
     door = Door(y)
-    inquiry = Inquiry(
+    session = QuerySession(
         door,
         X,
         LogisticRegression(),
@@ -44,7 +44,7 @@ def ask(strategy, X, y, n_queries, seed=0):
         seed=seed,
         features=X,
     )
-    strategy.query(inquiry)
+    strategy.query(session)
     return door
 
 
@@ -136,7 +136,7 @@ def test_a_class_that_was_never_answered_has_probability_zero(digits):
     X, y = digits[0][:200] / 16, digits[1][:200]
     keep = y < 3
     X, y = X[keep], y[keep]
-    inquiry = Inquiry(
+    session = QuerySession(
         Door(np.where(y == 1, 0, y)),
         X,
         LogisticRegression(),
@@ -144,8 +144,8 @@ def test_a_class_that_was_never_answered_has_probability_zero(digits):
         n_queries=30,
         seed=0,
     )
-    inquiry.ask(np.arange(30))
-    probabilities = inquiry.probabilities()
+    session.ask(np.arange(30))
+    probabilities = session.probabilities()
     assert probabilities.shape == (len(X), 5)
     assert np.all(probabilities[:, [1, 3, 4]] == 0)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
@@ -218,9 +218,9 @@ def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
 
 def test_a_strategy_of_the_users_own_cannot_ask_about_a_row_twice(blobs):
     class Stubborn(QueryStrategy):
-        def query(self, inquiry):
-            inquiry.ask(np.array([3, 4]))
-            inquiry.ask(np.array([4, 5]))
+        def query(self, session):
+            session.ask(np.array([3, 4]))
+            session.ask(np.array([4, 5]))
 
     with pytest.raises(ValueError, match="asked about a public row twice"):
         ask(Stubborn(), *blobs[2:], 4)
@@ -228,8 +228,8 @@ def test_a_strategy_of_the_users_own_cannot_ask_about_a_row_twice(blobs):
 
 def test_a_strategy_of_the_users_own_cannot_ask_more_than_is_paid_for(digits):
     class Greedy(QueryStrategy):
-        def query(self, inquiry):
-            inquiry.ask(inquiry.new_rows())
+        def query(self, session):
+            session.ask(session.new_rows())
 
     with pytest.raises(BudgetExceededError, match="only 60 of 60 are left"):
         pate(digits, query_strategy=Greedy())

@@ -13,15 +13,15 @@ from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import (
     ClusterQueries,
     Clusters,
-    Inquiry,
+    QuerySession,
     RandomQueries,
     RepresentativeQueries,
-    find_clusters,
 )
+from sklearn_pate.students.queries._fixed import find_clusters
 
 
-def inquiry_about(X, n_queries, *, seed=0, ask=None):
-    return Inquiry(
+def session_about(X, n_queries, *, seed=0, ask=None):
+    return QuerySession(
         ask or (lambda rows, probabilities: np.zeros(len(rows), int)),
         X,
         LogisticRegression(),
@@ -34,15 +34,15 @@ def inquiry_about(X, n_queries, *, seed=0, ask=None):
 
 @pytest.mark.parametrize("strategy", [RandomQueries(), RepresentativeQueries()])
 def test_as_many_rows_are_asked_about_as_are_paid_for_each_once(strategy, blobs):
-    inquiry = inquiry_about(blobs[2], 40)
-    strategy.query(inquiry)
-    assert len(set(inquiry.queried.tolist())) == 40
+    session = session_about(blobs[2], 40)
+    strategy.query(session)
+    assert len(set(session.queried.tolist())) == 40
 
 
 @pytest.mark.parametrize("strategy", [RandomQueries(), RepresentativeQueries()])
 def test_the_choice_follows_the_seed(strategy, blobs):
     def chosen(seed):
-        return strategy.choose(inquiry_about(blobs[2], 20, seed=seed), 20).tolist()
+        return strategy.choose(session_about(blobs[2], 20, seed=seed), 20).tolist()
 
     assert chosen(0) == chosen(0)
     assert chosen(0) != chosen(1)
@@ -52,7 +52,7 @@ def test_representative_rows_are_the_middle_of_what_is_there():
     rng = np.random.RandomState(0)
     centers = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0], [100.0, 100.0]])
     X = np.repeat(centers, 50, axis=0) + rng.standard_normal((200, 2))
-    rows = RepresentativeQueries().choose(inquiry_about(X, 4), 4)
+    rows = RepresentativeQueries().choose(session_about(X, 4), 4)
     assert sorted(rows // 50) == [0, 1, 2, 3]
     middles = X.reshape(4, 50, 2).mean(axis=1)[rows // 50]
     assert np.all(np.linalg.norm(X[rows] - middles, axis=1) < 1)
@@ -60,7 +60,7 @@ def test_representative_rows_are_the_middle_of_what_is_there():
 
 def test_rows_that_are_all_alike_are_filled_up_with_others():
     X = np.zeros((30, 2))
-    rows = RepresentativeQueries().choose(inquiry_about(X, 5), 5)
+    rows = RepresentativeQueries().choose(session_about(X, 5), 5)
     assert len(set(rows.tolist())) == 5
 
 
@@ -195,7 +195,7 @@ def test_parties_can_vote_on_clusters(blobs):
         epsilon=None,
         n_queries=10,
         random_state=0,
-    ).fit_votes(labels, X_public)
+    ).fit_from_votes(X_public, labels)
     assert pate.score(X_public, y_public) > 0.85
     assert pate.privacy_spent_.n_teachers == 12
 

@@ -11,7 +11,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._labels import UNLABELED
 from sklearn_pate.students._train_student import train_student
 
-__all__ = ["Clusters", "Inquiry"]
+__all__ = ["Clusters", "QuerySession"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Clusters:
         return rows, answers[place_of_row[rows]]
 
 
-class Inquiry:
-    """Questions about public rows, and the answers so far. Holds nothing sensitive.
+class QuerySession:
+    """Queries about public rows, and the answers so far. Holds nothing sensitive.
 
     A query strategy sees this and nothing else, so that its choices cost no privacy.
 
@@ -90,7 +90,7 @@ class Inquiry:
         Number of classes.
 
     n_queries : int
-        How many questions are paid for. It is the Oracle that refuses more.
+        How many queries are paid for. It is the Oracle that refuses more.
 
     seed : int
         Seed of all choices. It may be known to anyone.
@@ -115,8 +115,8 @@ class Inquiry:
 
     Notes
     -----
-    Questions may follow from answers: worst-case Renyi prices add up all the same
-    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the price of all
+    Queries may follow from answers: worst-case Renyi costs add up all the same
+    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the cost of all
     `n_queries` is charged however they are chosen.
 
     Examples
@@ -125,21 +125,19 @@ class Inquiry:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_pate import Votes
     >>> from sklearn_pate.mechanisms import GNMax, Oracle
-    >>> from sklearn_pate.students import Inquiry
+    >>> from sklearn_pate.students import QuerySession
     >>> X_public = np.arange(6.0)[:, np.newaxis]
-    >>> ballots = 100 * [np.array([0, 0, 0, 1, 1, 1])]
-    >>> oracle = Oracle(
-    ...     Votes(ballots, n_public=6, n_classes=2), GNMax(sigma=5), n_queries=4
-    ... )
-    >>> inquiry = Inquiry(
+    >>> votes = Votes(100 * [np.array([0, 0, 0, 1, 1, 1])], n_public=6, n_classes=2)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=4)
+    >>> session = QuerySession(
     ...     oracle.ask, X_public, LogisticRegression(), n_classes=2, n_queries=4, seed=0
     ... )
-    >>> inquiry.ask([0, 5])
+    >>> session.ask([0, 5])
     array([0, 1])
-    >>> sureness = inquiry.probabilities().max(axis=1)
-    >>> inquiry.ask(np.argsort(sureness)[:2])  # where the student is least sure
+    >>> sureness = session.probabilities().max(axis=1)
+    >>> session.ask(np.argsort(sureness)[:2])  # where the student is least sure
     array([0, 1])
-    >>> inquiry.queried
+    >>> session.queried
     array([0, 5, 2, 3])
     """
 
@@ -202,7 +200,7 @@ class Inquiry:
         ) + len(rows):
             raise ValueError(
                 "A query strategy asked about a public row twice, which would tell "
-                "nothing new; ask about inquiry.new_rows()."
+                "nothing new; ask about session.new_rows()."
             )
         answers = self._ask(rows, probabilities)
         self.queried = np.concatenate([self.queried, rows])
@@ -227,7 +225,7 @@ class Inquiry:
         Parameters
         ----------
         student : classifier, default=None
-            Cloned, and trained on the answers so far; None means the inquiry's own. It
+            Cloned, and trained on the answers so far; None means the session's own. It
             needs `predict_proba`.
 
         Returns
