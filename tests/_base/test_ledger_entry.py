@@ -129,24 +129,24 @@ def test_groups_belong_to_the_question(ledger):
         fit(ledger)
 
 
-def test_a_frame_is_recognised_in_another_process(ledger, tmp_path):
-    script = tmp_path / "one_fit.py"
-    script.write_text(
+def fit_frame(path):
+    labels = pd.Series(Y).map({0: "ill", 1: "well"})
+    rows, public = (pd.DataFrame(one, columns=["a", "b"]) for one in (X, X_PUBLIC))
+    fit(PrivacyLedger(path), rows, labels, public)
+
+
+def test_a_frame_is_recognised_in_another_process(ledger):
+    fit_frame(ledger.path)
+    script = (
         "import sys\n"
-        "import pandas as pd\n"
-        "from tests._base.fits import X, X_PUBLIC, Y, fit\n"
-        "from sklearn_pate import PrivacyLedger\n"
-        "names = ['height', 'weight']\n"
-        "labels = pd.Series(Y).map({0: 'ill', 1: 'well'})\n"
-        "fit(PrivacyLedger(sys.argv[1]), pd.DataFrame(X, columns=names), labels,\n"
-        "    pd.DataFrame(X_PUBLIC, columns=names))\n"
+        "from tests._base.test_ledger_entry import fit_frame\n"
+        "fit_frame(sys.argv[1])\n"
     )
-    for _ in range(2):
-        subprocess.run(
-            [sys.executable, script, ledger.path],
-            check=True,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        )
+    subprocess.run(
+        [sys.executable, "-c", script, ledger.path],
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
     assert len(ledger.charges()) == 1
 
 

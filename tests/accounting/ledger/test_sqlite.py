@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -149,24 +150,14 @@ def test_a_full_disk_charges_all_or_nothing(path, ledger, room):
 def test_a_ledger_in_use_is_waited_for(path, ledger):
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    waiting = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from sklearn_pate import PrivacyLedger; "
-            "from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve; "
-            "PrivacyLedger(sys.argv[1]).charge(RdpCurve(DEFAULT_ORDERS, "
-            "0.01 * DEFAULT_ORDERS), delta=1e-6, unit='row', relation='replace-one', "
-            "description='')",
-            str(path),
-        ]
-    )
-    with pytest.raises(subprocess.TimeoutExpired):
-        waiting.wait(4)
+    waiting = threading.Thread(target=charge, args=(ledger,))
+    waiting.start()
+    waiting.join(0.3)
+    assert waiting.is_alive()
     assert ledger.charges() == []
     other.execute("ROLLBACK")
     other.close()
-    assert waiting.wait(60) == 0
+    waiting.join()
     assert len(ledger.charges()) == 1
 
 
@@ -226,4 +217,5 @@ def test_kills_lose_no_charge(tmp_path):
     assert found["kills"] >= 40
     assert found["queries drawn"] <= found["queries charged"]
     assert found["fits finished"] > 10
-    assert found["fits refused"] > 0, "the budget was never reached"
+    assert found["fits refused"] > 0
+    assert 0.9 < found["share spent"] <= 1
