@@ -1,7 +1,8 @@
 """Private classifiers of every kind."""
 
 import numpy as np
-import pytest
+import skorch
+import torch
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -16,11 +17,6 @@ from sklearn_pate.baselines import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.model_selection import PrivateSearchCV
-
-torch = pytest.importorskip("torch")
-skorch = pytest.importorskip("skorch")
-pytest.importorskip("opacus")
-pytest.importorskip("skops")
 
 CLASSES = ["ill", "unsure", "well"]
 LINEAR = {"feature_bounds": (-15.0, 15.0), "classes": CLASSES}

@@ -3,6 +3,8 @@
 import pickle
 
 import pytest
+import skorch
+import torch
 
 from sklearn_pate import PublishedClassifier
 from sklearn_pate.baselines import DPSGDClassifier
@@ -15,9 +17,6 @@ from tests.publication.learners import (
     fit,
     network,
 )
-
-torch = pytest.importorskip("torch")
-skorch = pytest.importorskip("skorch")
 
 
 def test_a_network_of_an_untrusted_class_is_not_loaded(rows, tmp_path):
