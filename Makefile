@@ -81,6 +81,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed
 	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py
 	$(RUN) benchmarks/petdl.py
+	$(RUN) benchmarks/petdl_paper.py
 	$(RUN) benchmarks/dpsgd.py
 	$(RUN) benchmarks/erm.py
 	$(RUN) benchmarks/private_search.py

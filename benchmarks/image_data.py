@@ -99,6 +99,18 @@ def load_mnist(work):
     )
 
 
+def load_mnist_small(work):
+    """MNIST's first rows, without gradients, to try a benchmark out."""
+    train, test = (
+        fetch_mnist(subset=one, return_X_y=True) for one in ("train", "test")
+    )
+    (X, y), (X_test, y_test) = (
+        ((rows[:3000] / 255).astype(np.float32), labels[:3000])
+        for rows, labels in (train, test)
+    )
+    return Images("MNIST, small", (28, 28), (X, y), (X_test, y_test), n_public=2000)
+
+
 def load_svhn_derived(work):
     """SVHN (derived grey): the test digits alone, cut in a private and a test part."""
     home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
@@ -157,6 +169,7 @@ def load_cifar10(work):
 DATA = {
     "cifar10": load_cifar10,
     "mnist": load_mnist,
+    "mnist-small": load_mnist_small,
     "svhn-derived": load_svhn_derived,
     "svhn-official": load_svhn_official,
 }

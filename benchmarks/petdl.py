@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from image_models import distortion
 from images import fitted_representation
+from petdl_paper import CLAIMS
 from petdl_teachers import (
     N_CLASSES,
     WORK,
@@ -61,14 +62,6 @@ WITHIN_REACH = [
     (250, 5.0),
     *((50, epsilon) for epsilon in (1.5, 5.0, 25.0)),
     *((n, epsilon) for n in (10, 4) for epsilon in (1.5, 25.0, 100.0)),
-]
-#: What the paper claims: teachers, then MNIST and epsilon, SVHN, CIFAR-10; its Table 1,
-#: and Table 2 without and with weights.
-CLAIMS = [
-    (2, (99.12, 1.43), (94.67, 4.51), (74.33, 6.50)),
-    (4, (99.33, 1.21), (95.35, 2.96), (76.81, 5.48)),
-    (10, (97.26, 1.17), (90.31, 2.51), (62.21, 2.33)),
-    (10, (98.69, 0.91), (91.15, 2.12), (71.3, 2.23)),
 ]
 SHORT_NAMES = {
     "MNIST": "mnist",

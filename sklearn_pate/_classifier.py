@@ -1,17 +1,14 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
+from sklearn_pate._base._fit_plan import MARGINS, FitPlan
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameters import (
-    as_mechanism,
-    as_teacher,
-    calibrated_mechanism,
-    resolve_n_teachers,
-)
+from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
     check_parties,
     check_votes,
@@ -29,6 +26,7 @@ from sklearn_pate._base._teacher_ensemble import (
     assign_shards,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._teachers import TeacherProblems, poll_teachers
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import Mechanism
@@ -41,122 +39,125 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
     rows; a mechanism answers with noisy pluralities; a student is trained on public
-    rows and answers alone, and is what predicts. The student may be published, with
-    ``privacy_spent_`` as its statement.
+    rows and answers alone. The student predicts, and may be published with the
+    statement ``privacy_spent_``.
 
     Parameters
     ----------
     estimator : classifier, default=None
         The teacher. None means ``RandomForestClassifier()``. Teachers are fitted on
         class indices 0..K-1, whatever the labels in y. Preprocessing that learns from
-        data (scaling, imputation, encoding) belongs in here, as a Pipeline: a step in
-        front of PATEClassifier would be fitted on private rows for all to see. It is
-        cloned; do not fit this very object yourself, as this estimator prints with it.
-        A teacher must not keep anything outside itself (in files, module or class
+        data (scaling, imputation, encoding) belongs inside it, as a Pipeline: a step in
+        front of PATEClassifier is fitted on private rows without protection. It is
+        cloned; do not fit this object yourself, as the classifier is printed with it. A
+        teacher must not store anything outside itself (in files, module or class
         variables), or teachers would learn from each other.
 
     student : classifier, default=None
         The student; None means a clone of the teacher. One that accepts unlabelled rows
         (y = -1) gets all public rows: SelfTrainingClassifier, LabelSpreading,
         LabelPropagation, and any estimator with an attribute
-        ``accepts_unlabeled = True``. Other students get the answered rows. It costs no
-        privacy, however it is trained.
+        ``accepts_unlabeled = True``. Other students get the answered rows. The training
+        of a student has no privacy cost.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards. More teachers outvote more noise, but learn from fewer rows
-        each. "auto" is the square root of the number of private rows, rounded, and is
-        refused for ``privacy_unit="group"``, where that number is not public.
+        Number of shards. The votes of more teachers exceed more noise, but each learns
+        from fewer rows. "auto" is the square root of the number of private rows,
+        rounded, and is refused for ``privacy_unit="group"``, where that number is not
+        public.
 
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident", \
             "interactive"} or Mechanism, default="gnmax"
         How queries are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
-        sets more, such as the threshold of ``ConfidentGNMax``. Its noise comes from the
-        operating system and never from `random_state`.
+        has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
+        comes from the operating system, never from `random_state`.
 
     n_queries : int or "auto", default="auto"
-        Number of public rows to ask about, each once. Each query costs privacy; at a
-        fixed epsilon, more queries mean more noise in each answer. "auto" is 2000, or
-        100 for a student that accepts unlabelled rows; in either case at most the
-        number of public rows.
+        Number of queries: public rows that the teachers label, each once. At a fixed
+        epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
+        a student that accepts unlabelled rows, and at most the number of public rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "cluster", "interactive"} or QueryStrategy, default="auto"
-        Which public rows to ask about; the choice itself costs no privacy.
-        "representative" asks about typical rows, "cluster" holds one vote a cluster,
-        "uncertainty" and "experts" ask in rounds where a student of the answers so far
-        is unsure; "interactive" goes with that mechanism. "auto" is "representative" if
-        `n_queries` is below a tenth of the public rows and they are numbers, "random"
-        otherwise. The classes in ``sklearn_pate.students`` set more.
+        Choice of the queries, which has no privacy cost. "representative" chooses
+        typical rows; "cluster" counts one vote for each cluster of rows; "uncertainty"
+        and "experts" choose, in rounds, rows of which a student of the answers so far
+        is uncertain; "interactive" goes with the mechanism of that name. "auto" is
+        "representative" if `n_queries` is below a tenth of the public rows and they are
+        numbers, "random" otherwise. Classes of ``sklearn_pate.students`` have further
+        parameters.
 
     representation : transformer, default=None
-        Fitted on public rows only. Teachers are trained on what it makes of their
-        shards, and query strategies look for similar rows in what it makes of the
-        public rows; the student gets the rows as they are. Teachers with few rows each
-        gain most. It costs no privacy, as long as it makes each row's features from
-        that row alone. None means the rows themselves; to query strategies, their
-        standardized columns.
+        Fitted on public rows only. It transforms the shards of the teachers and the
+        public rows that query strategies compare; the student gets the rows themselves.
+        Teachers with few rows gain most. It has no privacy cost if it transforms each
+        row by itself. None means the rows themselves, and standardized columns for
+        query strategies.
 
     release : {"answers", "histogram"}, default="answers"
         "histogram" releases all vote counts with noise, at about 1.6 times the Renyi
-        cost of the answers at the same noise, or with more noise at the same epsilon. A
-        student that takes soft labels learns from them, see
+        cost of the answers at the same noise, or with more noise at the same epsilon,
+        for a student that learns from soft labels such as
         :class:`~sklearn_pate.students.DistillationClassifier`.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated so that
-        ``privacy_spent_.epsilon`` is at most this, before anything is asked. None uses
-        the mechanism's own noise and reports what it costs.
+        ``privacy_spent_.epsilon`` is at most this, before the first query. None uses
+        the mechanism's own noise and states its epsilon.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover. It must be well below one over
         the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
-        Whom the statement protects: one row, or all rows of one group (a patient, say),
-        given as ``fit(..., groups=patient_id)``. With "row", a person with several rows
-        is **not** protected as a whole. `fit_from_votes` protects a party in any case.
+        Unit of privacy: one row, or all rows of one group, such as a patient, given as
+        ``fit(..., groups=patient_id)``. With "row", a person with several rows is
+        **not** protected as a whole. `fit_from_votes` protects a party in any case.
 
     public_size : float, default=None
-        Without an `X_public` in `fit`, use this share of the rows (of the groups, if
-        they are the unit) as public. The people in them get **no protection**.
+        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
+        they are the unit) as public. The people in them are **not protected**.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public; `fit_from_votes` needs them. A private row with another
-        label is dropped; ``privacy_analysis_.data_problems`` tells the data holder.
+        label is dropped, and counted in ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits, see
-        :class:`~sklearn_pate.PrivacyLedger`. The cost of each fit is charged before
-        any noise is drawn; a fit that would exceed the budget raises
-        BudgetExceededError and draws nothing. With an integer `random_state`, a fit
-        that was killed goes on with the answers it had paid for, and the very same fit
-        gets the very same answers, at no further charge; a change in the code of a
-        teacher's classes and functions is not seen. **Rows or labels that were prepared
-        in another way, however slightly, need another `random_state`**: equal answers
-        would show that the preparation changed nothing. None keeps no account: whoever
-        fits has to add up.
+        The privacy budget of the private data over all fits. The cost of each fit is
+        charged before any noise is drawn; a fit that would exceed the budget raises
+        BudgetExceededError and draws nothing. With an integer `random_state`, a killed
+        fit resumes with the answers that were charged, and a fit that is repeated gets
+        the same answers at no further cost; a change in the code of a teacher's classes
+        and functions is not noticed. **Rows or labels that were prepared in another
+        way, however slightly, need another `random_state`**: equal answers would reveal
+        that the preparation changed nothing. None records nothing, so that the costs of
+        several fits must be added up by hand.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder that keeps the votes of finished teachers, so that a fit that was
-        killed goes on where it stopped, and another fit with the same shards, teacher
-        and public rows (but another epsilon, mechanism, number of queries, or
-        student) polls nobody again. Needs an integer `random_state`. **What it keeps is
-        sensitive**: raw votes, and warnings that may quote private rows, in a folder
-        that only this user can read. Remove it when you are done, and whenever the code
-        of the teacher's classes and functions changes. A fit that uses it is a new
-        release all the same, with its own cost, unless a `ledger` knows it.
+        A folder that stores the votes of finished teachers. A killed fit resumes there,
+        and another fit with the same shards, teacher and public rows (but another
+        epsilon, mechanism, number of queries or student) trains no teacher again. Needs
+        an integer `random_state`. **Its content is sensitive**: votes, and warnings
+        that may quote private rows, in a folder that only this user can read. Remove it
+        after use, and when the code of the teacher's classes and functions changes. A
+        fit that uses it is a new release with its own privacy cost, unless a `ledger`
+        has its entry.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
-        chooses where: on this machine, or on a cluster with dask or ray. The votes do
-        not depend on it, unless the arithmetic of the machines does (and for torch
-        networks in threads it is not promised). Processes train side by side; threads
-        take turns, as they share the global random generators.
+        chooses the backend: this machine, or a cluster with dask or ray. The votes do
+        not depend on it, unless the arithmetic of the machines differs (torch networks
+        in threads may differ, too). Processes train in parallel; threads train in turn,
+        as they share the global random generators.
 
     verbose : int, default=0
         Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
         ``set_callbacks(ProgressBar())`` works too.
+
+    noise_seed : int, default=None
+        Seeds the noise, for research and tests only: the statement's epsilon is
+        infinite. None draws the noise from the operating system.
 
     random_state : int, RandomState instance or None, default=None
         Seeds shards, teachers, queries and student. It may be known to anyone.
@@ -174,11 +175,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         published.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive.** What the votes that were cast say, and what teachers warned of.
-        Prints redacted; a pickled or copied estimator comes without it.
+        **Sensitive.** The privacy cost of the votes, and the warnings of teachers. Its
+        repr is redacted; a pickled or copied estimator comes without it.
 
     mechanism_ : Mechanism
-        The mechanism with all its numbers.
+        The mechanism with all its parameters.
 
     query_strategy_ : QueryStrategy
         The strategy that was used.
@@ -187,7 +188,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Fitted on public rows. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were asked about; for "cluster", one of each cluster.
+        Public rows that were queried; for "cluster", one of each cluster.
 
     answers_ : ndarray of int of shape (n_queries,)
         Answers to them: indices into ``classes_``, -1 for no answer.
@@ -248,6 +249,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -267,33 +269,34 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.noise_seed = noise_seed
         self.random_state = random_state
 
+    @public_rows_by_name
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
 
-        Every call is a new release with its own cost, unless a `ledger` knows it.
+        Every call is a new release with its own cost, unless a `ledger` has its entry.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. One with a missing or infinite value, or with text in a column
-            of numbers, that the teacher does not take is dropped inside its shard:
-            whether a fit fails must not tell about a row. ``privacy_analysis_`` counts
-            them. Public rows with such values are refused.
+            Private rows. A row with a missing or infinite value, or with text in a
+            column of numbers, that the teacher does not accept is dropped inside its
+            shard, as an error would reveal it; ``privacy_analysis_`` counts them.
+            Public rows with such values are refused.
 
         y : array-like of shape (n_rows,)
-            Their labels. With `classes`, a missing one (None, NaN) counts as a label
-            that is not among them: the row is dropped.
+            Their labels. With `classes`, a row without a label (None, NaN) is dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows, without labels; nobody in them is protected. Wrap them in
-            :class:`~sklearn_pate.PublicData`, or a search may cut them.
+            Public rows, without labels. The people in them are not protected. Wrap them
+            in :class:`~sklearn_pate.PublicData`, or a search may split them.
 
         groups : array-like of shape (n_rows,), default=None
-            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings. A
+            Group id of each row, for ``privacy_unit="group"``: integers or strings. A
             row without an id is left out.
 
         Returns
@@ -304,20 +307,20 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot work; nothing was asked and no privacy was
-            spent. What the student raises comes after the queries were answered.
+            If a parameter or the data cannot be used. No query was answered and nothing
+            was charged. Errors of the student come after the release.
 
         BudgetExceededError
-            If the cost does not fit the budget of the `ledger`; nothing was asked or
-            charged.
+            If the cost exceeds the budget of the `ledger`. Nothing was charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written; no answer was seen.
+            If the file of the `ledger` cannot be read or written. No answer was
+            released.
 
         Warns
         -----
         PublicDataWarning
-            If rows of X are used as public, or `X_public` may be cut by a search.
+            If rows of X are used as public, or a search may split `X_public`.
 
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of rows.
@@ -352,15 +355,15 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     def fit_from_votes(self, X_public: Any, votes: Any) -> Self:
         """Train a student on noisy answers from votes that were collected elsewhere.
 
-        Each party trained what it liked on data of its own, labelled the public rows
-        with it, and sent the labels: no row and no model ever left it. Set `classes` to
-        all labels that count. The statement protects all votes of one party, whatever
-        `privacy_unit` says; `estimator` is the student where `student` is None.
+        Each party trains a classifier on its own data, labels the public rows with it,
+        and sends the labels; rows and models stay with the party. Set `classes` to all
+        labels that count. The unit of privacy is a party, whatever `privacy_unit` is;
+        `estimator` is the student where `student` is None.
 
-        Noise for an epsilon of 1 drowns a handful of votes: it takes a hundred parties
-        or more. Five hospitals can cast a hundred votes if each trains twenty teachers
-        on disjoint shards of its patients. Then an array is a party, and what is
-        protected is one shard, with every patient in it, but not a hospital as a whole.
+        At epsilon 1 the noise needs a hundred votes or more. Five hospitals can send a
+        hundred arrays if each trains twenty teachers on disjoint shards of its
+        patients. Then each array is a party: the statement protects one shard, with
+        every patient in it, but not a hospital as a whole.
 
         Parameters
         ----------
@@ -380,15 +383,15 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Raises
         ------
         ValueError
-            If a parameter or the votes cannot work; nothing was asked and no privacy
-            was spent. What the student raises comes after the queries were answered.
+            If a parameter or the votes cannot be used. No query was answered and
+            nothing was charged. Errors of the student come after the release.
 
         BudgetExceededError
-            If the cost does not fit the budget of the `ledger`; nothing was asked or
-            charged.
+            If the cost exceeds the budget of the `ledger`. Nothing was charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written; no answer was seen.
+            If the file of the `ledger` cannot be read or written. No answer was
+            released.
 
         Warns
         -----
@@ -417,10 +420,61 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
         return self._set_fitted(plan, answers, student, analysis, None)
 
+    @public_rows_by_name
+    def plan_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_public: Any = None,
+        groups: Any = None,
+        margins: Sequence[float] = MARGINS,
+    ) -> FitPlan:
+        """Plan a fit: its noise, its privacy cost, and its label accuracy.
+
+        Nothing is fitted, drawn or charged. Numbers of rows, classes and queries are
+        read from the data, the rest from the parameters.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : object
+            As in `fit`.
+
+        margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+            Leads of the most-voted class over every other class, as shares of the
+            teachers, at which to compute the label accuracy.
+
+        Returns
+        -------
+        plan : FitPlan
+            To be printed, or read. It may be published where the number of rows may,
+            or where groups are the unit.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used.
+
+        See Also
+        --------
+        sklearn_pate.inspection.plan_fit : Plan from numbers alone, without data.
+        """
+        plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        return FitPlan.of_mechanism(
+            plan.release.mechanism,
+            n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
+            n_teachers=plan.release.n_teachers,
+            n_queries=plan.release.n_queries,
+            n_classes=plan.n_classes,
+            delta=self.delta,
+            unit=self.privacy_unit,
+            margins=margins,
+        )
+
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> FitSetup:
-        """Settle everything about a fit that comes before the first teacher."""
+        """Check parameters and data, and plan a fit up to the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
@@ -430,11 +484,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         return FitSetup(public, release, seeds, queries, private)
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
-        """Settle the queries, by public rows and parameters alone."""
+        """Plan the queries, by public rows and parameters alone."""
         return plan_queries(
             public.X_public,
             self._unfitted_student(),
-            as_mechanism(self.mechanism, self.release),
+            self._chosen_mechanism(),
             n_queries=self.n_queries,
             query_strategy=self.query_strategy,
             representation=self.representation,
@@ -444,18 +498,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     def _plan_release(
         self, public: PublicInputs, queries: QueryPlan, n_teachers: int
     ) -> ReleasePlan:
-        """Calibrate the mechanism, and state what its answers cost."""
+        """Calibrate the mechanism, and state the privacy cost of its answers."""
         n_classes = len(public.classes)
 
         def calibrated(epsilon: float | None) -> Mechanism:
-            return calibrated_mechanism(
-                self.mechanism,
-                self.release,
-                n_teachers=n_teachers,
-                n_queries=queries.n_queries,
-                n_classes=n_classes,
-                epsilon=epsilon,
-                delta=self.delta,
+            return self._prepared_mechanism(
+                n_teachers, queries.n_queries, n_classes, epsilon
             )
 
         return plan_release(
@@ -467,6 +515,18 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             n_teachers=n_teachers,
             n_queries=queries.n_queries,
             n_values=n_classes,
+        )
+
+    def _prepared_mechanism(
+        self, n_teachers: int, n_queries: int, n_classes: int, epsilon: float | None
+    ) -> Mechanism:
+        """Return the mechanism with its noise, calibrated to an epsilon if given."""
+        return self._chosen_mechanism().prepared(
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=self.delta,
         )
 
     def _unfitted_student(self) -> BaseEstimator:

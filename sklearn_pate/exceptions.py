@@ -32,9 +32,9 @@ class PrivacyLeakWarning(UserWarning):
     """The privacy statement is void, or weaker than it looks.
 
     It warns of noise that is seeded (whoever knows the seed can subtract it), of a
-    `delta` that is not below one over the number of rows, of bounds that a baseline
-    reads from private rows, and of ``mode="paper"``, which protects nobody. Publish
-    nothing of such a fit: mend what the message names, and fit again.
+    `delta` that is not below one over the number of rows, and of bounds that a baseline
+    reads from private rows. Publish nothing of such a fit: mend what the message names,
+    and fit again.
 
     It is shown every time, not once a location as Python's other warnings are. Where
     nobody reads warnings, turn it into an error.

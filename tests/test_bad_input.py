@@ -108,7 +108,7 @@ WRONG_FITS = {
     "no core": ({"query_strategy": ClusterQueries(core=0)}, {}, r"core=0 must be a share above 0 and at most 1"),
     "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer; pass one"),
     "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown; use 'answers' or 'histogram'"),
-    "histogram of another mechanism": ({"release": "histogram", "mechanism": "lnmax"}, {}, r"release='histogram' publishes votes with Gaussian noise.*'lnmax' is another; use 'gnmax'"),
+    "histogram of another mechanism": ({"release": "histogram", "mechanism": "lnmax"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='lnmax'"),
     "answers at the cost of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) charges for whole histograms; set release='histogram'"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),
@@ -126,7 +126,8 @@ WRONG_FITS = {
     "gamma is zero": ({"mechanism": LNMax(gamma=0), "epsilon": None}, {}, r"gamma=0 of LNMax must be a positive"),
     "threshold is negative": ({"mechanism": ConfidentGNMax(threshold=-5)}, {}, r"threshold=-5 must be a positive number: a share"),
     "max_answers is zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 must be None or an integer"),
-    "noise_seed is a float": ({"mechanism": GNMax(sigma=1, noise_seed=0.5), "epsilon": None}, {}, r"noise_seed=0.5 must be None or an integer"),
+    "a seed in the mechanism": ({"mechanism": GNMax(sigma=1, noise_seed=3)}, {}, r"has a noise_seed; set noise_seed=3 on the classifier"),
+    "noise_seed is a float": ({"mechanism": GNMax(sigma=1), "noise_seed": 0.5, "epsilon": None}, {}, r"noise_seed=0.5 must be None or an integer"),
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown; use 'row'"),
     "public_size is one": ({"public_size": 1}, {"X_public": None}, r"public_size=1 must be None or a share"),
     "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
@@ -246,6 +247,8 @@ WRONG_VOTES = {
     "public rows are a vector": ({}, VOTES, ABC[:, 0], r"X_public is a ndarray of shape \(3,\); pass the public rows"),
     "public rows hold NaN": ({}, VOTES, np.full((3, 2), np.nan), r"Input X_public contains NaN"),
     "more queries than rows": ({"n_queries": 4}, VOTES, ABC, r"n_queries=4 is more than the 3 public rows"),
+    "votes in the place of the rows": ({}, ABC, Votes.from_labels(VOTES, ["a", "b"]), r"takes the public rows first; call fit_from_votes\(X_public, "),
+    "rows in the place of the votes": ({}, PublicData(ABC), VOTES, r"takes the public rows first"),
     "no public rows": ({}, VOTES, None, r"fit_from_votes needs the public rows that were labelled"),
 }  # fmt: skip
 

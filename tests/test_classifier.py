@@ -155,9 +155,9 @@ def test_seeded_noise_voids_the_statement_and_repeats(blobs):
     X, y, X_public, _ = blobs
 
     def fit():
-        mechanism = GNMax(sigma=30, noise_seed=1)
+        pate = make(mechanism=GNMax(sigma=30), noise_seed=1)
         with pytest.warns(PrivacyLeakWarning, match="noise_seed=1"):
-            return make(mechanism=mechanism).fit(X, y, X_public=PublicData(X_public))
+            return pate.fit(X, y, X_public=PublicData(X_public))
 
     one, other = fit(), fit()
     assert one.privacy_spent_.epsilon == np.inf

@@ -30,40 +30,45 @@ CONFIGURATIONS = {
         **OWN_NOISE,
     ),
     "forest, calibrated": PATEClassifier(
-        RandomForestClassifier(5), mechanism=GNMax(noise_seed=0), **PUBLIC
+        RandomForestClassifier(5), mechanism="gnmax", noise_seed=0, **PUBLIC
     ),
     "logistic regression, LNMax": PATEClassifier(
         LogisticRegression(),
-        mechanism=LNMax(gamma=10, noise_seed=0),
+        mechanism=LNMax(gamma=10),
+        noise_seed=0,
         n_teachers=5,
         **OWN_NOISE,
     ),
     "logistic regression, LNMax, calibrated": PATEClassifier(
-        LogisticRegression(), mechanism=LNMax(noise_seed=0), epsilon=5, **PUBLIC
+        LogisticRegression(), mechanism="lnmax", noise_seed=0, epsilon=5, **PUBLIC
     ),
     "pipeline, GNMax": PATEClassifier(
         make_pipeline(StandardScaler(), LogisticRegression()),
-        mechanism=GNMax(sigma=0.1, noise_seed=0),
+        mechanism=GNMax(sigma=0.1),
+        noise_seed=0,
         n_teachers=3,
         **OWN_NOISE,
     ),
     "confident": PATEClassifier(
         LogisticRegression(),
-        mechanism=ConfidentGNMax(0.5, 0.1, 0.1, noise_seed=0),
+        mechanism=ConfidentGNMax(0.5, 0.1, 0.1),
+        noise_seed=0,
         n_teachers=3,
         **OWN_NOISE,
     ),
     "self-training student": PATEClassifier(
         LogisticRegression(),
         SelfTrainingClassifier(LogisticRegression()),
-        mechanism=GNMax(sigma=0.1, noise_seed=0),
+        mechanism=GNMax(sigma=0.1),
+        noise_seed=0,
         n_teachers=3,
         **OWN_NOISE,
     ),
     "label-spreading student": PATEClassifier(
         LogisticRegression(),
         LabelSpreading(kernel="knn", n_neighbors=3),
-        mechanism=GNMax(sigma=0.1, noise_seed=0),
+        mechanism=GNMax(sigma=0.1),
+        noise_seed=0,
         n_teachers=3,
         **OWN_NOISE,
     ),
@@ -113,8 +118,12 @@ def test_with_noise_that_matters_only_checks_that_compare_two_fits_can_differ():
 @pytest.mark.parametrize("noise_seed", [None, 0])
 def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
     X, y, X_public, _ = blobs
-    mechanism = GNMax(sigma=100, noise_seed=noise_seed)
-    pate = PATEClassifier(mechanism=mechanism, epsilon=None, random_state=0)
+    pate = PATEClassifier(
+        mechanism=GNMax(sigma=100),
+        epsilon=None,
+        noise_seed=noise_seed,
+        random_state=0,
+    )
 
     def answers():
         return pate.fit(X, y, X_public=PublicData(X_public)).answers_.tolist()

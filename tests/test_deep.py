@@ -36,7 +36,8 @@ def fit(digits):
         pate = PATEClassifier(
             net,
             n_teachers=6,
-            mechanism=GNMax(sigma=0.01, noise_seed=0),  # ties fall the same way
+            mechanism=GNMax(sigma=0.01),
+            noise_seed=0,  # ties fall the same way
             epsilon=None,
             n_jobs=n_jobs,
             random_state=0,

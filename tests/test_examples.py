@@ -110,11 +110,3 @@ def test_mnist_pate_g(run, mnist):
     assert "20 queries to 25 teachers were answered by LNMax(gamma=0.05)" in printed
     assert "the paper's bound at these votes: sensitive" in printed
     assert "the student of all public images" in printed
-
-
-def test_petdl_noisy_loss(run):
-    printed = run("petdl_noisy_loss")
-    assert "it is the same to the last bit: True" in printed
-    assert "with somebody else in row 0, another: True" in printed
-    assert "20 of 20 guesses were right" in printed
-    assert "epsilon is at least 1.82, where 1.21 is claimed\n  by the paper" in printed

@@ -61,7 +61,7 @@ def pate(**parameters):
 
 
 def seeded(**parameters):
-    return pate(mechanism=GNMax(sigma=1, noise_seed=0), **parameters)
+    return pate(mechanism=GNMax(sigma=1), noise_seed=0, **parameters)
 
 
 def petdl(**parameters):
@@ -127,9 +127,9 @@ def labels_that_go_on_spreading():
 CALLS = {
     PrivacyLeakWarning: {
         "seeded": fit_public(seeded()),
-        "seeded votes": fit_from_votes(mechanism=GNMax(sigma=1, noise_seed=0)),
+        "seeded votes": fit_from_votes(mechanism=GNMax(sigma=1), noise_seed=0),
         "seeded PETDL": fit_public(petdl(noise_seed=0)),
-        "seeded Private-kNN": fit_public(knn(mechanism=GNMax(sigma=1, noise_seed=0))),
+        "seeded Private-kNN": fit_public(knn(mechanism=GNMax(sigma=1), noise_seed=0)),
         "seeded linear model": fit(linear(noise_seed=0)),
         "seeded search": fit(search(linear(), noise_seed=0)),
         "plan of a seeded search": plan(search(linear(), noise_seed=0)),

@@ -1,4 +1,4 @@
-"""The ledger entry of a fit, and how the same fit is recognised."""
+"""Ledger entry of a fit, and the fingerprint that identifies the fit."""
 
 import math
 import secrets
@@ -19,9 +19,9 @@ from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
 __all__ = ["open_entry", "record_release"]
 
-# They change how a fit is run, and nothing of what it releases.
+# Parameters without an effect on the release.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
-# What is left is not suggested below this part of the epsilon that was wanted.
+# A smaller fraction of the requested epsilon is not suggested.
 _SMALLEST_OF_USE = 0.1
 
 
@@ -39,33 +39,11 @@ class Releaser(Protocol):
 def open_entry(
     estimator: Releaser, release: ReleasePlan, private: object, public: object
 ) -> FitEntry | None:
-    """Open the ledger entry of a fit, and check that its cost fits the budget.
+    """Open the ledger entry of a fit, None without a ledger.
 
-    Nothing is recorded before the first noise is drawn.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Its `ledger` is charged; its parameters name the fit.
-
-    release : ReleasePlan
-        What the fit costs.
-
-    private : object
-        The private data, to recognise them by a keyed fingerprint.
-
-    public : object
-        All public data that decide the answers.
-
-    Returns
-    -------
-    entry : FitEntry or None
-        None without a ledger.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the cost does not fit the budget; nothing was recorded.
+    Nothing is recorded before the first noise is drawn. Raises BudgetExceededError if
+    the cost exceeds the budget. `private` is identified by a keyed fingerprint;
+    `public` is all public data that decide the answers.
     """
     ledger, spent = estimator.ledger, release.statement
     if ledger is None:
@@ -96,15 +74,9 @@ def open_entry(
 def record_release(
     ledger: PrivacyLedger | None, spent: PrivacySpent, private: object
 ) -> None:
-    """Record the cost of a release that is drawn at once, before any noise is drawn.
+    """Record the cost of a release before its noise, or raise BudgetExceededError.
 
-    Every release is a new one, the same fit run again included. Without a ledger
-    nothing is recorded.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the cost does not fit the budget; nothing was recorded.
+    Every release is a new one, also when the same fit runs again.
     """
     if ledger is not None:
         ledger.charge(
@@ -121,8 +93,8 @@ def record_release(
 def _name_of_fit(
     estimator: Releaser, key: bytes, data: str, public: object, spent: PrivacySpent
 ) -> str:
-    """Name everything that decides the answers, by a keyed fingerprint."""
-    # None or a RandomState would draw other shards and teachers the next time.
+    """Compute a keyed fingerprint of everything that decides the answers."""
+    # None or a RandomState draws other shards and teachers in the next fit.
     if isinstance(estimator.random_state, Integral):
         parameters = clone(estimator).get_params(deep=False)
         for name in WITHOUT_CONSEQUENCE:
@@ -130,7 +102,7 @@ def _name_of_fit(
         parameters["random_state"] = int(estimator.random_state)
         try:
             of_parameters = estimator_hash(type(estimator), parameters)
-        except Exception:  # it cannot be told from another: every run is a new one
+        except Exception:  # no hash, so that every fit is a new one
             pass
         else:
             version = sys.modules["sklearn_pate"].__version__
@@ -143,7 +115,7 @@ def _name_of_fit(
 def _what_fits(
     ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan
 ) -> str:
-    """Say which change of a parameter would bring the cost within the budget."""
+    """Suggest a parameter whose cost is within the budget."""
     spent, n_queries, n_values = release.statement, release.n_queries, release.n_values
     share, left = ledger.shares(spent.curve)
     if not np.isfinite(share):
@@ -157,7 +129,7 @@ def _what_fits(
         ):
             n_affordable -= max(n_affordable // 50, 1)
         if n_affordable == 0:
-            return "With this noise not one query would fit; use more noise."
+            return "With this noise no query would fit; use more noise."
         return f"n_queries={n_affordable} would fit, or more noise."
     # More noise makes the curve lower at all orders, nearly alike.
     fitting = (spent.curve * min(affordable, 1.0)).quiet_epsilon(spent.delta)
@@ -169,4 +141,4 @@ def _what_fits(
             return f"epsilon={fitting:g} would fit."
         share, left = ledger.shares(curve)
         fitting *= 0.999 * math.sqrt(max(left, 0.0) / share)  # as for Gaussian noise
-    return "Next to nothing is left, and no fit of use would be within it."
+    return "Almost nothing is left, and no useful fit would be within it."

@@ -6,6 +6,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._base._ledger_entry import record_release
@@ -34,24 +35,10 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True)
 class Rows:
-    """Private rows, checked. Sensitive.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, ...)
-        Features.
-
-    codes : ndarray of int of shape (n_rows,)
-        Class indices, -1 for a label that is not in `classes`.
-
-    classes : ndarray of shape (n_classes,)
-        Labels.
-
-    assumptions : tuple of Assumption
-        What was taken to be public.
-    """
+    """Private rows, checked. Sensitive."""
 
     X: NDArray[Any]
+    #: Class indices, -1 for a label that is not in `classes`.
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     assumptions: tuple[Assumption, ...]
@@ -71,7 +58,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     """Base class of classifiers whose training adds noise, without teachers.
 
     A subclass provides `_check_features`, `_plan_training`, `_train` and
-    `_published_model`, and its ``__sklearn_tags__`` where these here are not its own.
+    `_published_model`.
     """
 
     noise_seed: int | None
@@ -86,8 +73,8 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Private rows. What stands for values that are missing, infinite or no
-            number is said in the notes of each class; none makes a fit fail.
+            Private rows. The notes of the class state how missing and infinite values
+            are replaced; none makes a fit fail.
 
         y : array-like of shape (n_rows,)
             Their labels.
@@ -100,20 +87,18 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot work; nothing was released and no privacy
-            was spent.
+            If a parameter or the data cannot be used. Nothing was released or charged.
 
         BudgetExceededError
-            If the cost does not fit the budget of the `ledger`; nothing was released
-            or charged.
+            If the cost exceeds the budget of the `ledger`. Nothing was released or
+            charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written; nothing was released.
+            If the file of the `ledger` cannot be read or written. Nothing was released.
 
         RuntimeError
-            If training failed after the cost was charged, for rounding or a network
-            that misbehaves. That it did may tell about private rows: keep it to
-            yourself.
+            If training failed after the cost was charged, because of rounding or an
+            error of the network. Sensitive: it may depend on private rows.
 
         Warns
         -----
@@ -152,7 +137,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         check_noise_seed(self.noise_seed)
 
     def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:
-        """Check everything, and settle what a fit on these rows will release."""
+        """Check parameters and data, and plan the release of a fit on these rows."""
         self._check_parameters()
         check_target(self, y)
         X = self._check_features(X, reset=True)
@@ -171,7 +156,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         delta: float,
         assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
-        """Make the statement, which seeded noise voids."""
+        """Return the statement, with an infinite epsilon if the noise is seeded."""
         if self.noise_seed is not None:
             epsilon = np.inf
             curve = curve.unbounded()
@@ -189,9 +174,9 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             curve=curve,
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.noise_seed is None
-        # Noise drowns what a few dozen rows say.
+        # On a few dozen rows the noise exceeds the signal.
         tags.classifier_tags.poor_score = True
         return tags

@@ -1,4 +1,4 @@
-"""Checks of parameters that several private classifiers have."""
+"""Checks of parameters shared by several private classifiers."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def check_classifier(name: str, estimator: Any) -> None:
-    """Raise unless an estimator is a classifier, or None."""
+    """Raise ValueError unless an estimator is a classifier, or None."""
     if estimator is None:
         return
     if isinstance(estimator, type):
@@ -46,21 +46,21 @@ def check_classifier(name: str, estimator: Any) -> None:
 
 
 def check_transformer(representation: Any) -> None:
-    """Raise unless a representation is a transformer, or None."""
+    """Raise ValueError unless a representation is a transformer, or None."""
     if representation is None:
         return
     if isinstance(representation, type) or not (
         hasattr(representation, "fit") and hasattr(representation, "transform")
     ):
         raise ValueError(
-            f"representation={representation!r} is no transformer; pass one that has "
-            "fit and transform, such as PCA(50)."
+            f"representation={representation!r} is not a transformer; pass one "
+            "with fit and transform, such as PCA(50)."
         )
     _check_tags("representation", representation, "TransformerMixin")
 
 
 def _check_tags(name: str, estimator: Any, mixin: str) -> None:
-    """Raise unless scikit-learn can ask for the tags of an estimator."""
+    """Raise ValueError unless scikit-learn can read the tags of an estimator."""
     try:
         get_tags(estimator)
     except AttributeError as error:
@@ -74,7 +74,7 @@ def _check_tags(name: str, estimator: Any, mixin: str) -> None:
 def check_strategy(
     query_strategy: Any, mechanism: Any, release: str, student: Any
 ) -> None:
-    """Raise unless a query strategy goes with the mechanism and the student."""
+    """Raise ValueError unless a query strategy fits the mechanism and the student."""
     ready = as_mechanism(mechanism, release)
     strategy = as_query_strategy(query_strategy, ready)
     if strategy is None:
@@ -85,10 +85,10 @@ def check_strategy(
             f"query_strategy={query_strategy!r} and mechanism={mechanism!r} do not go "
             "together: "
             + (
-                "the mechanism is asked with a student's probabilities; use "
+                "the mechanism needs probabilities of a student; use "
                 "query_strategy='interactive'."
                 if ready.needs_probabilities
-                else "the strategy asks with a student's probabilities; use "
+                else "the strategy sends probabilities of a student; use "
                 "mechanism='interactive'."
             )
         )
@@ -102,28 +102,28 @@ def check_strategy(
 
 
 def check_ledger(ledger: Any) -> None:
-    """Raise unless a parameter is a ledger, or None."""
+    """Raise ValueError unless a parameter is a ledger, or None."""
     if ledger is not None and not isinstance(ledger, PrivacyLedger):
         raise ValueError(
-            f"ledger={ledger!r} is no account; pass PrivacyLedger(path, epsilon=3, "
-            "delta=1e-6), or PrivacyLedger(path) to open one."
+            f"ledger={ledger!r} is not a PrivacyLedger; pass PrivacyLedger(path, "
+            "epsilon=3, delta=1e-6), or PrivacyLedger(path) to open one."
         )
 
 
 def check_memory(memory: Any, random_state: Any) -> None:
-    """Raise unless a folder can be used, and its votes can be found again."""
+    """Raise ValueError unless the folder and the random state allow its reuse."""
     if memory_location(memory) is None:
         return
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
         raise ValueError(
             f"memory={memory!r} needs an integer random_state, and has "
-            f"{random_state!r}: the next fit would have other shards and teachers, and "
-            "find nothing."
+            f"{random_state!r}: the next fit would draw other shards and teachers, and "
+            "reuse nothing."
         )
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise unless a number of jobs is one that joblib takes."""
+    """Raise ValueError unless a number of jobs is one that joblib takes."""
     if n_jobs is not None and (
         isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
     ):
@@ -133,16 +133,16 @@ def check_n_jobs(n_jobs: Any) -> None:
 
 
 def check_privacy_unit(privacy_unit: Any) -> None:
-    """Raise unless a unit is known."""
+    """Raise ValueError unless a unit is known."""
     if privacy_unit not in ("row", "group"):
         raise ValueError(
             f"privacy_unit={privacy_unit!r} is unknown; use 'row' if each person "
-            "has one row, 'group' (and groups=) if a person may have several."
+            "has one row, or 'group' (with groups=) if a person may have several."
         )
 
 
 def check_public_size(size: Any) -> None:
-    """Raise unless a share of public rows is one, or None."""
+    """Raise ValueError unless a share of public rows is one, or None."""
     if size is not None and (
         isinstance(size, bool) or not isinstance(size, Real) or not 0 < float(size) < 1
     ):
@@ -153,7 +153,7 @@ def check_public_size(size: Any) -> None:
 
 
 def check_count_or_auto(name: str, value: Any) -> None:
-    """Raise unless a parameter is a positive whole number, or "auto"."""
+    """Raise ValueError unless a parameter is a positive whole number, or "auto"."""
     if isinstance(value, str) and value == "auto":
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:

@@ -1,8 +1,10 @@
-"""Parameters of PATEClassifier, made into objects and numbers."""
+"""Objects and numbers that parameters of PATEClassifier stand for."""
 
 import os
+from typing import Any, Literal
 
 from joblib import Memory
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.mechanisms import (
@@ -30,14 +32,13 @@ __all__ = [
     "as_mechanism",
     "as_query_strategy",
     "as_teacher",
-    "calibrated_mechanism",
     "memory_location",
     "prefers_representative",
     "resolve_n_queries",
     "resolve_n_teachers",
 ]
 
-MECHANISMS = {
+MECHANISMS: dict[str, type[Mechanism]] = {
     "gnmax": GNMax,
     "lnmax": LNMax,
     "gumbel": GumbelMax,
@@ -55,125 +56,67 @@ QUERY_STRATEGIES = {
 }
 RELEASES = ("answers", "histogram")
 
-# "auto": as many answers as still help a student on labelled rows, few for one that
-# also learns from unlabelled rows.
+# "auto": more answers hardly improve a student on labelled rows; a student that learns
+# from unlabelled rows, too, needs few.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
-# "auto": below this share of the public rows, typical rows are asked about. With more
-# queries they cover the public rows in any case, and random ones are quicker to find.
+# "auto": below this fraction of the public rows, representative rows are queried. More
+# queries cover the public rows in any case, and random rows are found faster.
 _FEW_QUERIES = 0.1
 
 
-def as_teacher(estimator):
-    """Return the teacher to be cloned.
-
-    Parameters
-    ----------
-    estimator : classifier or None
-        The parameter of PATEClassifier.
-
-    Returns
-    -------
-    teacher : classifier
-        A random forest for None.
-    """
+def as_teacher(estimator: Any) -> BaseEstimator:
+    """Return the teacher to be cloned: a random forest for None."""
     return RandomForestClassifier() if estimator is None else estimator
 
 
-def as_mechanism(mechanism, release):
-    """Return the mechanism that a name stands for, or the mechanism itself.
+def as_mechanism(
+    mechanism: str | Mechanism, release: str, noise_seed: int | None = None
+) -> Mechanism:
+    """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
-    Parameters
-    ----------
-    mechanism : str or Mechanism
-        The parameter of PATEClassifier.
-
-    release : {"answers", "histogram"}
-        The parameter of PATEClassifier.
-
-    Returns
-    -------
-    mechanism : Mechanism
-        Perhaps with noise parameters that are not set yet.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or does not go with `release`.
+    Its noise parameters may be None.
     """
     if release not in RELEASES:
         raise ValueError(
             f"release={release!r} is unknown; use 'answers' or 'histogram'."
         )
-    known = isinstance(mechanism, str) and mechanism in MECHANISMS
-    if not known and not isinstance(mechanism, Mechanism):
+    if isinstance(mechanism, Mechanism):
+        chosen = mechanism
+        if chosen.noise_seed is not None:
+            raise ValueError(
+                f"mechanism={mechanism!r} has a noise_seed; set noise_seed="
+                f"{chosen.noise_seed!r} on the classifier instead."
+            )
+    elif isinstance(mechanism, str) and mechanism in MECHANISMS:
+        chosen = MECHANISMS[mechanism]()
+    else:
         raise ValueError(
             f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or "
             "a mechanism such as GNMax(sigma=40)."
         )
-    chosen = MECHANISMS[mechanism]() if known else mechanism
+    if noise_seed is not None:
+        chosen = clone(chosen).set_params(noise_seed=noise_seed)
     if release == "histogram":
         if type(chosen) not in (GNMax, NoisyHistogram):
             raise ValueError(
-                f"release='histogram' publishes votes with Gaussian noise, and "
-                f"mechanism={mechanism!r} is another; use 'gnmax'."
+                "release='histogram' supports only mechanism='gnmax', got "
+                f"mechanism={mechanism!r}."
             )
-        return NoisyHistogram(chosen.sigma, noise_seed=chosen.noise_seed)
+        return NoisyHistogram(**chosen.get_params())
     if chosen.releases_histograms:
         raise ValueError(
-            f"mechanism={mechanism!r} charges for whole histograms; set "
-            "release='histogram' to use them, or use GNMax."
+            f"mechanism={mechanism!r} releases histograms; set release='histogram', or "
+            "use GNMax."
         )
     return chosen
 
 
-def calibrated_mechanism(
-    mechanism: str | Mechanism,
-    release: str,
-    *,
-    n_teachers: int,
-    n_queries: int,
-    n_classes: int,
-    epsilon: float | None,
-    delta: float,
-) -> Mechanism:
-    """Return the mechanism of a fit with all its numbers.
+def as_query_strategy(
+    query_strategy: str | QueryStrategy, mechanism: Mechanism
+) -> QueryStrategy | None:
+    """Return the query strategy of this parameter, or raise ValueError.
 
-    With an epsilon, noise is calibrated to it; with None, it stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` and noise parameters are both given, or neither.
-    """
-    return as_mechanism(mechanism, release).prepared(
-        n_teachers=n_teachers,
-        n_queries=n_queries,
-        n_classes=n_classes,
-        epsilon=epsilon,
-        delta=delta,
-    )
-
-
-def as_query_strategy(query_strategy, mechanism):
-    """Return the query strategy that a name stands for, or the strategy itself.
-
-    Parameters
-    ----------
-    query_strategy : str or QueryStrategy
-        The parameter of PATEClassifier.
-
-    mechanism : Mechanism
-        How queries are answered.
-
-    Returns
-    -------
-    strategy : QueryStrategy or None
-        None for "auto", unless the mechanism leaves one only.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
+    None stands for "auto", unless the mechanism allows one strategy only.
     """
     if isinstance(query_strategy, QueryStrategy):
         return query_strategy
@@ -188,43 +131,13 @@ def as_query_strategy(query_strategy, mechanism):
     )
 
 
-def prefers_representative(n_queries, n_public):
-    """Tell whether "auto" asks about representative rows.
-
-    Parameters
-    ----------
-    n_queries : int
-        Number of queries.
-
-    n_public : int
-        Number of public rows.
-
-    Returns
-    -------
-    prefers : bool
-        Whether queries are few; whether the rows are numbers is another matter.
-    """
+def prefers_representative(n_queries: int, n_public: int) -> bool:
+    """Return whether "auto" chooses representative rows, as queries are few."""
     return n_queries < _FEW_QUERIES * n_public
 
 
-def memory_location(memory):
-    """Return the folder in which finished teachers' votes are kept.
-
-    Parameters
-    ----------
-    memory : str, path-like, joblib.Memory or None
-        The parameter of PATEClassifier.
-
-    Returns
-    -------
-    location : str or None
-        None keeps nothing.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, or a Memory that does not write files.
-    """
+def memory_location(memory: Any) -> str | None:
+    """Return the folder that keeps the votes of finished teachers, None without one."""
     if isinstance(memory, Memory) and memory.backend == "local":
         memory = memory.location
     if memory is None:
@@ -236,56 +149,25 @@ def memory_location(memory):
     return os.path.abspath(memory)  # workers may have another working directory
 
 
-def resolve_n_teachers(n_teachers, n_rows):
-    """Return the number of teachers.
+def resolve_n_teachers(n_teachers: int | Literal["auto"], n_rows: int) -> int:
+    """Return the number of teachers: for "auto", the square root of the number of rows.
 
-    Parameters
-    ----------
-    n_teachers : int or "auto"
-        The parameter of PATEClassifier.
-
-    n_rows : int
-        Number of private rows; it must be public if `n_teachers` is "auto".
-
-    Returns
-    -------
-    n_teachers : int
-        The square root of the number of rows for "auto".
+    The number of rows must be public for "auto".
     """
     return round(n_rows**0.5) if n_teachers == "auto" else n_teachers
 
 
-def resolve_n_queries(n_queries, n_public, student):
-    """Return the number of queries.
-
-    Parameters
-    ----------
-    n_queries : int or "auto"
-        The parameter of PATEClassifier.
-
-    n_public : int
-        Number of public rows.
-
-    student : classifier
-        Whoever learns from the answers.
-
-    Returns
-    -------
-    n_queries : int
-        At most `n_public`.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer public rows than queries.
-    """
+def resolve_n_queries(
+    n_queries: int | Literal["auto"], n_public: int, student: BaseEstimator
+) -> int:
+    """Return the number of queries, or raise ValueError if public rows are fewer."""
     if n_queries == "auto":
         semi_supervised = accepts_unlabeled(student)
         few = _AUTO_QUERIES_SEMI_SUPERVISED if semi_supervised else _AUTO_QUERIES
         return min(n_public, few)
     if n_queries > n_public:
         raise ValueError(
-            f"n_queries={n_queries} is more than the {n_public} public rows, and each "
-            "is asked at most once; lower n_queries or bring more public rows."
+            f"n_queries={n_queries} is more than the {n_public} public rows, each of "
+            "which is queried at most once; lower n_queries or bring more public rows."
         )
     return n_queries

@@ -1,4 +1,4 @@
-"""Votes and outputs of parties, checked."""
+"""Checks of votes and outputs of parties."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ __all__ = ["check_parties", "check_votes", "read_public_inputs"]
 def read_public_inputs(
     estimator: Any, X_public: Any, sent: Any, *, method: str
 ) -> PublicInputs:
-    """Check the arguments of a fit on what parties sent, but for the values in it.
+    """Check the arguments of a fit on what parties sent, except for its values.
 
     `estimator` is read as in `split_inputs`; `method` is the name of that fit.
     """
@@ -54,31 +54,14 @@ def read_public_inputs(
 
 
 def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> Votes:
-    """Check the votes that `fit_from_votes` received, and add them up.
-
-    Parameters
-    ----------
-    votes : Votes or iterable of array-like
-        As in :meth:`PATEClassifier.fit_from_votes`.
-
-    public : PublicInputs
-        What they are about.
-
-    clusters : Clusters or None
-        Public rows that are voted on together.
-
-    Returns
-    -------
-    votes : Votes
-        One array of labels a party.
-    """
+    """Count the labels that `fit_from_votes` received, and check the counts."""
     if not isinstance(votes, Votes):
         of_row = None if clusters is None else clusters.of_row
         votes = Votes.from_labels(votes, public.classes, clusters=of_row)
     elif clusters is not None:
         raise ValueError(
-            "query_strategy='cluster' adds up what each party says about clusters, and "
-            "Votes hold all parties' sums alone; pass the parties' arrays of labels."
+            "query_strategy='cluster' counts the votes of each party on clusters, and "
+            "Votes are counted by public row; pass the parties' arrays of labels."
         )
     if votes.n_public != public.n_public:
         raise ValueError(
@@ -97,17 +80,9 @@ def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> 
 def check_parties(
     n_parties: int, n_teachers: int | str, delta: float, *, sent: str
 ) -> None:
-    """Check the number of parties that sent something against `n_teachers` and `delta`.
+    """Check the number of parties, which all `sent` something.
 
-    Raises
-    ------
-    ValueError
-        If there are none, or `n_teachers` is another number.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If `delta` is too large for their number.
+    A `delta` that is too large for their number gives a PrivacyLeakWarning.
     """
     if n_parties == 0:
         raise ValueError("No party's outputs were given; pass one array a party.")

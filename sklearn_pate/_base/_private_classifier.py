@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._inputs._labels import check_classes
+from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -44,7 +45,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
-    mechanism_: AccountedRelease | None
+    mechanism_: AccountedRelease
 
     #: The search that this fit won, where it won one.
     _selected_by: AccountedRelease | None = None
@@ -54,26 +55,27 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     #: Fitted attributes that may hold estimators, of which only clones are fitted.
     _unfitted: ClassVar[tuple[str, ...]] = ()
 
+    @public_rows_by_name
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
-        """State what a fit would cost, without fitting.
+        """State the privacy cost of a fit, without fitting.
 
         No noise is drawn, and the ledger stays as it is.
 
         Parameters
         ----------
         X, y, **fit_params : object
-            As in `fit`. Numbers of rows, features and classes count; no private value
-            does.
+            As in `fit`. The cost depends on numbers of rows, features and classes, and
+            on no private value.
 
         Returns
         -------
         spent : PrivacySpent
-            What ``privacy_spent_`` will be.
+            The ``privacy_spent_`` of a fit.
 
         Raises
         ------
         ValueError
-            If a parameter or the data cannot work.
+            If a parameter or the data cannot be used.
 
         TypeError
             If `fit` does not take these arguments.
@@ -87,13 +89,13 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         return clone(self)._plan(X, y, **fit_params).statement
 
     def publish(self) -> PublishedClassifier:
-        """Take out what may be published: the model with its privacy statement.
+        """Return the model with its privacy statement, for publication.
 
         Returns
         -------
         published : PublishedClassifier
-            Predicts the same, and holds nothing else of this fit. Its `save` writes a
-            file that runs no code when it is loaded, and a privacy card beside it.
+            The same predictions, and nothing else of this fit. Its `save` writes a file
+            that runs no code when it is loaded, and a privacy card beside it.
 
         Raises
         ------
@@ -103,39 +105,39 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         Warns
         -----
         PrivacyLeakWarning
-            If there is no guarantee to publish it under, as the noise was seeded.
+            If the noise was seeded, so that there is no guarantee.
         """
         return publish(self)
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for the first parameter that no data could work with."""
+        """Raise ValueError for the first parameter that no data can be used with."""
         check_delta(self.delta)
         if self.classes is not None:
             check_classes(self.classes)
         check_ledger(self.ledger)
 
     def _set_release(
-        self, mechanism: AccountedRelease | None, statement: PrivacySpent
+        self, mechanism: AccountedRelease, statement: PrivacySpent
     ) -> None:
-        """Set what a fit released, which no search has selected yet."""
+        """Set mechanism and statement of a fit that no search has selected."""
         self.mechanism_ = mechanism
         self.privacy_spent_ = statement
         self.__dict__.pop("_selected_by", None)
 
     @property
-    def _released_by(self) -> AccountedRelease | None:
-        """Release that ``privacy_spent_`` is about."""
+    def _released_by(self) -> AccountedRelease:
+        """Release that ``privacy_spent_`` covers."""
         return self.mechanism_ if self._selected_by is None else self._selected_by
 
     @abstractmethod
     def _published_model(self) -> Any:
-        """Return what predicts class indices, without anything else of the fit."""
+        """Return the model that predicts class indices, and nothing else of the fit."""
 
-    def __getstate__(self):
-        """Return the state without what is sensitive.
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without sensitive attributes.
 
-        Constructor estimators are replaced by unfitted clones: somebody may have
-        fitted them since, on private rows and without a guarantee.
+        Constructor estimators are replaced by unfitted clones, as they may have been
+        fitted on private rows since.
         """
         state = super().__getstate__().copy()
         for name in self._sensitive:

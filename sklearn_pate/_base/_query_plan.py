@@ -1,8 +1,9 @@
-"""Plan of the queries, as far as it is settled before the first vote."""
+"""Plan of the queries, made before the first vote."""
 
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,67 +37,38 @@ __all__ = ["Answers", "QueryPlan", "comparable", "plan_queries", "represent"]
 
 @dataclass(frozen=True)
 class Answers:
-    """Released answers to queries, and where they were asked.
+    """Released answers to queries."""
 
-    Parameters
-    ----------
-    rows : ndarray of int of shape (n_asked,)
-        Public rows, in the order of the queries.
-
-    answers : ndarray of int of shape (n_asked,)
-        Class indices, -1 for no answer.
-
-    transcript : Transcript
-        The same by rows of the votes, with what else was released.
-    """
-
+    #: Public rows, in the order of the queries.
     rows: NDArray[np.intp]
+    #: Class indices, -1 for no answer.
     answers: NDArray[np.intp]
+    #: All that was released, by rows of the votes.
     transcript: Transcript
 
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """Everything about the queries that public rows and parameters alone decide.
-
-    Parameters
-    ----------
-    X_public : table of shape (n_public, n_features)
-        Public rows.
-
-    X_for_teachers : table of shape (n_public, ...)
-        Public rows as teachers see them.
-
-    n_queries : int
-        How many are paid for.
-
-    strategy : QueryStrategy
-        What chooses them.
-
-    representation : transformer or None
-        Fitted on public rows.
-
-    features : ndarray of shape (n_public, n_dimensions) or None
-        Public rows as numbers, where the strategy compares them.
-
-    clusters : Clusters or None
-        Public rows that are voted on together.
-    """
+    """Plan of the queries, which depends on public rows and parameters alone."""
 
     X_public: Table
+    #: The public rows by the representation.
     X_for_teachers: Table
     n_queries: int
     strategy: QueryStrategy
+    #: Fitted on public rows.
     representation: BaseEstimator | None
+    #: Public rows as numbers, where the strategy compares them.
     features: NDArray[np.float64] | None
+    #: Public rows with one vote together.
     clusters: Clusters | None
 
     def query(
         self, oracle: Oracle, student: BaseEstimator, n_classes: int, seed: int
     ) -> Answers:
-        """Query the teachers, by way of the oracle that adds the noise.
+        """Query the teachers through the oracle, which adds the noise.
 
-        `student` is what an adaptive strategy trains on the answers so far.
+        An adaptive strategy trains `student` on the answers so far.
         """
         session = QuerySession(
             self._by_public_row(oracle.ask),
@@ -112,7 +84,7 @@ class QueryPlan:
         return Answers(session.queried, session.answers, oracle.transcript())
 
     def _by_public_row(self, ask: Callable) -> Callable:
-        """Let `ask` take public rows, where rows of the votes are clusters."""
+        """Make `ask` take public rows where the votes are on clusters."""
         if self.clusters is None:
             return ask
         of_row = self.clusters.of_row
@@ -124,21 +96,14 @@ def plan_queries(
     student: BaseEstimator,
     mechanism: Mechanism,
     *,
-    n_queries: int | str,
+    n_queries: int | Literal["auto"],
     query_strategy: str | QueryStrategy,
     representation: BaseEstimator | None,
     seed: int,
 ) -> QueryPlan:
-    """Settle the number of queries, the strategy, and the features it compares.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer public rows than queries, or the strategy cannot compare
-        the public rows.
-    """
+    """Plan the queries, or raise ValueError if the public rows do not allow them."""
     n_public = X_public.shape[0]
-    n_asked = resolve_n_queries(n_queries, n_public, student)
+    n_queried = resolve_n_queries(n_queries, n_public, student)
     fitted, X_for_teachers = represent(representation, X_public, seed)
 
     def features() -> NDArray[np.float64] | None:
@@ -147,7 +112,7 @@ def plan_queries(
     strategy = as_query_strategy(query_strategy, mechanism)
     compared = None
     if strategy is None:
-        few = prefers_representative(n_asked, n_public)
+        few = prefers_representative(n_queried, n_public)
         compared = features() if few else None
         strategy = RandomQueries() if compared is None else RepresentativeQueries()
     elif strategy.needs_features:
@@ -161,11 +126,11 @@ def plan_queries(
     clusters = None
     if isinstance(strategy, ClusterQueries):
         clusters = find_clusters(
-            compared, n_asked, strategy.core, check_random_state(seed % MAX_SEED)
+            compared, n_queried, strategy.core, check_random_state(seed % MAX_SEED)
         )
-        n_asked = len(clusters.medoids)
+        n_queried = len(clusters.medoids)
     return QueryPlan(
-        X_public, X_for_teachers, n_asked, strategy, fitted, compared, clusters
+        X_public, X_for_teachers, n_queried, strategy, fitted, compared, clusters
     )
 
 
@@ -187,7 +152,7 @@ def comparable(
     X_for_teachers: Table,
     seed: int,
 ) -> NDArray[np.float64] | None:
-    """Return public rows as numbers, in which rows that look alike are near.
+    """Return public rows as numbers that a query strategy can compare.
 
     None for text, missing values and sparse matrices.
     """

@@ -24,34 +24,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """A release by a mechanism, settled before any noise is drawn.
+    """Plan of a release: its mechanism and its statement, before any noise is drawn."""
 
-    Parameters
-    ----------
-    mechanism : AccountedMechanism
-        With all its numbers.
-
-    statement : PrivacySpent
-        What is stated of it, whatever the votes.
-
-    n_teachers : int
-        Number of teachers, or of whatever else votes.
-
-    n_queries : int
-        Number of queries, as the mechanism counts them.
-
-    n_values : int
-        Number of values of a query: the number of classes.
-
-    calibrated : callable
-        Returns the mechanism that another epsilon would take.
-    """
-
+    #: The mechanism with all its parameters.
     mechanism: AccountedMechanism
     statement: PrivacySpent
     n_teachers: int
+    #: Number of queries, as the mechanism counts them.
     n_queries: int
+    #: Number of values of a query: the number of classes.
     n_values: int
+    #: Returns the mechanism for another epsilon.
     calibrated: Callable[[float], AccountedMechanism]
 
 
@@ -66,7 +49,7 @@ def plan_release(
     n_queries: int,
     n_values: int,
 ) -> ReleasePlan:
-    """State what a release by a mechanism costs, whatever the votes."""
+    """State the privacy cost of a release by a mechanism."""
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
     statement = PrivacySpent(
@@ -131,7 +114,7 @@ def analyse_release(
     *,
     in_ledger: bool,
 ) -> PrivacyAnalysis:
-    """Keep what teachers reported of a release whose cost depends on no votes."""
+    """Keep what teachers reported of a release whose cost does not depend on votes."""
     spent = release.statement
     return PrivacyAnalysis(
         epsilon=spent.epsilon,

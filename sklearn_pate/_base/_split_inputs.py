@@ -42,7 +42,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PublicInputs:
-    """Classes, public rows, and the assumptions that were made of both."""
+    """Classes and public rows, with the assumptions about both."""
 
     classes: NDArray[Any]
     X_public: Table
@@ -57,7 +57,7 @@ class PublicInputs:
 
 @dataclass(frozen=True)
 class PrivateInputs:
-    """Private rows, which teachers alone may see. Sensitive."""
+    """Private rows, for teachers alone. Sensitive."""
 
     X: Table
     codes: NDArray[np.intp]
@@ -65,7 +65,7 @@ class PrivateInputs:
     group_of_row: NDArray[np.intp] | None
     #: Rows of X that were held out as public.
     public_indices: NDArray[np.intp] | None
-    #: Which rows and classes nothing is learned from.
+    #: Rows and classes that are not learned from.
     problems: tuple[str, ...]
 
     @property
@@ -81,33 +81,11 @@ class PrivateInputs:
 def split_inputs(
     estimator: Any, X: Any, y: Any, X_public: Any, groups: Any, *, seed: int
 ) -> tuple[PrivateInputs, PublicInputs]:
-    """Check the arguments of `fit`, and set the public rows apart.
+    """Check the arguments of `fit`, and hold out public rows where none are given.
 
-    Parameters
-    ----------
-    estimator : TaughtClassifier
-        Its parameters `classes`, `delta`, `n_teachers`, `privacy_unit` and
-        `public_size` are read; ``n_features_in_`` and ``feature_names_in_`` are set.
-
-    X, y, X_public, groups : array-like
-        As in :meth:`PATEClassifier.fit`.
-
-    seed : int
-        Seed of the choice of public rows, where `public_size` asks for one.
-
-    Returns
-    -------
-    private : PrivateInputs
-        No further checks of the data are needed.
-
-    public : PublicInputs
-        With the assumptions that were made.
-
-    Raises
-    ------
-    ValueError
-        If an argument cannot be used. Private values decide only where a row has a
-        group id of another type, or no row at all is left to learn from.
+    Sets ``n_features_in_`` and ``feature_names_in_``. Private values decide about an
+    error only where a row has a group id of another type, or no row is left to learn
+    from.
     """
     check_target(estimator, y)
     X = check_features(estimator, X, reset=True, private=True)
@@ -124,9 +102,9 @@ def split_inputs(
     if X_public is None:
         if estimator.public_size is None:
             raise ValueError(
-                f"{type(estimator).__name__} needs public rows to ask its teachers "
-                "about: pass fit(..., X_public=PublicData(X_public)), or set "
-                "public_size=0.2 to give up the privacy of a random fifth of the rows."
+                f"{type(estimator).__name__} needs public rows: pass "
+                "fit(..., X_public=PublicData(X_public)), or set public_size=0.2, "
+                "which leaves a random fifth of the rows unprotected."
             )
         is_public = _hold_out(
             estimator.public_size, ids, group_of_row, X.shape[0], seed
@@ -153,7 +131,7 @@ def split_inputs(
         n_without = np.count_nonzero(group_of_row < 0)
         if n_without:
             problems.append(f"{n_without} rows have no group id, and were left out.")
-        # It could be anyone's, also somebody's who has an id in another row.
+        # Such a row may belong to a group that has an id in another row.
         codes = np.where(group_of_row < 0, -1, codes)
     if np.all(codes < 0):
         without_id = "" if group_of_row is None else " and a group id"
@@ -169,7 +147,7 @@ def split_inputs(
 
 
 def check_target(estimator: Any, y: Any) -> None:
-    """Raise unless there are labels, in a container that can be read."""
+    """Raise ValueError unless y is a container of labels."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is "
@@ -181,32 +159,10 @@ def check_target(estimator: Any, y: Any) -> None:
 def read_labels(
     given: ArrayLike | None, y: Any
 ) -> tuple[NDArray[Any], NDArray[np.intp], Assumption]:
-    """Turn private labels into class indices.
+    """Return the classes, the class indices of private labels, and the assumption made.
 
-    Parameters
-    ----------
-    given : array-like or None
-        The parameter `classes`.
-
-    y : array-like of shape (n_rows,)
-        Private labels.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
-
-    codes : ndarray of int of shape (n_rows,)
-        Class indices, -1 for a label that is not in `classes`.
-
-    assumption : Assumption
-        What is stated about the label set.
-
-    Raises
-    ------
-    ValueError
-        If `classes` are text and the type of y is that of numbers, or the other way
-        round. No value of y decides.
+    A label outside `given` has index -1. The type of y may raise a ValueError, no value
+    of it does.
     """
     if given is None:
         return *read_classes(y), LABEL_SET_READ
@@ -216,17 +172,11 @@ def read_labels(
 
 
 def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
-    """Warn of a delta that would allow the data of one unit to be published.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If `delta` is 1 / `n_units` or more.
-    """
+    """Warn of a delta of one over the number of units or more."""
     if delta >= 1 / n_units:
         warn_user(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
-            "statement would allow the data of one of them to be published outright. "
+            "statement would allow the data of one of them to be published. "
             "Choose a smaller delta.",
             PrivacyLeakWarning,
         )
@@ -270,7 +220,7 @@ def _check_unit(privacy_unit: str, groups: Any) -> None:
 
 
 def _check_n_teachers_of_groups(n_teachers: int | str) -> None:
-    """Raise for a number of teachers that the private number of groups decides."""
+    """Raise ValueError for a number of teachers that depends on private rows."""
     if n_teachers == "auto":
         raise ValueError(
             "n_teachers='auto' counts rows, which are not public when a group is the "
@@ -281,9 +231,9 @@ def _check_n_teachers_of_groups(n_teachers: int | str) -> None:
 def _groups_left(
     ids: NDArray[Any], group_of_row: NDArray[np.intp]
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Leave out the ids of groups that have no row."""
+    """Drop the ids of groups without a row."""
     left = np.unique(group_of_row[group_of_row >= 0])
-    place = np.full(len(ids) + 1, -1)  # the last one for rows without an id
+    place = np.full(len(ids) + 1, -1)  # the last place is for rows without an id
     place[left] = np.arange(len(left))
     return ids[left], place[group_of_row]
 
@@ -295,7 +245,7 @@ def _hold_out(
     n_rows: int,
     seed: int,
 ) -> NDArray[np.bool_]:
-    """Choose the rows that are public, whole groups where there are any."""
+    """Choose the public rows, by whole groups where groups are the unit."""
     if ids is None or group_of_row is None:
         is_public = hold_out_rows(n_rows, public_size, seed)
     else:
@@ -309,7 +259,7 @@ def _hold_out(
         )
     warn_user(
         f"public_size={public_size!r}: {np.count_nonzero(is_public)} of the rows "
-        "are used as public data, and the people in them get no protection (see "
+        "are used as public data, and the people in them are not protected (see "
         "public_indices_). Pass X_public to protect every row.",
         PublicDataWarning,
     )
@@ -317,14 +267,14 @@ def _hold_out(
 
 
 def _unwrapped(X_public: Any, X: Table) -> Any:
-    """Return the public rows out of PublicData, in a container like that of X."""
+    """Return the public rows of PublicData, in a container like that of X."""
     is_wrapped = isinstance(X_public, PublicData)
     X_public = X_public.X if is_wrapped else X_public
     check_container("X_public", X_public)
     if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
         warn_user(
             f"X_public has as many rows as X ({X.shape[0]}): a search or a "
-            "cross-validation would cut both alike. Wrap it: X_public=PublicData(...).",
+            "cross-validation would split both. Wrap it: X_public=PublicData(...).",
             PublicDataWarning,
         )
     if is_frame(X_public) != is_frame(X):

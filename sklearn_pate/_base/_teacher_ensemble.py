@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import InputTags, Tags, check_random_state
 
 from sklearn_pate._base._parameter_checks import (
     check_classifier,
@@ -20,7 +20,11 @@ from sklearn_pate._base._parameter_checks import (
     check_strategy,
     check_transformer,
 )
-from sklearn_pate._base._parameters import as_teacher, memory_location
+from sklearn_pate._base._parameters import (
+    as_mechanism,
+    as_teacher,
+    memory_location,
+)
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
 from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
@@ -43,8 +47,9 @@ from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import TeacherWarning, warn_user
-from sklearn_pate.mechanisms import Oracle
+from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
+from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_fitted_estimators
 from sklearn_pate.students._train_student import train_student
 
@@ -78,7 +83,7 @@ class Seeds:
 
 @dataclass(frozen=True)
 class TaughtPlan:
-    """Plan of a release that a student learns from, whoever the teachers are."""
+    """Plan of a release that a student learns from."""
 
     public: PublicInputs
     release: ReleasePlan
@@ -86,7 +91,7 @@ class TaughtPlan:
 
     @property
     def statement(self) -> PrivacySpent:
-        """Privacy statement, which no vote changes."""
+        """Privacy statement, which does not depend on votes."""
         return self.release.statement
 
 
@@ -106,7 +111,7 @@ class AnswerPlan(TaughtPlan):
     ) -> Answers:
         """Query the votes: record the cost, draw the noise, release the answers.
 
-        `student` is what an adaptive query strategy trains on the answers so far.
+        An adaptive query strategy trains `student` on the answers so far.
         """
         oracle = Oracle(
             votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
@@ -159,17 +164,17 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
     public_size: float | None
     random_state: Any
 
-    # For the data holder: the gaps between public rows count private ones.
+    # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("privacy_analysis_", "public_indices_")
     _unfitted = ("query_strategy_",)
 
     @property
-    def _counts_rows(self):
-        """Whether one unit more moves the places of other private rows."""
+    def _counts_rows(self) -> bool:
+        """Whether one more unit changes the positions of other private rows."""
         return self.privacy_unit == "group"
 
     def _assumptions(self, public: PublicInputs) -> tuple[Assumption, ...]:
-        """List what the fit takes for granted."""
+        """List the assumptions of the fit."""
         assumptions = [*public.assumptions, CHOSEN_BLINDLY]
         if self.representation is not None:
             assumptions.append(PUBLIC_REPRESENTATION)
@@ -189,33 +194,33 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
     def _published_model(self) -> BaseEstimator:
         return without_fitted_estimators(self.student_)
 
-    def _input_tags(self):
-        """Return the input tags of what sees private rows first."""
+    def _input_tags(self) -> InputTags:
+        """Return the input tags of the estimator that gets the private rows."""
         return input_tags(self._sees_rows_first())
 
-    def _takes_missing(self):
-        """Tell whether public rows may miss values; None if that cannot be told."""
+    def _takes_missing(self) -> bool | None:
+        """Return whether public rows may have missing values; None if unknown."""
         student = self._unfitted_student()
         answers = [takes_missing(one) for one in (self._sees_rows_first(), student)]
         return False if False in answers else (None if None in answers else True)
 
-    def _sees_rows_first(self):
-        """Return the estimator that sees private rows first."""
+    def _sees_rows_first(self) -> Any:
+        """Return the estimator that gets the private rows."""
         return self.representation
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         first = self._input_tags()
         student = input_tags(self._unfitted_student())
         tags.input_tags.sparse = first.sparse and student.sparse
         tags.input_tags.allow_nan = first.allow_nan and student.allow_nan
-        # Noise for a target epsilon drowns what teachers on a few dozen rows say.
+        # With teachers on a few dozen rows, noise for an epsilon exceeds the votes.
         tags.classifier_tags.poor_score = self.epsilon is not None
         return tags
 
 
 class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
-    """Base class of those whose teachers are trained on disjoint shards of the rows."""
+    """Base class of classifiers with teachers on disjoint shards of the rows."""
 
     estimator: Any
     memory: Any
@@ -237,9 +242,9 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         X_for_teachers: Table,
         representation: BaseEstimator | None,
         seed: int,
-        **asked: Any,
+        **parameters: Any,
     ) -> tuple[Any, TeacherProblems]:
-        """Train a teacher on each shard, and collect what `poll` asks of it."""
+        """Train a teacher on each shard, and collect its contribution by `poll`."""
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
         with each_teacher(self, len(shards)) as on_teacher_done:
             contributions, problems = poll(
@@ -254,32 +259,38 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 on_teacher_done=on_teacher_done,
-                **asked,
+                **parameters,
             )
         _warn_of(problems)
         return contributions, replace(problems, data=[*private.problems])
 
-    def _sees_rows_first(self):
-        # Teachers see what the representation makes of the rows.
+    def _sees_rows_first(self) -> Any:
+        # Teachers get the rows that the representation has transformed.
         if self.representation is None:
             return as_teacher(self.estimator)
         return self.representation
 
 
 class QueryingClassifier(TaughtClassifier):
-    """Base class of those whose student learns from answers to queries."""
+    """Base class of classifiers whose student learns from answers to queries."""
 
     mechanism: Any
     n_queries: Any
     query_strategy: Any
     release: str
+    noise_seed: int | None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count_or_auto("n_queries", self.n_queries)
+        check_noise_seed(self.noise_seed)
         check_strategy(
             self.query_strategy, self.mechanism, self.release, self._unfitted_student()
         )
+
+    def _chosen_mechanism(self) -> Mechanism:
+        """Return the mechanism, perhaps without its noise parameters."""
+        return as_mechanism(self.mechanism, self.release, self.noise_seed)
 
     def _train_student(self, plan: AnswerPlan, answers: Answers) -> BaseEstimator:
         """Train the student on public rows and released answers alone."""
@@ -315,16 +326,16 @@ class QueryingClassifier(TaughtClassifier):
         self.public_indices_ = public_indices
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = getattr(self.mechanism, "noise_seed", None) is None
+        tags.non_deterministic = self.noise_seed is None
         return tags
 
 
 def assign_shards(
     private: PrivateInputs, n_teachers: int, seed: int
 ) -> list[NDArray[np.intp]]:
-    """Assign private rows to teachers, without a look at X or y."""
+    """Assign private rows to teachers, independently of X and y."""
     if private.ids is None:
         return shard_rows(private.n_rows, n_teachers, seed)
     shard_of_row = shard_groups(private.ids, n_teachers, seed)[private.group_of_row]
@@ -335,8 +346,8 @@ def assign_shards(
 def _warn_of(problems: TeacherProblems) -> None:
     if problems:
         warn_user(
-            "Some teachers may have warned, or failed and abstained. How many, which "
-            "and why is sensitive: see teacher_failures and teacher_warnings of "
+            "Some teachers may have warned, or failed and abstained. The details are "
+            "sensitive: see teacher_failures and teacher_warnings of "
             "privacy_analysis_.",
             TeacherWarning,
         )

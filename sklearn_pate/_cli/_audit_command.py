@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from sklearn_pate._base._parameters import as_mechanism
+from sklearn_pate._base._terminal import WIDTH, fact_lines, write_lower_bound
 from sklearn_pate._cli._options import add_mechanism, number, whole_number
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.inspection import AuditResult, audit_mechanism
-from sklearn_pate.inspection._terminal import WIDTH, fact_lines, write_lower_bound
 from sklearn_pate.mechanisms import Mechanism
 
 __all__ = ["add_to"]

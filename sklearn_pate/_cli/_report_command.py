@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from sklearn_pate._base._terminal import WIDTH
 from sklearn_pate._cli._options import number
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection._terminal import WIDTH
 from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication._bounded_files import (
     printable,

@@ -1,17 +1,21 @@
-"""The wrapper that keeps public rows whole."""
+"""Public rows that cross-validation does not split."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
-__all__ = ["PublicData"]
+__all__ = ["PublicData", "public_rows_by_name"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class PublicData:
-    """Public rows, protected from being cut by cross-validation.
+    """Public rows that cross-validation does not split.
 
-    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others cut
-    every array-like fit parameter that has as many rows as ``X``, so that a raw
-    ``X_public`` may silently lose rows. A `PublicData` has no length and no shape:
-    nobody cuts it.
+    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others split
+    every array-like fit parameter that has as many rows as ``X``, so that a plain
+    ``X_public`` may lose rows without a warning. A `PublicData` has no length and no
+    shape, and is passed on whole.
 
     Parameters
     ----------
@@ -50,3 +54,19 @@ class PublicData:
         shape = getattr(self.X, "shape", None)
         of_shape = f" of shape {tuple(shape)}" if shape is not None else ""
         return f"PublicData(<{type(self.X).__name__}{of_shape}>)"
+
+
+def public_rows_by_name(method: Method) -> Method:
+    """Refuse more positional arguments than X and y, with a message on `X_public`."""
+
+    @wraps(method)
+    def checked(self, X, y, *others, **named):
+        if others:
+            name = method.__name__
+            raise TypeError(
+                f"{name} takes X and y by position and all else by name; write "
+                f"{name}(X, y, X_public=PublicData(X_public))."
+            )
+        return method(self, X, y, **named)
+
+    return cast(Method, checked)

@@ -17,9 +17,8 @@ _LARGEST = 1.001
 class OutputsForm:
     """What a teacher is asked for: its outputs on public rows, as they are.
 
-    They are sensitive, and no mechanism releases them: it is
-    :class:`~sklearn_pate.baselines.PETDLClassifier` with ``mode="paper"``, which
-    protects nobody, that asks for them. :class:`SoftVoteForm` clips them first.
+    They are sensitive, and no mechanism releases them: :class:`SoftVoteForm` clips them
+    first.
 
     Parameters
     ----------

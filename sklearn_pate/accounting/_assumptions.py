@@ -14,7 +14,6 @@ __all__ = [
     "LABEL_SET",
     "LABEL_SET_READ",
     "NORM_READ",
-    "NO_PRIVACY",
     "N_FITTED",
     "N_ROWS",
     "N_ROWS_PUBLIC",
@@ -238,11 +237,6 @@ ALIKE = Assumption(
 SEEDED = Assumption("noise-seeded", "the noise was seeded, which voids privacy")
 NORM_READ = Assumption(
     "norm-read", "the bound of the rows' norm was read from X, which voids privacy"
-)
-NO_PRIVACY = Assumption(
-    "noise-on-loss",
-    "mode='paper' adds noise to the loss, whose gradient the noise does not change, so "
-    "that the student is a function of the teachers' outputs alone",
 )
 
 #: All of the above, by code.

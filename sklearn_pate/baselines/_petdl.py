@@ -1,6 +1,5 @@
 """PETDLClassifier: teachers send clipped knowledge, and its noisy sum is released."""
 
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,28 +9,21 @@ from sklearn.base import BaseEstimator
 from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameters import resolve_n_teachers
 from sklearn_pate._base._party_inputs import check_parties, read_public_inputs
-from sklearn_pate._base._query_plan import represent
-from sklearn_pate._base._release_plan import (
-    ReleasePlan,
-    analyse_release,
-    plan_release,
-)
+from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
-from sklearn_pate._base._teacher_ensemble import (
-    Seeds,
-    TeacherEnsemble,
-    assign_shards,
-)
+from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble, assign_shards
 from sklearn_pate._estimators._callbacks import with_callbacks
-from sklearn_pate._inputs._containers import Table
-from sklearn_pate._teachers import OutputsForm, TeacherProblems, collect
+from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._teachers import TeacherProblems, collect
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._petdl_batches import (
     PublicBatches,
+    ReleasedSum,
     SumFitPlan,
     SumPlan,
     plan_batches,
+    plan_sum,
 )
 from sklearn_pate.baselines._petdl_checks import (
     check_default_student,
@@ -48,30 +40,26 @@ class PETDLClassifier(TeacherEnsemble):
     """Private Deep Learning with Teacher Ensembles, with a guarantee that holds.
 
     Teachers are trained on disjoint shards of the private rows. Each sends one vector:
-    what it thinks of groups of public rows, class by class, and perhaps how alike these
+    its class probabilities for groups of public rows, and perhaps a hint: how alike the
     groups are in its hidden layer. The vectors are clipped, added up, and released once
-    with Gaussian noise. A student network learns from that: the hint first, then the
-    soft labels. It may be published, with ``privacy_spent_`` as its statement.
+    with Gaussian noise. A student learns from the sum, and may be published with
+    ``privacy_spent_`` as its statement.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher, with `predict_proba`. None means ``RandomForestClassifier()``. See
-        :class:`~sklearn_pate.PATEClassifier` for what belongs in here. The hint of a
-        skorch network is what goes into its last ``torch.nn.Linear``; that of any other
-        classifier are its probabilities.
+        The teacher, with `predict_proba`; None is ``RandomForestClassifier()``. See
+        :class:`~sklearn_pate.PATEClassifier`. The hint of a skorch network is what goes
+        into its last ``torch.nn.Linear``; that of others are their probabilities.
 
     student : classifier, default=None
         None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
-        :class:`~sklearn_pate.students.ConvSmall` network, which learns soft labels from
-        the rows that have some, and agrees with itself on the others. It needs the
-        extra ``deep``. Others get soft labels, unlabelled rows and the hint as far as
-        they accept them. It costs no privacy, however it is trained.
+        :class:`~sklearn_pate.students.ConvSmall` network; it needs the extra ``deep``.
+        Any gets soft labels, unlabelled rows and the hint as far as it accepts them.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards. Noise for an epsilon of 1 drowns what a handful of teachers
-        say: it takes a hundred or more. "auto" is the square root of the number of
-        private rows, rounded, and is refused for ``privacy_unit="group"``.
+        Number of shards; for an epsilon of 1, it takes a hundred or more. "auto" is the
+        rounded root of the number of rows, refused for ``privacy_unit="group"``.
 
     batch_size : int, default=128
         Number of public rows that one group has, about: larger ones are fewer, and cost
@@ -79,95 +67,78 @@ class PETDLClassifier(TeacherEnsemble):
         a batch of the default student.
 
     batches : {"cluster", "random"}, default="cluster"
-        How public rows are grouped; it costs no privacy. "cluster" puts rows that look
-        alike together, so that a label for all of them is mostly right for each.
-        "random" is a batch as in the paper, which says how frequent classes are in it.
+        How public rows are grouped. "cluster" puts rows that look alike together, so
+        that a label for all of them is mostly right for each. "random" is the paper's
+        batch, which says how frequent classes are in it.
 
     core : float, default=0.5
-        The share of each cluster's rows, nearest to its centre, that teachers are asked
-        about and that get its label. The others stay unlabelled.
+        Share of a cluster's rows, nearest to its centre, that teachers are asked about
+        and that get its label.
 
     temperature : float, default=1.0
-        Softens the teachers' probabilities to p^(1/T) before they are averaged over
-        a group. Targets are sharpened back for the student.
+        Softens the teachers' probabilities to p^(1/T) before they are averaged over a
+        group. The student's targets are sharpened back.
 
     clipping_bound : float, default=1.0
-        L2 norm that the values of a group are scaled down to, at most 1: probabilities
-        are never longer. The noise is proportional to it: a lower bound makes teachers
-        that are sure count no more than others. For ``mode="paper"``, the bound of each
-        teacher's loss; where the loss is larger, at first about ln(n_classes), its
-        gradient is zero.
+        L2 norm, at most 1, that the values of a group are scaled down to. The noise is
+        proportional to it; a lower bound makes sure teachers count as others do.
 
     weighted : bool, default=False
-        Whether each row counts by the teacher's confidence in it. The weights are
-        inside the clipped vector and cost nothing more; worth it where teachers know
-        different classes.
+        Whether each row counts by the teacher's confidence in it, at no privacy cost;
+        worth it where teachers know different classes.
 
     noise_scale : float, default=None
         Standard deviation of the noise on each number of the sum, in clipping bounds.
-        None calibrates it to `epsilon`. More noise, more privacy.
+        None calibrates it to `epsilon`.
 
     hint_epochs : int, default=0
-        Number of passes in which the student learns the hint, before all else. 0 asks
-        for no hint, and leaves all of the privacy to the labels.
+        Number of passes in which the student first learns the hint; 0 asks for none.
 
     hint_share : float, default=0.2
-        Share of the privacy that goes to the hint, if `hint_epochs` is not 0.
+        Share of the privacy that goes to the hint, if there is one.
 
     distillation_epochs : int, default=20
-        Number of passes in which the default student learns the labels. What was
-        released is learnt from as often as you like.
+        Number of passes in which the default student learns the labels.
 
     compression : float, default=1
         What the width of each layer of the default student is divided by.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images that come as flat rows,
-        for the default student.
+        Of the default student: (height, width) or (channels, height, width).
 
     augmentation : object, default=None
         Of the default student, see :class:`~sklearn_pate.students.FixMatchClassifier`.
 
     representation : transformer, default=None
-        Fitted on public rows only. Teachers are trained on what it makes of their
-        shards, and clusters are found in what it makes of public rows.
-
-    mode : {"sound", "paper"}, default="sound"
-        "paper" does what the paper wrote: noise is added to the scalar loss of the
-        student. The gradient of that noise is zero, so that **nothing is private**;
-        ``privacy_spent_.epsilon`` is infinite. For research only.
+        Fitted on public rows only. Teachers are trained, and clusters found, in what it
+        makes of rows.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit. None uses `noise_scale` and reports what it
-        costs.
+        The publishable epsilon. None uses `noise_scale` and reports what it costs.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        What epsilon does not cover; well below one over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Whom the statement protects, see :class:`~sklearn_pate.PATEClassifier`.
 
     public_size : float, default=None
-        Without an `X_public` in `fit`, use this share of the rows (of the groups, if
-        they are the unit) as public. The people in them get **no protection**.
+        Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
+        The people in them get **no protection**.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public; `fit_from_outputs` needs them, in its columns' order.
-        A private row with another label is dropped;
-        ``privacy_analysis_.data_problems`` tells the data holder.
+        All labels that may occur; a private row with another one is dropped. None reads
+        them from y, and states as an assumption that they are public;
+        `fit_from_outputs` needs them, in its columns' order.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits, see
-        :class:`~sklearn_pate.PATEClassifier`.
+        Of all fits on these data, see :class:`~sklearn_pate.PATEClassifier`.
 
     noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
+        An integer repeats the noise and **voids every guarantee**.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder that keeps what finished teachers sent. **That is sensitive.** See
+        A folder for what teachers sent, **which is sensitive**, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     n_jobs : int, default=None
@@ -191,10 +162,9 @@ class PETDLClassifier(TeacherEnsemble):
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
         published. A group of public rows counts as a query, and the hint as several.
 
-    privacy_analysis_ : PrivacyAnalysis or None
-        **Sensitive.** The sum before the noise, and what teachers warned of. Prints
-        redacted; a pickled or copied estimator comes without it. None for
-        ``mode="paper"``.
+    privacy_analysis_ : PrivacyAnalysis
+        **Sensitive.** The sum before the noise, and what teachers warned of; dropped by
+        pickling.
 
     mechanism_ : NoisySum
         With all its numbers.
@@ -202,7 +172,7 @@ class PETDLClassifier(TeacherEnsemble):
     group_of_row_ : ndarray of int of shape (n_public,)
         The group of each public row, -1 for none. May be published.
 
-    released_ : ndarray of shape (n_groups, n_classes) or None
+    released_ : ndarray of shape (n_groups, n_classes)
         The noisy sum over teachers for each group, in probabilities. May be published.
 
     similarities_ : ndarray of shape (n_groups, n_groups) or None
@@ -212,8 +182,8 @@ class PETDLClassifier(TeacherEnsemble):
         Fitted on public rows. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. For the data
-        holder: a pickled or copied estimator comes without it.
+        **Sensitive.** Rows of X used as public because of `public_size`; dropped by
+        pickling.
 
     n_features_in_ : int
         Number of features.
@@ -224,14 +194,13 @@ class PETDLClassifier(TeacherEnsemble):
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles". What is kept of it: soft labels at a temperature, a hint before them,
-    one query for a batch of public rows, teachers weighted by confidence. What is
-    not: its noise, which is added to a loss, so that the student does not depend on it.
+    ensembles", have soft labels at a temperature, a hint, a query for a batch of public
+    rows, and weights. Their noise is on the student's loss, whose gradient it does not
+    change, and **gives no privacy**; here it is on the sum that the student learns.
 
     The cost is that of one Gaussian release, exactly
-    (:class:`~sklearn_pate.mechanisms.NoisySum`):
-    ``SoftVoteLayout`` proves how far one teacher moves
-    the sum.
+    (:class:`~sklearn_pate.mechanisms.NoisySum`): ``SoftVoteLayout`` proves how far one
+    teacher moves the sum.
 
     Examples
     --------
@@ -241,11 +210,9 @@ class PETDLClassifier(TeacherEnsemble):
     >>> from sklearn_pate.baselines import PETDLClassifier
     >>> from sklearn_pate.students import DistillationClassifier
     >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> student = DistillationClassifier(LogisticRegression())
     >>> clf = PETDLClassifier(
-    ...     LogisticRegression(),
-    ...     DistillationClassifier(LogisticRegression()),
-    ...     n_teachers=200,
-    ...     batch_size=20,
+    ...     LogisticRegression(), student, n_teachers=200, batch_size=20
     ... )
     >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
     >>> clf.privacy_spent_
@@ -253,13 +220,6 @@ class PETDLClassifier(TeacherEnsemble):
     >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
     True
     """
-
-    # None for mode="paper".
-    mechanism_: NoisySum | None
-    group_of_row_: NDArray[np.intp] | None
-    released_: NDArray[np.floating] | None
-    similarities_: NDArray[np.floating] | None
-    privacy_analysis_: PrivacyAnalysis | None
 
     def __init__(
         self,
@@ -281,7 +241,6 @@ class PETDLClassifier(TeacherEnsemble):
         image_shape: Any = None,
         augmentation: Any = None,
         representation: Any = None,
-        mode: Literal["sound", "paper"] = "sound",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
@@ -311,7 +270,6 @@ class PETDLClassifier(TeacherEnsemble):
         self.image_shape = image_shape
         self.augmentation = augmentation
         self.representation = representation
-        self.mode = mode
         self.epsilon = epsilon
         self.delta = delta
         self.privacy_unit = privacy_unit
@@ -324,6 +282,7 @@ class PETDLClassifier(TeacherEnsemble):
         self.verbose = verbose
         self.random_state = random_state
 
+    @public_rows_by_name
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy knowledge.
@@ -333,14 +292,11 @@ class PETDLClassifier(TeacherEnsemble):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. One with a missing or infinite value, or with text in a column
-            of numbers, that the teacher does not take is dropped inside its shard:
-            whether a fit fails must not tell about a row. ``privacy_analysis_`` counts
-            them. Public rows with such values are refused.
+            Private rows. One with values that the teacher does not take is dropped
+            inside its shard; public rows with such values are refused.
 
         y : array-like of shape (n_rows,)
-            Their labels. With `classes`, a missing one (None, NaN) counts as a label
-            that is not among them: the row is dropped.
+            Their labels. With `classes`, a row without a label is dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -348,8 +304,8 @@ class PETDLClassifier(TeacherEnsemble):
             :class:`~sklearn_pate.PublicData`, or a search may cut them.
 
         groups : array-like of shape (n_rows,), default=None
-            Whose row each is, for ``privacy_unit="group"``: whole numbers or strings. A
-            row without an id is left out.
+            Ids for ``privacy_unit="group"``: whole numbers or strings. A row without
+            one is left out.
 
         Returns
         -------
@@ -363,8 +319,7 @@ class PETDLClassifier(TeacherEnsemble):
             was spent. What the student raises comes after the release.
 
         BudgetExceededError
-            If the cost does not fit the budget of the `ledger`; nothing was released
-            or charged.
+            If the cost exceeds the budget of the `ledger`; nothing was released.
 
         LedgerError
             If the file of the `ledger` cannot be read or written; no release was seen.
@@ -375,8 +330,7 @@ class PETDLClassifier(TeacherEnsemble):
             If rows of X are used as public, or `X_public` may be cut by a search.
 
         PrivacyLeakWarning
-            If the noise is seeded or that of the paper, or `delta` is too large for the
-            number of rows.
+            If the noise is seeded, or `delta` is too large for the number of rows.
 
         TeacherWarning
             If teachers may have failed or warned; see ``privacy_analysis_``.
@@ -384,9 +338,6 @@ class PETDLClassifier(TeacherEnsemble):
         StudentWarning
             If the labels hold fewer than two classes.
         """
-        self._check_parameters()
-        if self.mode == "paper":
-            return self._fit_by_noisy_loss(X, y, X_public, groups)
         plan = self._plan(X, y, X_public=X_public, groups=groups)
         private, batches = plan.private, plan.batches
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
@@ -401,26 +352,20 @@ class PETDLClassifier(TeacherEnsemble):
             aggregate=batches.aggregate,
         )
         # The privacy is spent on the next line: noise is drawn, the sum is released.
-        released, similarities = plan.query(knowledge, entry)
-        student = self._train_student(plan, released, similarities)
-        analysis = analyse_release(
-            plan.release,
-            batches.values(knowledge.counts([0])),
-            problems,
-            in_ledger=entry is not None,
-        )
+        released = plan.query(knowledge, entry)
+        student = plan.teach(self._unfitted_student(), released)
+        analysis = plan.analyse(knowledge, problems, entry)
         return self._set_fitted(
-            plan, released, similarities, student, analysis, private.public_indices
+            plan, released, student, analysis, private.public_indices
         )
 
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
         """Train a student on the noisy knowledge of models that were trained elsewhere.
 
-        Each party trained what it liked on data of its own, and sent its class
-        probabilities for the public rows: no row and no model ever left it. They are
-        clipped, added up and released here; whoever runs this sees them. The statement
-        protects all outputs of one party, whatever `privacy_unit` says. `estimator` is
-        not used, and `representation` for clusters only.
+        Each party sent its model's class probabilities for the public rows, and neither
+        rows nor model. They are clipped, added up and released here; whoever runs this
+        sees them. The statement protects all outputs of one party, whatever
+        `privacy_unit` is. `estimator` is not used, `representation` for clusters only.
 
         Parameters
         ----------
@@ -430,9 +375,8 @@ class PETDLClassifier(TeacherEnsemble):
 
         outputs : iterable of array-like of shape (n_public, n_classes)
             One a party, with a column for each of the sorted `classes`; or pairs of
-            such an array and one of shape (n_public, n_hidden), the hidden
-            representation for the hint. Without one, the hint is that of the
-            probabilities.
+            such an array and a hidden representation of shape (n_public, n_hidden) for
+            the hint, which is otherwise that of the probabilities.
 
         Returns
         -------
@@ -441,35 +385,19 @@ class PETDLClassifier(TeacherEnsemble):
 
         Raises
         ------
-        ValueError
-            If a parameter or the outputs cannot work; nothing was released and no
-            privacy was spent. What the student raises comes after the release.
-
-        BudgetExceededError
-            If the cost does not fit the budget of the `ledger`; nothing was released
-            or charged.
-
-        LedgerError
-            If the file of the `ledger` cannot be read or written; no release was seen.
+        ValueError, BudgetExceededError, LedgerError
+            As in :meth:`fit`.
 
         Warns
         -----
-        PrivacyLeakWarning
-            If the noise is seeded or that of the paper, or `delta` is too large for the
-            number of parties.
-
-        StudentWarning
-            If the labels hold fewer than two classes.
+        PrivacyLeakWarning, StudentWarning
+            As in :meth:`fit`, of parties instead of rows.
         """
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         public = read_public_inputs(self, X_public, outputs, method="fit_from_outputs")
         check_default_student(self, public.X_public)
         received = read_outputs(outputs, public)
-        if self.mode == "paper":
-            return self._follow_noisy_loss(
-                SaidAloud(received), public, seeds, self._represent(public, seeds)[0]
-            )
         batches = self._plan_batches(public, seeds)
         knowledge = batches.aggregate(batches.form.of_outputs(*one) for one in received)
         n_parties = knowledge.shape[0]
@@ -478,15 +406,10 @@ class PETDLClassifier(TeacherEnsemble):
         plan = SumPlan(public, release, seeds, batches)
         entry = open_entry(self, release, knowledge.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, the sum is released.
-        released, similarities = plan.query(knowledge, entry)
-        student = self._train_student(plan, released, similarities)
-        analysis = analyse_release(
-            release,
-            batches.values(knowledge.counts([0])),
-            TeacherProblems(),
-            in_ledger=entry is not None,
-        )
-        return self._set_fitted(plan, released, similarities, student, analysis, None)
+        released = plan.query(knowledge, entry)
+        student = plan.teach(self._unfitted_student(), released)
+        analysis = plan.analyse(knowledge, TeacherProblems(), entry)
+        return self._set_fitted(plan, released, student, analysis, None)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -497,10 +420,6 @@ class PETDLClassifier(TeacherEnsemble):
     ) -> SumFitPlan:
         """Settle everything about a fit that comes before the first teacher."""
         self._check_parameters()
-        if self.mode == "paper":
-            raise ValueError(
-                "mode='paper' gives no privacy, and has no cost; use mode='sound'."
-            )
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
         check_default_student(self, public.X_public)
@@ -509,24 +428,17 @@ class PETDLClassifier(TeacherEnsemble):
         release = self._plan_release(public, batches, n_teachers)
         return SumFitPlan(public, release, seeds, batches, private)
 
-    def _represent(
-        self, public: PublicInputs, seeds: Seeds
-    ) -> tuple[BaseEstimator | None, Table]:
-        """Fit the representation on public rows, and apply it to them."""
-        return represent(self.representation, public.X_public, seeds.representation)
-
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
         """Settle the public batches, and what teachers send about them."""
-        representation, X_for_teachers = self._represent(public, seeds)
         return plan_batches(
             public.X_public,
-            X_for_teachers,
-            representation,
+            self.representation,
             n_classes=len(public.classes),
             batch_size=self.batch_size,
             by=self.batches,
             core=self.core,
-            hint_share=self.hint_share if self.hint_epochs else 0.0,
+            hint_epochs=self.hint_epochs,
+            hint_share=self.hint_share,
             temperature=float(self.temperature),
             clipping_bound=float(self.clipping_bound),
             weighted=bool(self.weighted),
@@ -537,48 +449,20 @@ class PETDLClassifier(TeacherEnsemble):
         self, public: PublicInputs, batches: PublicBatches, n_teachers: int
     ) -> ReleasePlan:
         """Calibrate the noise of the sum, and state what it costs."""
-        layout = batches.layout
-
-        def calibrated(epsilon: float | None) -> NoisySum:
-            return NoisySum(self.noise_scale, noise_seed=self.noise_seed).prepared(
-                n_parts=layout.n_parts, epsilon=epsilon, delta=self.delta
-            )
-
-        release = plan_release(
-            calibrated(self.epsilon),
-            calibrated,
+        return plan_sum(
+            NoisySum(self.noise_scale, noise_seed=self.noise_seed),
+            batches.layout,
+            epsilon=self.epsilon,
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
             n_teachers=n_teachers,
-            n_queries=1,
-            n_values=layout.size,
-        )
-        # One release of a vector, which is stated by its parts.
-        statement = replace(release.statement, n_queries=layout.n_parts)
-        return replace(release, statement=statement)
-
-    def _train_student(
-        self,
-        plan: SumPlan,
-        released: NDArray[np.floating],
-        similarities: NDArray[np.floating] | None,
-    ) -> BaseEstimator:
-        """Train the student on public rows and the released sum alone."""
-        return plan.batches.teach(
-            self._unfitted_student(),
-            plan.public.X_public,
-            released,
-            similarities,
-            seed=plan.seeds.student,
-            hint_epochs=self.hint_epochs,
         )
 
     def _set_fitted(
         self,
         plan: SumPlan,
-        released: NDArray[np.floating],
-        similarities: NDArray[np.floating] | None,
+        released: ReleasedSum,
         student: BaseEstimator,
         analysis: PrivacyAnalysis,
         public_indices: NDArray[np.intp] | None,
@@ -588,57 +472,11 @@ class PETDLClassifier(TeacherEnsemble):
         self.classes_ = plan.public.classes
         self.representation_ = plan.batches.representation
         self.group_of_row_ = plan.batches.clusters.of_row
-        self.released_ = released
-        self.similarities_ = similarities
+        self.released_ = released.values
+        self.similarities_ = released.similarities
         self._set_release(plan.release.mechanism, plan.statement)
         self.privacy_analysis_ = analysis
         self.public_indices_ = public_indices
-        return self
-
-    def _fit_by_noisy_loss(self, X: Any, y: Any, X_public: Any, groups: Any) -> Self:
-        """Do as the paper wrote: train teachers, and a student on their outputs."""
-        seeds = Seeds.drawn(self.random_state)
-        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
-        check_default_student(self, public.X_public)
-        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        representation, X_for_teachers = self._represent(public, seeds)
-        said, _ = self._train_teachers(
-            collect,
-            assign_shards(private, n_teachers, seeds.shards),
-            private,
-            X_for_teachers,
-            representation,
-            seeds.teachers,
-            form=OutputsForm(len(public.classes), self.hint_epochs > 0),
-            aggregate=SaidAloud,
-        )
-        self._follow_noisy_loss(said, public, seeds, representation)
-        self.public_indices_ = private.public_indices
-        return self
-
-    def _follow_noisy_loss(
-        self,
-        said: "SaidAloud",
-        public: PublicInputs,
-        seeds: Seeds,
-        representation: BaseEstimator | None,
-    ) -> Self:
-        """Train the student on the teachers' outputs, as the paper wrote."""
-        # It imports torch.
-        from sklearn_pate.baselines._noisy_loss import follow_noisy_loss
-
-        if public.unit == "party":
-            check_parties(
-                len(said.by_teacher), self.n_teachers, self.delta, sent="sent outputs"
-            )
-        student, spent = follow_noisy_loss(self, said, public, seeds.student)
-        self.student_ = student
-        self.classes_ = public.classes
-        self.representation_ = representation
-        self.group_of_row_ = self.released_ = self.similarities_ = None
-        self._set_release(None, spent)
-        self.privacy_analysis_ = None
-        self.public_indices_ = None
         return self
 
     def _unfitted_student(self):
@@ -648,25 +486,3 @@ class PETDLClassifier(TeacherEnsemble):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.noise_seed is None
         return tags
-
-
-class SaidAloud:
-    """What teachers said, one by one, for ``mode="paper"``. Sensitive.
-
-    Parameters
-    ----------
-    said : iterable of (tuple of ndarray, or None)
-        Probabilities and representation of each teacher, None for one that failed.
-    """
-
-    def __init__(self, said):
-        # Teachers finish in any order, on which sums of floats depend.
-        self.by_teacher = sorted(
-            (one for one in said if one is not None),
-            key=lambda one: [part.tobytes() for part in one if part is not None],
-        )
-
-    @property
-    def any_cast(self):
-        """Whether anybody said anything."""
-        return bool(self.by_teacher)

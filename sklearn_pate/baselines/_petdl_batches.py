@@ -2,28 +2,59 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_pate._base._query_plan import comparable
+from sklearn_pate._base._query_plan import comparable, represent
+from sklearn_pate._base._release_plan import (
+    ReleasePlan,
+    analyse_release,
+    plan_release,
+)
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._teachers import SoftVoteForm
+from sklearn_pate._teachers import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
+from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms import Oracle
+from sklearn_pate.mechanisms import NoisySum, Oracle
 from sklearn_pate.students import Clusters
 from sklearn_pate.students._distillation import soften
 from sklearn_pate.students._train_student import train_student
 from sklearn_pate.students.queries._fixed import find_clusters
 
-__all__ = ["PublicBatches", "SumFitPlan", "SumPlan", "plan_batches"]
+__all__ = [
+    "PublicBatches",
+    "ReleasedSum",
+    "SumFitPlan",
+    "SumPlan",
+    "plan_batches",
+    "plan_sum",
+]
+
+
+@dataclass(frozen=True)
+class ReleasedSum:
+    """Noisy sum over teachers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_batches, n_classes)
+        Of softened probabilities.
+
+    similarities : ndarray of shape (n_batches, n_batches) or None
+        Of hints; None where teachers were asked for none.
+    """
+
+    values: NDArray[np.floating]
+    similarities: NDArray[np.floating] | None
 
 
 @dataclass(frozen=True)
@@ -43,12 +74,16 @@ class PublicBatches:
 
     form : SoftVoteForm
         What teachers are asked for.
+
+    hint_epochs : int
+        Number of passes in which a student learns the hint.
     """
 
     representation: BaseEstimator | None
     X_for_teachers: Table
     clusters: Clusters
     form: SoftVoteForm
+    hint_epochs: int
 
     @property
     def layout(self) -> SoftVoteLayout:
@@ -66,47 +101,13 @@ class PublicBatches:
         """
         return self.layout.split(vector)[0][0]
 
-    def read(
-        self, vector: NDArray[np.int64]
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
-        """Read a released vector of shape (1, layout.size).
-
-        Returns the sum of the teachers' softened probabilities, of shape (n_batches,
-        n_classes), and that of their hints, of shape (n_batches, n_batches), or None.
-        """
+    def read(self, vector: NDArray[np.int64]) -> ReleasedSum:
+        """Read a released vector of shape (1, layout.size)."""
         values = self.values(vector) * (self.form.clipping_bound / STEPS)
         if not self.layout.n_hint_parts:
-            return values, None
+            return ReleasedSum(values, None)
         hint = self.layout.split(vector)[1][0]
-        return values, self.layout.similarities(hint / STEPS)
-
-    def teach(
-        self,
-        student: BaseEstimator,
-        X_public: Table,
-        values: NDArray[np.floating],
-        similarities: NDArray[np.floating] | None,
-        *,
-        seed: int,
-        hint_epochs: int,
-    ) -> BaseEstimator:
-        """Train a clone of a student on what `read` returned."""
-        hint = None
-        if similarities is not None:
-            from sklearn_pate.students import RelationalHint  # imports torch
-
-            hint = RelationalHint(self.clusters.of_row, similarities, hint_epochs)
-        return train_student(
-            student,
-            X_public,
-            self.clusters.medoids,
-            values.argmax(axis=1),
-            n_classes=self.layout.n_classes,
-            seed=seed,
-            histograms=soften(without_noise(values), 1 / self.form.temperature),
-            clusters=self.clusters,
-            hint=hint,
-        )
+        return ReleasedSum(values, self.layout.similarities(hint / STEPS))
 
 
 @dataclass(frozen=True)
@@ -120,13 +121,44 @@ class SumPlan(TaughtPlan):
         """All public data that decide the sum."""
         return self.public.X_public, self.public.classes, self.batches.clusters
 
-    def query(
-        self, knowledge: SoftVotes, entry: FitEntry | None
-    ) -> tuple[NDArray[np.floating], NDArray[np.floating] | None]:
+    def query(self, knowledge: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
         oracle = Oracle(knowledge, self.release.mechanism, n_queries=1, entry=entry)
         oracle.ask([0])
         return self.batches.read(oracle.transcript().histograms)
+
+    def teach(self, student: BaseEstimator, released: ReleasedSum) -> BaseEstimator:
+        """Train a clone of a student on public rows and the released sum alone."""
+        batches, hint = self.batches, None
+        clusters, values = batches.clusters, released.values
+        if released.similarities is not None:
+            from sklearn_pate.students import RelationalHint  # imports torch
+
+            hint = RelationalHint(
+                clusters.of_row, released.similarities, batches.hint_epochs
+            )
+        return train_student(
+            student,
+            self.public.X_public,
+            clusters.medoids,
+            values.argmax(axis=1),
+            n_classes=batches.layout.n_classes,
+            seed=self.seeds.student,
+            histograms=soften(without_noise(values), 1 / batches.form.temperature),
+            clusters=clusters,
+            hint=hint,
+        )
+
+    def analyse(
+        self, knowledge: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
+    ) -> PrivacyAnalysis:
+        """Keep the sum before the noise, and what teachers reported. Sensitive."""
+        return analyse_release(
+            self.release,
+            self.batches.values(knowledge.counts([0])),
+            problems,
+            in_ledger=entry is not None,
+        )
 
 
 @dataclass(frozen=True)
@@ -138,13 +170,13 @@ class SumFitPlan(SumPlan):
 
 def plan_batches(
     X_public: Table,
-    X_for_teachers: Table,
     representation: BaseEstimator | None,
     *,
     n_classes: int,
     batch_size: int,
     by: str,
     core: float,
+    hint_epochs: int,
     hint_share: float,
     temperature: float,
     clipping_bound: float,
@@ -165,6 +197,7 @@ def plan_batches(
             f"batch_size={batch_size} makes fewer than two groups of {n_public} public "
             "rows; lower batch_size, or bring more public rows."
         )
+    representation, X_for_teachers = represent(representation, X_public, seed)
     random_state = check_random_state(seed % MAX_SEED)
     if by == "random":
         clusters = _random_batches(n_public, n_batches, random_state)
@@ -178,7 +211,9 @@ def plan_batches(
             )
         clusters = find_clusters(features, n_batches, core, random_state)
     n_batches = len(clusters.medoids)
-    n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
+    n_hint_parts = 0
+    if hint_epochs:
+        n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
     form = SoftVoteForm(
         SoftVoteLayout(n_batches, n_classes, n_hint_parts),
         clusters.of_row,
@@ -186,7 +221,37 @@ def plan_batches(
         clipping_bound,
         weighted,
     )
-    return PublicBatches(representation, X_for_teachers, clusters, form)
+    return PublicBatches(representation, X_for_teachers, clusters, form, hint_epochs)
+
+
+def plan_sum(
+    mechanism: NoisySum,
+    layout: SoftVoteLayout,
+    *,
+    epsilon: float | None,
+    delta: float,
+    unit: str,
+    assumptions: tuple[Assumption, ...],
+    n_teachers: int,
+) -> ReleasePlan:
+    """Calibrate the noise of the sum, and state what it costs."""
+
+    def calibrated(epsilon: float | None) -> NoisySum:
+        return mechanism.prepared(n_parts=layout.n_parts, epsilon=epsilon, delta=delta)
+
+    release = plan_release(
+        calibrated(epsilon),
+        calibrated,
+        delta=delta,
+        unit=unit,
+        assumptions=assumptions,
+        n_teachers=n_teachers,
+        n_queries=1,
+        n_values=layout.size,
+    )
+    # One release of a vector, which is stated by its parts.
+    statement = replace(release.statement, n_queries=layout.n_parts)
+    return replace(release, statement=statement)
 
 
 def _random_batches(

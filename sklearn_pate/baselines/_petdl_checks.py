@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
-from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.students._train_student import accepts_hints
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
 ]
 
 BATCHES = ("cluster", "random")
-MODES = ("sound", "paper")
 
 
 def petdl_student(petdl):
@@ -78,11 +76,10 @@ def check_petdl_parameters(petdl):
     check_number("compression", petdl.compression, 1, math.inf)
     if not isinstance(petdl.weighted, bool | np.bool_):
         raise ValueError(f"weighted={petdl.weighted!r} must be True or False.")
-    for name, known in (("batches", BATCHES), ("mode", MODES)):
-        if getattr(petdl, name) not in known:
-            raise ValueError(
-                f"{name}={getattr(petdl, name)!r} is unknown; use one of {[*known]}."
-            )
+    if petdl.batches not in BATCHES:
+        raise ValueError(
+            f"batches={petdl.batches!r} is unknown; use one of {[*BATCHES]}."
+        )
     teacher = as_teacher(petdl.estimator)
     if not hasattr(teacher, "predict_proba"):
         raise ValueError(
@@ -95,28 +92,11 @@ def check_petdl_parameters(petdl):
             f"{petdl.student!r} does not learn from; set hint_epochs=0, or use a "
             "student such as FixMatchClassifier()."
         )
-    if petdl.mode == "paper":
-        _check_paper(petdl)
-    elif petdl.clipping_bound > 1:
+    if petdl.clipping_bound > 1:
         raise ValueError(
             f"clipping_bound={petdl.clipping_bound!r} clips nothing, as probabilities "
             "are never longer than 1, and only adds noise; pass 1.0 or less."
         )
-
-
-def _check_paper(petdl):
-    for name, why in (
-        ("student", "trains a network of its own by the noisy loss"),
-        ("epsilon", "reaches no epsilon, as its noise hides nothing"),
-        ("ledger", "has no finite cost that a ledger could hold"),
-    ):
-        if getattr(petdl, name) is not None:
-            raise ValueError(
-                f"mode='paper' {why}; pass {name}=None instead of "
-                f"{getattr(petdl, name)!r}."
-            )
-    check_number("noise_scale", petdl.noise_scale, 0, math.inf)
-    check_noise_seed(petdl.noise_seed)
 
 
 def check_default_student(petdl, X_public):

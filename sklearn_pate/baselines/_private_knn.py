@@ -10,11 +10,11 @@ from sklearn.utils import InputTags
 
 from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameter_checks import check_count_or_auto
-from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
+from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
@@ -145,6 +145,10 @@ class PrivateKNNClassifier(QueryingClassifier):
         any noise is drawn. The ledger must be one for rows (or groups) that are added
         or removed.
 
+    noise_seed : int, default=None
+        Seeds the noise, for research and tests only: the statement's epsilon is
+        infinite. None draws the noise from the operating system.
+
     random_state : int, RandomState instance or None, default=None
         Seeds representation, queries and student. It may be known to anyone.
 
@@ -241,6 +245,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         public_size: float | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.student = student
@@ -258,8 +263,10 @@ class PrivateKNNClassifier(QueryingClassifier):
         self.public_size = public_size
         self.classes = classes
         self.ledger = ledger
+        self.noise_seed = noise_seed
         self.random_state = random_state
 
+    @public_rows_by_name
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train a student on noisy answers of the nearest private rows.
 
@@ -337,9 +344,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
         public = replace(public, assumptions=self._assumptions_of_samples(public))
-        sampled = SampledMechanism(
-            as_mechanism(self.mechanism, self.release), self.sampling_rate
-        )
+        sampled = SampledMechanism(self._chosen_mechanism(), self.sampling_rate)
         queries = plan_queries(
             public.X_public,
             self._unfitted_student(),
@@ -384,8 +389,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             raise ValueError(
                 f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
             )
-        mechanism = as_mechanism(self.mechanism, self.release)
-        SampledMechanism(mechanism, self.sampling_rate).check()
+        SampledMechanism(self._chosen_mechanism(), self.sampling_rate).check()
 
     def _assumptions_of_samples(self, public: PublicInputs) -> tuple[Assumption, ...]:
         """Add what secret samples of single rows take for granted."""

@@ -1,8 +1,9 @@
 """Inspection of private estimators: plans, reports, displays, leaks, audits."""
 
-from sklearn_pate.inspection._label_accuracy import LabelAccuracy
+from sklearn_pate._base._fit_plan import FitPlan
+from sklearn_pate._base._label_accuracy import LabelAccuracy
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection._plan_fit import FitPlan, plan_fit
+from sklearn_pate.inspection._plan_fit import plan_fit
 from sklearn_pate.inspection._plan_search import SearchPlan, plan_search
 from sklearn_pate.inspection.audits._audit_result import AuditResult
 from sklearn_pate.inspection.audits._canaries import audit_canaries

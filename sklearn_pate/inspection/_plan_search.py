@@ -1,4 +1,4 @@
-"""What a search will charge to a ledger, before it starts."""
+"""Plan of a search with a ledger: the cost of all its fits."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -16,7 +16,6 @@ from sklearn.model_selection import (
 )
 
 from sklearn_pate._base._parameters import (
-    calibrated_mechanism,
     resolve_n_queries,
     resolve_n_teachers,
 )
@@ -25,6 +24,7 @@ from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection._leak_rules import looks_at_labels
 
 __all__ = ["SearchPlan", "plan_search"]
@@ -32,7 +32,7 @@ __all__ = ["SearchPlan", "plan_search"]
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What a search will charge, for the data holder.
+    """Plan of a search: its fits, and their share of the ledger's budget. Sensitive.
 
     It depends on the number of rows in each split; with groups, these numbers are
     private.
@@ -40,62 +40,26 @@ class SearchPlan:
     Parameters
     ----------
     n_candidates : int
-        Settings that are tried.
+        Number of candidates.
 
     n_splits : int
-        Fits of each.
+        Number of fits of each candidate.
 
     refit : bool
-        Whether the winner is fitted once more.
+        Whether the best candidate is fitted once more.
 
     share : float
-        The part of the ledger's budget that all fits take, if none was made before and
-        the most costly candidate is the one that is fitted once more.
+        Share of the ledger's budget that all fits take together, if none was made
+        before and the most costly candidate is fitted once more.
 
     left : float
-        The part that is left now.
+        Share of the budget that is left now.
 
     ledger : str
-        Its file.
+        Path of the ledger.
 
     stratified : bool
-        Whether the splits look at labels, which no charge covers.
-
-    Notes
-    -----
-    Renyi costs of all fits add up at the orders of the ledger (Feldman and Zrnic 2021),
-    see :class:`~sklearn_pate.PrivacyLedger`. The choice of the winner by scores on
-    private labels is not in the cost, see :func:`~sklearn_pate.privacy_leaks`.
-
-    Examples
-    --------
-    A search that this ledger would stop half-way:
-
-    >>> import tempfile
-    >>> from sklearn.datasets import make_blobs
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import GridSearchCV, KFold
-    >>> from sklearn_pate import PATEClassifier, PrivacyLedger
-    >>> from sklearn_pate.inspection import plan_search
-    >>> from sklearn_pate.mechanisms import GNMax
-    >>> X, y = make_blobs(3000, centers=2, random_state=0)
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=1, delta=1e-6)
-    >>> pate = PATEClassifier(
-    ...     LogisticRegression(),
-    ...     mechanism=GNMax(sigma=40),
-    ...     n_queries=50,
-    ...     epsilon=None,
-    ...     ledger=ledger,
-    ... )
-    >>> grid = {"estimator__C": [0.1, 1.0]}
-    >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
-    >>> cost = plan_search(search, X[:2500], y[:2500], X_public=X[2500:])
-    >>> cost.n_fits, cost.fits
-    (7, False)
-    >>> print(f"{cost.share:.1f} times the budget")
-    5.8 times the budget
-    >>> folder.cleanup()
+        Whether the splits depend on labels, which no cost covers.
     """
 
     n_candidates: int
@@ -108,51 +72,48 @@ class SearchPlan:
 
     @property
     def n_fits(self) -> int:
-        """The number of charges.
+        """Number of fits, each of which is charged.
 
         Returns
         -------
         n_fits : int
-            One a fit.
+            All splits of all candidates, and the refit.
         """
         return self.n_candidates * self.n_splits + self.refit
 
     @property
     def fits(self) -> bool:
-        """Whether the budget is enough.
+        """Whether the cost is within the budget.
 
         Returns
         -------
         fits : bool
-            If not, the search would fail half-way, and charge what it began.
+            If not, the search would fail after some fits, which stay charged.
         """
         return self.share <= self.left
 
-    def __str__(self):
+    def __str__(self) -> str:
         refit = " and a refit" if self.refit else ""
-        says = (
+        sentences = [
             f"This search will fit {self.n_fits} times ({self.n_candidates} candidates "
             f"on {self.n_splits} splits{refit}), and every new fit is charged: at most "
-            f"{self.share:.2%} of the budget of {self.ledger}, where {self.left:.2%} "
-            "is left"
-        )
-        if self.fits:
-            says += "."
-        else:
-            says += (
-                ": it would fail half-way. (Pass error_score='raise', or what is "
-                "refused counts as a bad score.)"
+            f"{self.share:.2%} of the budget of {self.ledger}, of which "
+            f"{self.left:.2%} is left.",
+            "The choice between candidates depends on private labels, which no charge "
+            "covers.",
+        ]
+        if not self.fits:
+            sentences.insert(
+                1,
+                "It would fail before its end. (Pass error_score='raise', or a refused "
+                "fit counts as a bad score.)",
             )
-        says += (
-            " Its choice between candidates looks at private labels, which no charge "
-            "covers."
-        )
         if self.stratified:
-            says += (
-                " So do its splits, where one changed label moves other rows between "
-                "folds: pass cv=KFold(shuffle=True)."
+            sentences.append(
+                "The splits depend on them, too, as one changed label moves other rows "
+                "between folds: pass cv=KFold(shuffle=True)."
             )
-        return says
+        return " ".join(sentences)
 
 
 def plan_search(
@@ -163,18 +124,16 @@ def plan_search(
     X_public: Any = None,
     groups: Any = None,
 ) -> SearchPlan:
-    """Tell what a search around a PATEClassifier will charge to its ledger.
+    """Plan a search around a PATEClassifier: the cost of all its fits.
 
-    Nothing is fitted and nothing charged. ``print(plan_search(search, X, y,
-    X_public=X_public))`` before ``search.fit`` says it in words. It is for the data
-    holder: it counts rows of splits, and reads the label set where `classes` are not
-    given.
+    Nothing is fitted or charged. The plan is for the data holder: it counts rows of
+    splits, and reads the label set where `classes` are not given.
 
     Parameters
     ----------
     search : GridSearchCV or RandomizedSearchCV
         Around a PATEClassifier with a `ledger`, or a Pipeline that ends in one. A
-        random search needs an integer `random_state`, or its candidates are not known.
+        random search needs an integer `random_state`, which decides its candidates.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows, counted only.
@@ -183,21 +142,21 @@ def plan_search(
         Their labels, for the label set and the splits.
 
     X_public : PublicData, array-like, sparse matrix or dataframe, default=None
-        Public rows, counted only. None where `public_size` sets some apart.
+        Public rows, counted only. None where `public_size` holds some out.
 
     groups : array-like of shape (n_rows,), default=None
         For splits by group.
 
     Returns
     -------
-    cost : SearchPlan
-        Of all its fits.
+    plan : SearchPlan
+        To be printed, or read.
 
     Raises
     ------
     ValueError
-        If `search` is no such search, has no ledger, or cannot be priced beforehand; if
-        `X_public` is missing.
+        If `search` is another search, has no ledger, or has a cost that is not known
+        before it starts; if `X_public` is missing.
 
     LedgerError
         If the ledger cannot be read.
@@ -206,8 +165,8 @@ def plan_search(
     -----
     Each fit is charged the worst case of all its queries, and Renyi costs add up at
     the orders of the ledger (Feldman and Zrnic 2021), see
-    :class:`~sklearn_pate.PrivacyLedger`. A search whose choice is paid for, too, is
-    :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
+    :class:`~sklearn_pate.PrivacyLedger`. The choice by scores on private labels is not
+    in the cost; :class:`~sklearn_pate.model_selection.PrivateSearchCV` covers it.
 
     Examples
     --------
@@ -230,28 +189,28 @@ def plan_search(
     ... )
     >>> grid = {"estimator__C": [0.1, 1.0]}
     >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
-    >>> cost = plan_search(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
-    >>> cost.n_fits, cost.fits
+    >>> plan = plan_search(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
+    >>> plan.n_fits, plan.fits
     (7, True)
-    >>> print(f"{cost.share:.0%} of the budget")
+    >>> print(f"{plan.share:.0%} of the budget")
     75% of the budget
     >>> folder.cleanup()
     """
     if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
         raise ValueError(
-            f"search={search!r} is no GridSearchCV or RandomizedSearchCV: how often it "
-            "fits is not known beforehand."
+            f"search={search!r} is not a GridSearchCV or RandomizedSearchCV, so that "
+            "its number of fits is not known before it starts."
         )
     pate = _pate_in(search.estimator)
     if pate is None or pate.ledger is None:
         raise ValueError(
-            f"search={search!r} charges to no ledger; set ledger=PrivacyLedger(...) on "
+            f"search={search!r} has no ledger; set ledger=PrivacyLedger(...) on "
             "the PATEClassifier inside it."
         )
     if hasattr(search.cv, "__next__"):
         raise ValueError(
-            f"cv={search.cv!r} can be read once only, and the search needs it; pass a "
-            "list of its splits."
+            f"cv={search.cv!r} can be read only once, and the search reads it again; "
+            "pass a list of its splits."
         )
     candidates, y = _candidates(search), np.asarray(y)
     cv = check_cv(search.cv, y, classifier=True)
@@ -259,36 +218,38 @@ def plan_search(
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
     n_public = None if X_public is None else _n_rows(X_public)
 
-    def costs(n_rows):
+    ledger = pate.ledger
+
+    def costs(n_rows: int) -> list[tuple[float, ...]]:
         return [
-            _cost(_pate_in(one), pate.ledger, n_rows, n_public, n_classes)
+            _cost(_pate_in(one), ledger, n_rows, n_public, n_classes)
             for one in candidates
         ]
 
     cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
     if search.refit:
         cost = cost + np.max(costs(len(y)), axis=0)
-    with pate.ledger.reading() as file:
-        share, left = pate.ledger.filter.shares(cost, spent(file))
+    with ledger.reading() as file:
+        share, left = ledger.filter.shares(cost, spent(file))
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
         refit=bool(search.refit),
         share=float(share),
         left=float(left),
-        ledger=str(pate.ledger.path),
+        ledger=str(ledger.path),
         stratified=looks_at_labels(cv),
     )
 
 
-def _pate_in(estimator):
+def _pate_in(estimator: Any) -> PATEClassifier | None:
     """Return the PATEClassifier at the end of pipelines, None if there is none."""
     learner = last_step(estimator)
     return learner if isinstance(learner, PATEClassifier) else None
 
 
-def _candidates(search):
-    """List the estimator with the parameters of each candidate."""
+def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
+    """List the candidates: clones of the estimator with their parameters."""
     if isinstance(search, GridSearchCV):
         settings = ParameterGrid(search.param_grid)
     elif isinstance(search.random_state, Integral):
@@ -297,43 +258,42 @@ def _candidates(search):
         )
     else:
         raise ValueError(
-            f"search={search!r} will draw its candidates when it starts; set an "
-            "integer random_state, so that they are known before."
+            f"search={search!r} draws its candidates when it starts; set an integer "
+            "random_state to know them before."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
 
 
-def _cost(pate, ledger, n_rows, n_public, n_classes):
-    """Return what one fit costs, at each order of the ledger."""
+def _cost(
+    pate: PATEClassifier | None,
+    ledger: PrivacyLedger,
+    n_rows: int,
+    n_public: int | None,
+    n_classes: int,
+) -> tuple[float, ...]:
+    """Return the cost of one fit at each order of the ledger."""
     if pate is None or pate.ledger != ledger:
         raise ValueError(
-            "A candidate of the search charges to another ledger than the others, or "
-            "to none; give all of them the same."
+            "The candidates of a search have different ledgers, or some have none; "
+            "give all of them the same."
         )
     pate._check_parameters()
     if n_public is None:
         if pate.public_size is None:
             raise ValueError(
                 "X_public=None, and the PATEClassifier has no public_size; pass the "
-                "X_public that the search will be given."
+                "X_public of the search."
             )
         n_public = round(pate.public_size * n_rows)
         n_rows -= n_public
     if pate.classes is not None:
-        n_classes = len(pate.classes)
+        n_classes = len(np.asarray(pate.classes))
     n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
-    mechanism = calibrated_mechanism(
-        pate.mechanism,
-        pate.release,
-        n_teachers=resolve_n_teachers(pate.n_teachers, n_rows),
-        n_queries=n_queries,
-        n_classes=n_classes,
-        epsilon=pate.epsilon,
-        delta=pate.delta,
-    )
+    n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
+    mechanism = pate._prepared_mechanism(n_teachers, n_queries, n_classes, pate.epsilon)
     return ledger.filter.cost(mechanism.stated_curve(n_queries, n_classes))
 
 
-def _n_rows(X_public):
+def _n_rows(X_public: Any) -> int:
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     return X_public.shape[0] if hasattr(X_public, "shape") else len(X_public)

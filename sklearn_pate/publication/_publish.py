@@ -41,7 +41,7 @@ def publish(estimator: Any) -> PublishedClassifier:
 
     ValueError
         If it is no private classifier of this package, or the winner of a search is
-        none, or no mechanism stands between the teachers and the student.
+        none.
 
     Warns
     -----
@@ -84,11 +84,6 @@ def publish(estimator: Any) -> PublishedClassifier:
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
-    if mechanism is None:
-        raise ValueError(
-            "mode='paper' trains the student on what teachers said, without any "
-            "privacy, and there is nothing to publish; fit with mode='sound'."
-        )
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()

@@ -201,7 +201,7 @@ def test_with_noise_of_ones_own_the_number_of_questions_that_fit_is_named(tmp_pa
 
 def test_seeded_noise_is_refused(ledger):
     with pytest.raises(BudgetExceededError, match="no finite cost, as with seeded"):
-        fit(ledger, mechanism=GumbelMax(c=0.1, noise_seed=0))
+        fit(ledger, mechanism=GumbelMax(c=0.1), noise_seed=0)
     assert ledger.charges() == []
 
 

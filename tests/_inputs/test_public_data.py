@@ -15,7 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
+from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.model_selection import PrivateSearchCV
 from tests.witness import Witness
 
 
@@ -234,3 +236,19 @@ def test_a_teacher_learns_from_numbers_and_is_asked_about_numbers_in_text(pate):
     pate.set_params(n_teachers=4)
     pate.fit(frame, np.arange(40) % 2, X_public=PublicData(written))
     assert pate.privacy_analysis_.teacher_failures == []
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        PATEClassifier(),
+        PETDLClassifier(),
+        PrivateKNNClassifier(),
+        PrivateSearchCV(PATEClassifier(), {}),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+@pytest.mark.parametrize("method", ["fit", "plan_privacy"])
+def test_public_rows_by_position_are_refused_with_their_name(learner, method, blobs):
+    with pytest.raises(TypeError, match=rf"write {method}\(X, y, X_public=PublicD"):
+        getattr(learner, method)(*blobs[:3])

@@ -3,7 +3,6 @@
 from sklearn_pate.accounting import _assumptions
 from sklearn_pate.accounting._assumptions import (
     ASSUMPTIONS,
-    NO_PRIVACY,
     NORM_READ,
     SEEDED,
     Assumption,
@@ -28,4 +27,4 @@ def test_every_sentence_follows_that_and_is_stated_once():
 
 def test_only_what_voids_privacy_is_not_asked_about():
     silent = {one for one in ASSUMPTIONS.values() if not one.question}
-    assert silent == {SEEDED, NORM_READ, NO_PRIVACY}
+    assert silent == {SEEDED, NORM_READ}

@@ -49,7 +49,6 @@ DEFAULTS = {"estimator": MustNotBeFitted(), "student": GaussianNB(), "batch_size
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
 NETWORK = {"student": None}
 GROUPED = {"privacy_unit": "group", "n_teachers": 5}
-PAPER = {"mode": "paper", "student": None, "epsilon": None, "noise_scale": 1.0}
 TWO_A_GROUP = np.arange(60) // 2
 
 
@@ -132,35 +131,17 @@ WRONG_FITS = {
     "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows"),
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row'"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
-    # what the paper does
-    "unknown mode": ({"mode": "fast"}, {}, r"mode='fast' is unknown; use one of \['sound', 'paper'\]"),
-    "paper with a student": ({**PAPER, "student": GaussianNB()}, {}, r"mode='paper' trains a network of its own by the noisy loss; pass student=None"),
-    "paper with an epsilon": ({**PAPER, "epsilon": 1.21}, {}, r"mode='paper' reaches no epsilon, as its noise hides nothing; pass epsilon=None instead of 1.21"),
-    "paper without noise": ({**PAPER, "noise_scale": None}, {}, r"noise_scale=None must be a number"),
-    "paper with negative noise": ({**PAPER, "noise_scale": -1.0}, {}, r"noise_scale=-1.0 must be a number"),
-    "paper with a fractional seed": ({**PAPER, "noise_seed": 0.5}, {}, r"noise_seed=0.5 must be None or an integer"),
-    "paper with an image_shape of other rows": ({**PAPER, "image_shape": (3, 3)}, {}, r"image_shape=\(3, 3\) must be"),
-    "paper with more teachers than rows": ({**PAPER, "n_teachers": 61}, {}, r"n_teachers=61 is more than"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG_FITS)
 def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
     parameters, arguments, message = WRONG_FITS[name]
-    if parameters.get("mode") != "paper":
-        parameters = {"ledger": ledger} | parameters
-    petdl = PETDLClassifier(**(DEFAULTS | parameters))
+    petdl = PETDLClassifier(**(DEFAULTS | {"ledger": ledger} | parameters))
     # TypeError is what scikit-learn raises for sparse data.
     with pytest.raises((ValueError, TypeError), match=message):
         petdl.fit(**(DEFAULT_ARGUMENTS | arguments))
     assert not hasattr(petdl, "privacy_spent_")
-    assert ledger.charges() == []
-
-
-def test_the_papers_mode_takes_no_ledger(ledger):
-    petdl = PETDLClassifier(MustNotBeFitted(), **PAPER, ledger=ledger, batch_size=5)
-    with pytest.raises(ValueError, match="mode='paper' has no finite cost"):
-        petdl.fit(**DEFAULT_ARGUMENTS)
     assert ledger.charges() == []
 
 
@@ -191,15 +172,12 @@ WRONG_OUTPUTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ["sound", "paper"])
 @pytest.mark.parametrize("name", WRONG_OUTPUTS)
 def test_wrong_outputs_are_refused_before_any_noise_or_charge(
-    name, mode, ledger, monkeypatch
+    name, ledger, monkeypatch
 ):
     parameters, outputs, message = WRONG_OUTPUTS[name]
     parameters = DEFAULTS | {"classes": ["a", "b"], "ledger": ledger} | parameters
-    if mode == "paper":
-        parameters |= PAPER | {"ledger": None}
     monkeypatch.setattr(torch.Tensor, "backward", no_training)
     petdl = PETDLClassifier(**parameters)
     with pytest.raises(ValueError, match=message):
@@ -221,7 +199,7 @@ def test_outputs_need_the_rows_that_they_are_about():
 
 
 def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():
-    petdl = PETDLClassifier(LinearSVC(), batch_size="many", mode="fast")
+    petdl = PETDLClassifier(LinearSVC(), batch_size="many")
     assert clone(petdl).batch_size == "many"
     before = petdl.get_params()
     with pytest.raises(ValueError, match="batch_size='many' must be"):

@@ -21,7 +21,6 @@ from sklearn_pate import (
 from sklearn_pate._votes._soft_votes import SoftVotes
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.baselines import PETDLClassifier
-from sklearn_pate.baselines._petdl import SaidAloud
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
@@ -242,14 +241,14 @@ class Planted(ClassifierMixin, BaseEstimator):
         return self.bayes_.predict_proba(X)
 
 
-@pytest.fixture(scope="module", params=["sound", "paper"])
-def fitted(request, blobs):
+@pytest.fixture(scope="module")
+def fitted(blobs):
     X, y, _, _ = blobs
     X = X.copy()
     X[::7, 0] = PLANTED
     X[5, 1] = -PLANTED
     wanted = {"estimator": Planted(), "public_size": 0.3} | NETWORK
-    petdl = make(mode=request.param, **wanted)
+    petdl = make(**wanted)
     with pytest.warns((TeacherWarning, PublicDataWarning, PrivacyLeakWarning)):
         petdl.fit(X, y)
     petdl.estimator.fit(X[:5], y[:5])  # to compare with, as one does
@@ -276,7 +275,7 @@ def reachable(root):
 def test_the_object_graph_holds_no_teacher_and_nothing_that_one_said(fitted):
     petdl, X = fitted
     for one in reachable(petdl):
-        assert not isinstance(one, (SoftVotes, Oracle, PrivacyAnalysis, SaidAloud))
+        assert not isinstance(one, (SoftVotes, Oracle, PrivacyAnalysis))
         assert not (isinstance(one, Planted) and hasattr(one, "rows_"))
         if isinstance(one, np.ndarray):
             assert len(X) not in one.shape, "something with one entry a private row"
@@ -287,10 +286,9 @@ def test_saved_bytes_hold_no_planted_value(fitted):
     petdl, X = fitted
     secrets = [np.float64(PLANTED).tobytes(), PLANTED_ERROR.encode()]
     secrets.append(petdl.public_indices_.tobytes())
-    if petdl.mode == "sound":
-        leaky = pickle.dumps([X, petdl.privacy_analysis_.__dict__])
-        assert all(secret in leaky for secret in secrets[:2])
-        secrets.append(petdl.privacy_analysis_.counts.tobytes())
+    leaky = pickle.dumps([X, petdl.privacy_analysis_.__dict__])
+    assert all(secret in leaky for secret in secrets[:2])
+    secrets.append(petdl.privacy_analysis_.counts.tobytes())
     saved = pickle.dumps(petdl)
     assert [secret for secret in secrets if secret in saved] == []
 
@@ -344,12 +342,3 @@ def test_a_student_of_seeded_noise_is_published_as_void(blobs):
         published = petdl.publish()
     assert published.card["epsilon"] is None
     assert "noise_seed=7" not in published.card["mechanism"]
-
-
-def test_a_student_of_the_papers_mode_is_not_published(fitted):
-    petdl, _ = fitted
-    if petdl.mode == "sound":
-        assert petdl.publish().card["private"]
-    else:
-        with pytest.raises(ValueError, match=r"without any privacy.*mode='sound'"):
-            petdl.publish()

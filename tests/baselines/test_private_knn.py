@@ -342,7 +342,7 @@ def test_there_is_no_data_dependent_analysis(blobs):
 
 @pytest.mark.filterwarnings("ignore:noise_seed")
 def test_seeded_noise_voids_the_statement(blobs):
-    spent = fit(blobs, mechanism=GNMax(2.0, noise_seed=0)).privacy_spent_
+    spent = fit(blobs, mechanism=GNMax(2.0), noise_seed=0).privacy_spent_
     assert spent.epsilon == np.inf
     assert "the noise was seeded" in str(spent)
 

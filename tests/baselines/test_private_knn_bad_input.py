@@ -156,7 +156,7 @@ def test_a_wrong_fit_is_refused_before_any_draw_or_charge(name, ledger):
 
 def test_seeded_noise_is_not_charged(ledger):
     knn = PrivateKNNClassifier(
-        GaussianNB(), mechanism=GNMax(noise_seed=0), n_queries=5, ledger=ledger
+        GaussianNB(), mechanism="gnmax", noise_seed=0, n_queries=5, ledger=ledger
     )
     with pytest.raises(Exception, match="no finite cost"):
         knn.fit(**DEFAULT_ARGUMENTS)

@@ -17,7 +17,8 @@ from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
 
 QUIET = {
-    "mechanism": GNMax(sigma=0.1, noise_seed=0),
+    "mechanism": GNMax(sigma=0.1),
+    "noise_seed": 0,
     "epsilon": None,
     "n_neighbors": 3,
     "public_size": 0.4,
@@ -30,7 +31,8 @@ CONFIGURATIONS = {
     ),
     "calibrated": PrivateKNNClassifier(
         LogisticRegression(),
-        mechanism=GNMax(noise_seed=0),
+        mechanism="gnmax",
+        noise_seed=0,
         sampling_rate=1.0,
         public_size=0.4,
     ),
@@ -41,7 +43,7 @@ CONFIGURATIONS = {
     ),
     "confident, cosine, scaled": PrivateKNNClassifier(
         LogisticRegression(),
-        **(QUIET | {"mechanism": ConfidentGNMax(0.5, 0.1, 0.1, noise_seed=0)}),
+        **(QUIET | {"mechanism": ConfidentGNMax(0.5, 0.1, 0.1), "noise_seed": 0}),
         metric="cosine",
         representation=StandardScaler(),
         sampling_rate=1.0,
@@ -72,7 +74,8 @@ def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
     X, y, X_public, _ = blobs
     knn = PrivateKNNClassifier(
         LogisticRegression(),
-        mechanism=GNMax(sigma=100, noise_seed=noise_seed),
+        mechanism=GNMax(sigma=100),
+        noise_seed=noise_seed,
         epsilon=None,
         random_state=0,
     )

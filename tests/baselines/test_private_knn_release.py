@@ -71,8 +71,8 @@ def test_samples_differ_between_fits_where_there_is_no_noise(blobs):
 @SEEDED
 def test_seeded_noise_repeats_samples_and_noise(blobs):
     def histograms(seed):
-        mechanism = GNMax(20.0, noise_seed=seed)
-        return fit(blobs, mechanism=mechanism, release="histogram").histograms_
+        changes = {"mechanism": GNMax(20.0), "noise_seed": seed}
+        return fit(blobs, release="histogram", **changes).histograms_
 
     np.testing.assert_array_equal(histograms(0), histograms(0))
     assert not np.array_equal(histograms(0), histograms(1))
@@ -292,7 +292,7 @@ def test_the_student_is_published_with_its_statement(fitted, tmp_path):
 
 @SEEDED
 def test_a_student_of_seeded_noise_is_published_as_void(blobs):
-    knn = fit(blobs, mechanism=GNMax(20.0, noise_seed=7))
+    knn = fit(blobs, mechanism=GNMax(20.0), noise_seed=7)
     with pytest.warns(PrivacyLeakWarning, match="no privacy guarantee"):
         published = knn.publish()
     assert published.card["epsilon"] is None

@@ -64,11 +64,11 @@ def test_it_says_how_often_and_whether_it_will_do(ledger):
         "every new fit is charged: at most "
     )
     assert cost.fits
-    assert "where 100.00% is left. Its choice" in str(cost)
-    dear = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
-    cost = plan_search(dear, X, Y, X_public=PUBLIC)
+    assert "of which 100.00% is left. The choice" in str(cost)
+    costly = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
+    cost = plan_search(costly, X, Y, X_public=PUBLIC)
     assert not cost.fits
-    assert "left: it would fail half-way." in str(cost)
+    assert "left. It would fail before its end." in str(cost)
 
 
 def test_splits_that_look_at_labels_are_pointed_out(ledger):

@@ -48,7 +48,8 @@ def void(blobs):
             y,
             GaussianNB(),
             X_public,
-            mechanism=GNMax(sigma=2, noise_seed=PLANTED_SEED),
+            mechanism=GNMax(sigma=2),
+            noise_seed=PLANTED_SEED,
         )
     with pytest.warns(PrivacyLeakWarning, match="no privacy guarantee") as caught:
         published = publish(pate)

@@ -95,14 +95,14 @@ OTHER_FITS = {
     "Private-kNN with a check": lambda blobs: nearest(blobs, mechanism="confident"),
     "nothing private": lambda blobs: void(blobs),
     "nothing private of a sample": lambda blobs: nearest(
-        blobs, mechanism=GNMax(sigma=5.0, noise_seed=1), epsilon=None
+        blobs, mechanism=GNMax(sigma=5.0), noise_seed=1, epsilon=None
     ),
 }
 
 
 def void(blobs):
     with pytest.warns(PrivacyLeakWarning):
-        return vote(GNMax(sigma=8.0, noise_seed=12345))
+        return vote(GNMax(sigma=8.0), noise_seed=12345)
 
 
 def published_of(kind, blobs):

@@ -181,9 +181,10 @@ def test_a_winner_that_is_fitted_again_is_published_under_that_fit(
 
 
 def test_the_seed_of_the_noise_of_a_winner_is_not_published(rows):
-    seeded = GNMax(sigma=10.0, noise_seed=314159265)
     learner = clone(LEARNERS["search"]).set_params(
-        estimator__mechanism=seeded, param_grid={"epsilon": [None]}
+        estimator__mechanism=GNMax(sigma=10.0),
+        estimator__noise_seed=314159265,
+        param_grid={"epsilon": [None]},
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

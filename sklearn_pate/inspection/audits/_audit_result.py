@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from sklearn_pate._base._terminal import write_lower_bound
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.accounting.plurality._exact import ROUNDING
-from sklearn_pate.inspection._terminal import write_lower_bound
 
 __all__ = ["AuditResult", "check_confidence"]
 

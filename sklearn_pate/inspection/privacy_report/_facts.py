@@ -98,7 +98,7 @@ def collect_facts(
         internal_because.append(LEDGER_IS_PRIVATE)
     has_guarantee = bool(np.isfinite(spent.epsilon))
     private = has_guarantee and not leaks
-    kind = _kind_of(learner, spent)
+    kind = _kind_of(spent)
     model = _model_of(learner)
     return {
         "format": FORMAT,
@@ -346,10 +346,8 @@ def _assumptions(spent, steps, figures):
     return list(dict.fromkeys(assumptions))
 
 
-def _kind_of(learner, spent):
+def _kind_of(spent):
     """Tell what was fitted, from its statement: a published one has nothing else."""
-    if getattr(learner, "mechanism_", "") is None:
-        return None  # nothing stands between the teachers and the student
     if spent.release != "answers":
         return {"sum": "sums", "model": "learner", "search": "search"}[spent.release]
     if spent.relation == "add-remove":

@@ -72,9 +72,7 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     sections : list of Section
         In order. Text is plain, and not yet escaped for any format.
     """
-    sections = [*promise_sections(facts), _assumptions(facts)]
-    if facts["kind"] is not None:
-        sections.append(_how_it_works(facts))
+    sections = [*promise_sections(facts), _assumptions(facts), _how_it_works(facts)]
     if facts["costs"] is not None:
         sections.append(_costs(facts))
     sections.append(_parameters(facts))

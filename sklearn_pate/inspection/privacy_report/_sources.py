@@ -124,4 +124,4 @@ def sources_of(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if kind == "learner":
         codes = {one["code"] for one in facts["assumptions"]}
         kind = "steps" if ROW_BY_ROW.code in codes else "objective"
-    return (*_TRADE_OFF, *_RENYI, *_OF_KIND.get(kind, ()))
+    return (*_TRADE_OFF, *_RENYI, *_OF_KIND[kind])

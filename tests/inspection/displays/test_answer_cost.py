@@ -199,7 +199,7 @@ def test_an_estimator_without_a_statement_is_refused(pate):
 
 def test_seeded_noise_has_no_price():
     learner = PATEClassifier(
-        GaussianNB(), n_teachers=20, n_queries=40, mechanism=GumbelMax(noise_seed=0)
+        GaussianNB(), n_teachers=20, n_queries=40, mechanism="gumbel", noise_seed=0
     )
     with pytest.warns(PrivacyLeakWarning):
         clf = fitted(learner)

@@ -49,7 +49,7 @@ def reports(tmp_path_factory):
         "teachers": report_on(pate(), title=NASTY),
         "pure": report_on(linear()),
         "weak": report_on(Stated(epsilon=20.0)),
-        "seeded": report_on(pate(mechanism=GNMax(sigma=12, noise_seed=1))),
+        "seeded": report_on(pate(mechanism=GNMax(sigma=12), noise_seed=1)),
         "public figures": report_on(pate(), **figures, quality_is_public=True),
         "internal": report_on(
             pate(), title=NASTY, **figures, quality_is_public=False, ledger=ledger

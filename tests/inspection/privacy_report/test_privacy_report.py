@@ -136,7 +136,7 @@ def test_a_bound_under_which_nearly_all_guesses_are_right_is_called_weak(epsilon
 
 
 def test_a_seeded_fit_promises_nothing_in_any_format():
-    clf = pate(mechanism=GNMax(sigma=12, noise_seed=1234567891))
+    clf = pate(mechanism=GNMax(sigma=12), noise_seed=1234567891)
     report = report_on(clf)
     facts = json.loads(report.to_json())
     assert facts["private"] is False

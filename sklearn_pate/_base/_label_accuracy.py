@@ -1,4 +1,4 @@
-"""Label accuracy: how often a noisy answer is right, by the lead of the votes."""
+"""Label accuracy: probability that a noisy answer is right, by the lead of votes."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ __all__ = ["LabelAccuracy", "VotesWithLead"]
 
 @dataclass(frozen=True)
 class LabelAccuracy:
-    """How often an answer is right, where the votes are so far apart.
+    """Probability that an answer is right, at a given lead of the most-voted class.
 
     Parameters
     ----------
@@ -20,31 +20,30 @@ class LabelAccuracy:
         Share of the teachers by which the most-voted class leads every other class.
 
     lead : int
-        The same in votes, rounded up.
+        The margin in votes, rounded up.
 
     answered : float
-        Probability that there is an answer: 1, unless the mechanism checks first
-        whether teachers agree. A lower bound over all votes with that lead, if no
-        teacher abstains.
+        Probability of an answer: 1, unless the mechanism first checks that teachers
+        agree. A lower bound over all votes with that lead, if no teacher abstains.
 
     right : float
-        Probability that an answer, if there is one, is the most-voted class. A lower
-        bound over all votes with that lead.
+        Probability that an answer is the most-voted class. A lower bound over all votes
+        with that lead.
 
     Notes
     -----
     An answer is argmax_j n_j + Z_j for every mechanism: with noise in whole votes and a
     random priority against ties, with Gumbel noise, or, for permute-and-flip, with
-    exponential noise (Ding et al. 2021). So its law stays the same when all counts are
-    shifted alike, and the most-voted class j wins more often the further another class
-    k falls behind, as the event ``n_k + Z_k < n_j + Z_j`` can only grow. Among all
-    votes where j leads by l or more, it wins least often where all others are exactly l
-    behind. The exact law there is what is computed. Two classes leave no choice.
+    exponential noise (Ding et al. 2021). Its law does not change when all counts are
+    shifted by the same number, and the most-voted class j wins more often the smaller
+    another count n_k is, as the event ``n_k + Z_k < n_j + Z_j`` grows. Among all votes
+    with a lead of l or more, j wins least often where all other counts are n_j - l, and
+    the exact law at these votes is computed.
 
     The check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` passes more often the
     larger the largest count is. If all n teachers vote on K classes and one leads by l
     or more, that count is at least (n + (K - 1) l) / K, rounded up. The check and the
-    answer have noise of their own, so that answers are right as often where it passed.
+    answer draw independent noise, so that answers are right as often where it passed.
     A cap, `max_answers`, comes after.
 
     Examples
@@ -63,10 +62,7 @@ class LabelAccuracy:
 
 
 class VotesWithLead:
-    """Answers to votes with a given lead, in the worst case.
-
-    The mechanism has all its numbers, and is not interactive.
-    """
+    """Answers to the worst votes with a given lead, by a non-interactive mechanism."""
 
     def __init__(self, mechanism: Mechanism, n_teachers: int, n_classes: int) -> None:
         self._plurality = mechanism._plurality()
@@ -75,15 +71,15 @@ class VotesWithLead:
         self._n_classes = n_classes
 
     def at(self, margin: float) -> LabelAccuracy:
-        """Compute how often an answer is right, at a lead of that share, rounded up."""
-        # 0.07 of 100 votes are 7, and not a bit more.
+        """Compute the label accuracy at a lead, a share rounded up to whole votes."""
+        # 0.07 * 100 is slightly more than 7 in floating point.
         lead = max(1, int(np.ceil(round(margin * self._n_teachers, 9))))
         return LabelAccuracy(
             float(margin), lead, self.answered(lead), self._right(lead)
         )
 
     def answered(self, lead: int) -> float:
-        """Compute the probability of an answer; a lead of 0 is evenly divided votes."""
+        """Compute the probability of an answer; lead 0 means evenly divided votes."""
         if self._check is None:
             return 1.0
         others = self._n_classes - 1
@@ -92,9 +88,9 @@ class VotesWithLead:
         return float(np.exp(log_pass[0]))
 
     def margin_for(self, share: float) -> float | None:
-        """Find the smallest lead from which on such a share of answers is right.
+        """Return the smallest lead, a share of the teachers, at which `share` is right.
 
-        It is a share of the teachers; None if not even agreement of all is enough.
+        None if fewer answers are right where all teachers agree.
         """
         low, high = 0, self._n_teachers
         if self._right(high) < share:

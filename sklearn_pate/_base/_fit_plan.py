@@ -1,0 +1,312 @@
+"""Plan of a fit: its noise, its privacy cost, and its label accuracy."""
+
+import textwrap
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
+from sklearn_pate._base._split_inputs import check_delta_is_small
+from sklearn_pate._base._terminal import WIDTH, fact_lines
+from sklearn_pate.accounting._assumptions import SEEDED
+from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.mechanisms import GNMax, Mechanism
+
+__all__ = ["MARGINS", "FitPlan"]
+
+#: Leads of the most-voted class at which label accuracy is planned.
+MARGINS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+# Teachers rarely learn from fewer rows.
+_FEW_ROWS = 30
+# A smaller share of right answers, where all teachers agree, is worth a warning.
+_ACCURATE = 0.9
+_REMEDY = "Use fewer queries, more teachers or a larger epsilon."
+_OPENING = (
+    "An answer is right if it is the class with the most votes of teachers. By the "
+    "lead of that class over every other class, at least this share of the"
+)
+_CLOSING = (
+    "The lead depends on the data, and so does how often most teachers are right. This "
+    "plan depends on no private value and may be published."
+)
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Plan of a fit: its noise, its privacy cost, and its label accuracy.
+
+    It depends on no private value except, where rows are the unit of privacy, on their
+    number, which is public then. It may be published.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Number of private rows. None where it is not public or not given.
+
+    n_teachers : int
+        Number of teachers.
+
+    n_queries : int
+        Number of queries.
+
+    n_classes : int
+        Number of classes.
+
+    mechanism : str
+        The mechanism with its noise, as in ``privacy_spent_.mechanism``.
+
+    epsilon : float
+        The publishable epsilon of the fit, as in ``privacy_spent_.epsilon``.
+
+    delta : float
+        The probability mass that epsilon does not cover.
+
+    unit : {"row", "group"}
+        Unit of privacy.
+
+    relation : {"replace-one", "add-remove-or-change"}
+        The change of one unit that the statement covers.
+
+    epsilon_of_one : float
+        Epsilon of one query alone. Queries compose by their Renyi costs, so that
+        `epsilon` is less than `n_queries` times this.
+
+    at_margins : tuple of LabelAccuracy
+        Label accuracy at several leads of the most-voted class.
+
+    margin_for_90, margin_for_99 : float or None
+        Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
+        are right; None if they are not where all teachers agree.
+
+    warnings : tuple of str
+        Reasons to change the plan.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_teachers=250, n_queries=100, privacy_unit="group")
+    >>> f"90 % of the answers are right from a lead of {plan.margin_for_90:.0%} on"
+    '90 % of the answers are right from a lead of 34% on'
+    """
+
+    n_rows: int | None
+    n_teachers: int
+    n_queries: int
+    n_classes: int
+    mechanism: str
+    epsilon: float
+    delta: float
+    unit: str
+    relation: str
+    epsilon_of_one: float
+    at_margins: tuple[LabelAccuracy, ...]
+    margin_for_90: float | None
+    margin_for_99: float | None
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of_mechanism(
+        cls,
+        mechanism: Mechanism,
+        *,
+        n_rows: int | None,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        delta: float,
+        unit: str,
+        margins: Sequence[float],
+    ) -> Self:
+        """Plan a fit with a mechanism whose noise is set.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            Mechanism with all its parameters.
+
+        n_rows, n_teachers, n_queries, n_classes, delta, unit : object
+            As in the plan.
+
+        margins : sequence of float
+            Leads of the most-voted class, as shares of the teachers.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+
+        Raises
+        ------
+        ValueError
+            If `margins` are no shares, or the answers depend on a student's
+            probabilities, which are not known before a fit.
+        """
+        _check_margins(margins)
+        if mechanism.needs_probabilities:
+            raise ValueError(
+                f"{type(mechanism).__name__} compares votes with probabilities of a "
+                "student, which are not known before a fit; plan with "
+                "mechanism='confident', which has the same privacy cost."
+            )
+        # The class with most noisy votes of a histogram is an answer of GNMax.
+        answers = GNMax(mechanism.sigma) if mechanism.releases_histograms else mechanism
+        votes = VotesWithLead(answers, n_teachers, n_classes)
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=int(n_teachers),
+            n_queries=int(n_queries),
+            n_classes=int(n_classes),
+            mechanism=mechanism.in_one_line(),
+            epsilon=mechanism.stated_epsilon(n_queries, n_classes, delta),
+            delta=float(delta),
+            unit=unit,
+            relation=mechanism.relation(unit),
+            epsilon_of_one=mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
+            at_margins=tuple(votes.at(margin) for margin in margins),
+            margin_for_90=votes.margin_for(0.9),
+            margin_for_99=votes.margin_for(0.99),
+            warnings=tuple(_warnings(mechanism, votes, n_teachers, n_rows, delta)),
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Description of neighbouring data sets, as in ``privacy_spent_.neighbours``.
+
+        Returns
+        -------
+        neighbours : str
+            By `unit` and `relation`.
+        """
+        return NEIGHBOURS[self.unit, self.relation]
+
+    @property
+    def rows_per_teacher(self) -> float | None:
+        """Mean number of rows of a teacher.
+
+        Returns
+        -------
+        rows_per_teacher : float or None
+            None if `n_rows` is.
+        """
+        return None if self.n_rows is None else self.n_rows / self.n_teachers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain Python values.
+
+        Returns
+        -------
+        plan : dict
+            Ready for ``json.dumps``, except for an infinite epsilon, which JSON lacks.
+        """
+        return asdict(self) | {
+            "at_margins": [asdict(one) for one in self.at_margins],
+            "warnings": list(self.warnings),
+            "neighbours": self.neighbours,
+            "rows_per_teacher": self.rows_per_teacher,
+        }
+
+    def __str__(self) -> str:
+        paragraphs = [
+            "\n".join(fact_lines(self._facts())),
+            self._table(),
+            f"{_wrapped(self._needed())}\n{_wrapped(_CLOSING)}",
+            *(_wrapped(f"Warning: {warning}") for warning in self.warnings),
+        ]
+        return "\n\n".join(paragraphs)
+
+    def _facts(self) -> dict[str, str]:
+        per_teacher = self.rows_per_teacher
+        each = ""
+        if per_teacher is not None:
+            each = f", each on about {per_teacher:.0f} of {self.n_rows} rows"
+        epsilon = write_epsilon(self.epsilon)
+        return {
+            "teachers": f"{self.n_teachers}{each}",
+            "queries": f"{self.n_queries}, of {self.n_classes} classes",
+            "mechanism": self.mechanism,
+            "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
+            "neighbours": self.neighbours,
+            "one query": f"epsilon={write_epsilon(self.epsilon_of_one)} alone",
+        }
+
+    def _table(self) -> str:
+        checks = any(one.answered < 1 for one in self.at_margins)
+        shares = "queries are answered and of the answers" if checks else "answers"
+        rows = [("of teachers", "votes", *["answered"] * checks, "right")]
+        for one in self.at_margins:
+            answered = [_down(one.answered)] * checks
+            share = f"{100 * one.margin:g} %"
+            rows.append((share, str(one.lead), *answered, _down(one.right)))
+        lines = ["  ".join(f"{cell:>12}" for cell in row) for row in rows]
+        return "\n".join([_wrapped(f"{_OPENING} {shares} are right:"), "", *lines])
+
+    def _needed(self) -> str:
+        if self.margin_for_90 is None:
+            return "Fewer than 90 % of the answers are right where all teachers agree."
+        text = f"90 % of the answers are right from {self._lead(self.margin_for_90)} on"
+        if self.margin_for_99 is None:
+            return f"{text}; fewer than 99 % are right where all teachers agree."
+        return f"{text}, 99 % from {self._lead(self.margin_for_99)} on."
+
+    def _lead(self, margin: float) -> str:
+        votes = round(margin * self.n_teachers)
+        return f"a lead of {votes} votes ({100 * margin:.1f} %)"
+
+
+def _check_margins(margins: Sequence[float]) -> None:
+    if (
+        np.ndim(margins) != 1
+        or len(margins) == 0
+        or not all(is_positive(margin) and margin <= 1 for margin in margins)
+    ):
+        raise ValueError(
+            f"margins={margins!r} must be shares of the teachers, above 0 and up to 1, "
+            "such as (0.1, 0.5)."
+        )
+
+
+def _warnings(
+    mechanism: Mechanism,
+    votes: VotesWithLead,
+    n_teachers: int,
+    n_rows: int | None,
+    delta: float,
+) -> Iterator[str]:
+    """List the reasons to change a plan."""
+    if mechanism.noise_seed is not None:
+        yield f"There is no privacy: {SEEDED}. Leave noise_seed=None."
+    if n_rows is not None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_delta_is_small(delta, n_rows, "rows")
+        yield from (str(one.message) for one in caught)
+        if n_rows < _FEW_ROWS * n_teachers:
+            yield (
+                f"A teacher learns from about {n_rows / n_teachers:.0f} rows; use "
+                "fewer teachers, or a representation, which is learned on public rows."
+            )
+    agree = votes.at(1)
+    if agree.answered < _ACCURATE:
+        yield (
+            f"The noise of the check is large: {_down(agree.answered)} of the queries "
+            f"are answered where all {n_teachers} teachers agree, and "
+            f"{_down(votes.answered(0))} where they are evenly divided. {_REMEDY}"
+        )
+    if agree.right < _ACCURATE:
+        yield (
+            f"The noise is larger than the votes: where all {n_teachers} teachers "
+            f"agree, {_down(agree.right)} of the answers are right. {_REMEDY}"
+        )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH)
+
+
+def _down(share: float) -> str:
+    """Write in percent with one decimal, rounded down."""
+    return f"{np.floor(share * 1000 + 1e-9) / 10:.1f} %"
