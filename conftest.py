@@ -1,8 +1,12 @@
-"""The option --fast: no slow test, and no torch, whose import alone takes seconds."""
+"""One thread a process; and --fast: no slow test, no torch, which takes seconds."""
 
+import os
 import sys
 
 import pytest
+
+# Before numpy is imported. Threads of several processes would wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 LEFT_OUT = "fast tests do not import"
 

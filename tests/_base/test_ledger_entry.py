@@ -67,6 +67,7 @@ def test_the_same_fit_gets_the_same_answers_at_no_further_charge(ledger, no_nois
     assert again.privacy_spent_ == first.privacy_spent_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [{"n_jobs": 2}, {"verbose": 1}, {"memory": "votes"}],
@@ -135,6 +136,7 @@ def fit_frame(path):
     fit(PrivacyLedger(path), rows, labels, public)
 
 
+@pytest.mark.slow
 def test_a_frame_is_recognised_in_another_process(ledger):
     fit_frame(ledger.path)
     script = (
@@ -168,6 +170,7 @@ def test_whoever_loses_the_key_pays_again(ledger):
     assert len(ledger.charges()) == 2
 
 
+@pytest.mark.slow
 def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": "gnmax", "estimator": CountedTeacher()}

@@ -135,6 +135,7 @@ def fitted(learner, X, container):
     return stated, sorted({(one.category, str(one.message)) for one in caught}, key=str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "container"), CASES)
 @pytest.mark.filterwarnings("ignore")
 def test_one_odd_value_in_a_private_row_is_no_signal(name, container):

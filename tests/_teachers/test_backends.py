@@ -71,6 +71,7 @@ def dask_cluster():
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEACHERS)
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_votes_do_not_depend_on_the_backend(name, backend, alone, digits_votes):
@@ -79,6 +80,7 @@ def test_votes_do_not_depend_on_the_backend(name, backend, alone, digits_votes):
     np.testing.assert_array_equal(votes, alone[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEACHERS)
 def test_votes_of_a_dask_cluster_are_the_same(name, dask_cluster, alone, digits_votes):
     with parallel_config(backend="dask"):
@@ -146,6 +148,7 @@ assert np.array_equal(first, poll())
 """
 
 
+@pytest.mark.slow
 def test_a_teacher_that_is_the_first_to_import_torch_is_seeded_too():
     done = subprocess.run(
         [sys.executable, "-c", LATE_IMPORT], capture_output=True, text=True, check=False
@@ -186,6 +189,7 @@ class HandsErrorsOn(ThreadingBackend):
         return out.get()
 
 
+@pytest.mark.slow
 def test_an_error_that_a_backend_returns_as_a_result_is_shown(blobs):
     X, y, X_public, _ = blobs
     register_parallel_backend("hands-errors-on", HandsErrorsOn)

@@ -139,6 +139,7 @@ class GlobalDice(DecisionTreeClassifier):
         return np.full(X.shape[0], int(self.draw_ * 1000) % 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sequential", "loky", "threading"])
 def test_teachers_do_not_share_global_generators(blobs, backend):
     X, y, X_public, _ = blobs

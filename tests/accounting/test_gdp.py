@@ -61,6 +61,7 @@ def test_delta_is_that_of_dp_accounting(mu, epsilon):
     assert gdp_delta(epsilon, mu) == pytest.approx(expected, rel=1e-6, abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.1, 1, 2, 5])
 @pytest.mark.parametrize("delta", [1e-8, 1e-5, 1e-2])
 def test_epsilon_is_that_of_a_privacy_loss_distribution(mu, delta):

@@ -101,6 +101,7 @@ def count(world, *, without=None, as_groups=True):
     return votes.counts([0])[0]
 
 
+@pytest.mark.slow
 @given(world=worlds())
 def test_the_nearest_of_the_sample_vote_and_nobody_else(world):
     names = set(world["groups"].tolist())
@@ -119,6 +120,7 @@ def test_the_nearest_of_the_sample_vote_and_nobody_else(world):
         assert count(world | rows, as_groups=False).tolist() == expected
 
 
+@pytest.mark.slow
 @given(world=worlds())
 def test_one_unit_more_casts_one_vote_and_withdraws_one_at_most(world):
     everybody = count(world)
@@ -133,6 +135,7 @@ def test_one_unit_more_casts_one_vote_and_withdraws_one_at_most(world):
             assert not change.any(), "it was not in the sample"
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**32 - 1),

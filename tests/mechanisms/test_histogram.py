@@ -48,6 +48,7 @@ def test_an_abstention_costs_half_and_both_directions_the_same(sigma):
         assert divergence((-1, 1), sigma, order) == pytest.approx(moved, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_queries", "epsilon"),
     [(40, 0.897), (100, 1.478), (286, 2.642), (500, 3.617), (1000, 5.378)],

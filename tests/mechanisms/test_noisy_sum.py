@@ -26,6 +26,7 @@ deltas = st.floats(1e-10, 0.05)
 # What is released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_scale", [0.01, 0.5, 7.3, 60])
 def test_a_release_is_the_sum_plus_independent_discrete_gaussian_noise(noise_scale):
     sums = np.tile([3, 2_000_000, 0], (60_000, 1))

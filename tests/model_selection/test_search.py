@@ -75,6 +75,7 @@ def right(X):
     return np.isin(X[:, 0] % 3, [1, 2]).astype(int)
 
 
+@pytest.mark.slow
 @each_law
 def test_a_useless_candidate_loses(distribution):
     good = Says(right, epsilon=4)
@@ -101,6 +102,7 @@ def test_the_winner_is_what_predicts(easy):
     assert not hasattr(searched, "decision_function")
 
 
+@pytest.mark.slow
 def test_it_predicts_as_the_winner_can(easy):
     X, y, X_test, _ = easy
     pate = PATEClassifier(GaussianNB(), LogisticRegression(max_iter=1000))
@@ -266,6 +268,7 @@ def test_seeded_noise_of_a_candidate_voids_the_search(easy):
     assert np.isinf(spent.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyLeakWarning")
 def test_with_a_seed_searches_can_be_repeated(easy):
     X, y, X_test, _ = easy
@@ -445,6 +448,7 @@ def law_of_the_winner(n_right, rate, law):
     return (shares * best).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_the_winner_has_the_law_whose_price_is_stated():
     y = np.arange(60) % 2
     searched = search(estimator=Says(epsilon=0.3), mean_n_trials=10, random_state=1)
@@ -461,6 +465,7 @@ def test_the_winner_has_the_law_whose_price_is_stated():
     assert 0.05 < np.abs(np.log(expected / changed)).max() < spent.epsilon
 
 
+@pytest.mark.slow
 def test_an_audit_finds_no_contradiction():
     X = np.full((40, 1), 5.0)
     y = np.array([0, 1] * 20)

@@ -121,6 +121,7 @@ def test_the_best_wins():
         assert winner.candidate.params == {"answer": right}
 
 
+@pytest.mark.slow
 def test_equal_scores_win_equally_often():
     two = candidates({"answer": 0}, {"answer": 1})
     law = TruncatedPoisson.of_mean(3)
@@ -133,6 +134,7 @@ def test_equal_scores_win_equally_often():
     assert 1e-7 < binom.cdf(won, n_runs, 0.5) < 1 - 1e-7
 
 
+@pytest.mark.slow
 def test_the_noise_of_scores_is_there():
     # With so much noise, four of eight beat eight of eight nearly as often.
     two = candidates({"answer": 0}, {"answer": right})

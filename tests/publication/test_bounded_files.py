@@ -154,6 +154,7 @@ def test_a_member_that_occurs_twice_is_refused(honest):
         PublishedClassifier.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_an_archive_in_a_member_is_not_unpacked(honest, packing):
     path = honest("GNMax")
@@ -238,6 +239,7 @@ def test_a_member_far_larger_than_the_file_is_refused(honest):
     assert memory < 100
 
 
+@pytest.mark.slow
 def test_an_honest_student_of_zeros_comes_back(tmp_path):
     published = publish(vote(GNMax(sigma=8.0)))
     published.student_.extra_ = np.zeros(60 * 2**20, np.int8)

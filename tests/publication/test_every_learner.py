@@ -48,6 +48,7 @@ def saved(fitted, tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_what_is_published_predicts_and_states_the_same(fitted, rows):
     published = fitted.publish()
     assert_predicts_alike(fitted, published, rows[0][2200:])
@@ -113,6 +114,7 @@ def test_a_published_model_does_not_name_the_ledger(name, rows, tmp_path):
     assert b"patients.sqlite" not in content
 
 
+@pytest.mark.slow
 def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     rows, tmp_path
 ):
@@ -143,6 +145,7 @@ def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path
     np.testing.assert_array_equal(published.predict_proba(rows[0][2200:]), before)
 
 
+@pytest.mark.slow
 def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
     learner = PrivateSearchCV(
         LEARNERS["search"], {"mean_n_trials": [2, 3]}, mean_n_trials=2
@@ -155,6 +158,7 @@ def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
     assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
 
 
+@pytest.mark.slow
 def test_the_winner_of_a_seeded_search_comes_back_without_a_guarantee(rows, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

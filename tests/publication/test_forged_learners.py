@@ -87,6 +87,7 @@ def restate(published, fields):
     published.privacy_spent_ = replace(published.privacy_spent_, mechanism=text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameter", "value", "message"), WINNERS)
 def test_a_winner_that_costs_more_than_its_search_is_refused(
     name, parameter, value, message, rows, tmp_path
@@ -105,6 +106,7 @@ def test_a_winner_that_costs_more_than_its_search_is_refused(
         PublishedClassifier.load(path, trusted=TRUSTED)
 
 
+@pytest.mark.slow
 def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
     path = tmp_path / "winner.skops"
     fit(LEARNERS["search"], rows).best_estimator_.publish().save(path)
@@ -118,6 +120,7 @@ def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
         PublishedClassifier.load(path)
 
 
+@pytest.mark.slow
 def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path):
     path = tmp_path / "winner.skops"
     search = fit(LEARNERS["search of networks"], rows, public=False)

@@ -77,6 +77,7 @@ def test_what_cannot_be_softened_is_named(histograms, temperature, message):
         soften(histograms, temperature)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
@@ -152,6 +153,7 @@ def noisy_votes(y, sigma, rng):
     return np.rint(votes + rng.normal(scale=sigma, size=votes.shape)).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [LogisticRegression(C=0.1), make_pipeline(PCA(30), LogisticRegression(C=0.01))],

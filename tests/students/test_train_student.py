@@ -71,6 +71,7 @@ def test_who_accepts_hints(student, accepts):
     assert accepts_hints(student) is accepts
 
 
+@pytest.mark.slow
 def test_a_hint_reaches_the_student_as_it_is_and_no_hint_is_not_passed(blobs):
     X, y, _, _ = blobs
     queried, hint = np.arange(40), object()
@@ -122,6 +123,7 @@ def test_auto_asks_less_for_a_student_that_learns_without_labels(
     assert len(fit(student, blobs).answers_) == n_queries
 
 
+@pytest.mark.slow
 def test_unlabeled_rows_help_where_answers_are_few(digits):
     X, y = digits
     scores = {

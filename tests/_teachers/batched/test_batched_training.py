@@ -34,6 +34,7 @@ RMSPROP = {"optimizer": torch.optim.RMSprop, "lr": 0.001, "optimizer__centered":
 NLL = {"criterion": nn.NLLLoss}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "net",
     [
@@ -103,6 +104,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize(
     "net",

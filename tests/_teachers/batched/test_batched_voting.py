@@ -54,6 +54,7 @@ def test_a_shard_that_empties_moves_its_own_votes_only(images, one_class_more):
     assert np.all(moved.sum(axis=1) == -1)
 
 
+@pytest.mark.slow
 def test_votes_are_as_good_as_those_of_one_by_one(images):
     net = make_net(module__dropout=0.1, max_epochs=30, **SGD, **SHUFFLE)
     y_public = images[1][1000:]
@@ -65,6 +66,7 @@ def test_votes_are_as_good_as_those_of_one_by_one(images):
     assert accuracy[0] == pytest.approx(accuracy[1], abs=0.005)
 
 
+@pytest.mark.slow
 def test_votes_do_not_depend_on_n_jobs_or_memory(images, tmp_path):
     net = make_net(module__dropout=0.3, **SGD, **SHUFFLE)
     expected, _ = poll(net, images, n_teachers=20)
@@ -142,6 +144,7 @@ def test_a_shard_that_has_no_representation_abstains_alone(images):
     assert np.all((found - after).sum(axis=1) == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_what_would_fail_a_whole_block_ends_the_poll(images, n_jobs):
     X, y = images

@@ -57,6 +57,7 @@ def test_blocks_hold_every_teacher_once_and_keep_to_the_limit(n_teachers, n_hidd
     assert len(found) >= (2 if n_teachers >= 10 else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("net", "reason"),
     [

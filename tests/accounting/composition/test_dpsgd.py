@@ -33,6 +33,7 @@ def cost(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
     )[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", TRAININGS)
 def test_the_price_lies_between_two_bounds_of_another_accountant(training):
     noise_multiplier, rate, n_steps, delta = training
@@ -91,6 +92,7 @@ def test_moments_cost_what_another_accountant_says_but_for_interpolation(trainin
     assert (1 - 1e-9) * theirs <= ours <= 1.05 * theirs
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.floats(0.3, 30),

@@ -27,6 +27,7 @@ def test_two_steps_of_a_pure_guarantee_cost_at_most_twice_its_epsilon(epsilon):
     assert values[-1] > 1.9 * epsilon
 
 
+@pytest.mark.slow
 @given(
     laws=st.lists(
         st.lists(st.floats(0.01, 1), min_size=4, max_size=4), min_size=3, max_size=3

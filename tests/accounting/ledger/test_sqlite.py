@@ -105,6 +105,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_ledger_can_be_read_and_not_charged():
     with tempfile.TemporaryDirectory() as folder:  # where anybody can look
         Path(folder).chmod(0o755)
@@ -138,6 +139,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 3000, 30_000])
 def test_a_full_disk_charges_all_or_nothing(path, ledger, room):
     done = run_alone(ON_A_FULL_DISK, path, room)
@@ -147,6 +149,7 @@ def test_a_full_disk_charges_all_or_nothing(path, ledger, room):
     charge(ledger)
 
 
+@pytest.mark.slow
 def test_a_ledger_in_use_is_waited_for(path, ledger):
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -204,6 +207,7 @@ def test_another_ledger_in_its_place_is_noticed(path, ledger):
     assert PrivacyLedger(path).charges() == []
 
 
+@pytest.mark.slow
 def test_kills_lose_no_charge(tmp_path):
     done = subprocess.run(
         [sys.executable, HERE / "kills.py", tmp_path, "40"],

@@ -97,6 +97,7 @@ def test_forward_is_at_most_both(kind, counts, data):
     assert np.all(both > 0)
 
 
+@pytest.mark.slow
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
 def test_orders_between_others_cost_what_they_cost_alone(kind, counts, data):
@@ -111,6 +112,7 @@ def test_orders_between_others_cost_what_they_cost_alone(kind, counts, data):
 WORST_CASE_ORDERS = np.array([1.02, 1.1, 1.6, 2, 4, 8, 16, 32, 64, 200])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     sigma=st.sampled_from([0.7, 1.5, 3.0, 8.0, 20.0, 45.0, 100.0]),
@@ -239,6 +241,7 @@ def test_the_local_cost_may_rise_with_the_noise():
 # The published votes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
     [
@@ -312,6 +315,7 @@ def test_a_cost_that_is_above_the_ceiling_by_rounding_is_the_ceiling():
     np.testing.assert_array_equal(found, ceiling.values)
 
 
+@pytest.mark.slow
 @by_kind
 def test_5000_teachers_and_1000_classes_are_not_too_many(kind):
     rng = np.random.default_rng(0)

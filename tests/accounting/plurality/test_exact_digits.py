@@ -39,6 +39,7 @@ def random_question(kind, rng):
     return scale, [int(n) for n in rng.permutation(counts)], np.sort(orders)
 
 
+@pytest.mark.slow
 @by_kind
 def test_every_cost_is_right_to_nine_digits(kind):
     rng = np.random.default_rng(5)

@@ -35,6 +35,7 @@ PLANTED = 98765.4321
 # What it learns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probabilities", [False, True])
 def test_digits_are_learnt_through_little_noise(rows, probabilities):
     X, y = rows
@@ -49,6 +50,7 @@ def test_digits_are_learnt_through_little_noise(rows, probabilities):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_images_frames_and_names_go_in_as_they_are(rows):
     X, y = rows
     conv = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, N_CLASSES))
@@ -61,6 +63,7 @@ def test_images_frames_and_names_go_in_as_they_are(rows):
     assert clf.predict(frame).shape == names.shape
 
 
+@pytest.mark.slow
 def test_the_optimizer_and_its_parameters_are_those_of_the_network(rows):
     X, y = rows
     net = network(optimizer=torch.optim.Adam, optimizer__betas=(0.8, 0.9), lr=0.003)
@@ -91,6 +94,7 @@ def test_without_a_bound_or_noise_a_full_batch_is_gradient_descent(rows):
 # What it states
 
 
+@pytest.mark.slow
 def test_the_statement_names_every_number_and_assumption(rows):
     X, y = rows
     clf = make(epsilon=2.0, noise_multiplier=None, delta=1e-6).fit(X, y)
@@ -104,11 +108,13 @@ def test_the_statement_names_every_number_and_assumption(rows):
     assert {N_ROWS, ROW_BY_ROW, FLOATING_POINT, LABEL_SET_READ} < {*spent.assumptions}
 
 
+@pytest.mark.slow
 def test_the_moments_accountant_states_its_curve(rows):
     spent = make(accountant="rdp").fit(*rows).privacy_spent_
     assert spent.epsilon == spent.curve.to_epsilon(1e-5)
 
 
+@pytest.mark.slow
 def test_the_price_is_known_before_the_fit(rows):
     clf = make(epsilon=1.0, noise_multiplier=None)
     planned = clf.plan_privacy(*rows)
@@ -116,6 +122,7 @@ def test_the_price_is_known_before_the_fit(rows):
     assert planned == clf.fit(*rows).privacy_spent_
 
 
+@pytest.mark.slow
 def test_the_price_is_charged_before_any_noise_is_drawn(rows, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-5)
     draw = NoiseSource.words
@@ -143,6 +150,7 @@ def test_a_fit_beyond_the_budget_draws_nothing(rows, tmp_path, monkeypatch):
     assert ledger.charges() == []
 
 
+@pytest.mark.slow
 def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
     X, y = rows
     clf = make(network(module__dropout=0.5), noise_seed=3)
@@ -156,6 +164,7 @@ def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
     assert "seeded" in str(clf.privacy_spent_)
 
 
+@pytest.mark.slow
 def test_generators_of_everybody_else_are_left_alone(rows):
     state = torch.random.get_rng_state()
     np.random.seed(0)
@@ -186,6 +195,7 @@ def planted(rows):
     return make(network(Remembering, max_epochs=2)).fit(X, y), X
 
 
+@pytest.mark.slow
 def test_saved_bytes_hold_no_row(planted):
     clf, X = planted
     secrets = [X[0].tobytes(), np.float32(PLANTED).tobytes(), X[:, 6].tobytes()]
@@ -208,6 +218,7 @@ def test_the_network_keeps_no_diary_no_gradient_and_no_hook(planted, capsys):
         assert not hasattr(module, "activations")
 
 
+@pytest.mark.slow
 def test_saved_bytes_hold_no_fit_without_privacy_of_the_network_given(rows):
     X, y = rows
     net = network(train_split=None, verbose=0)

@@ -148,6 +148,7 @@ def test_noisy_sums_are_whole_multiples_of_a_unit_whatever_the_rows_are(rows):
                 assert np.abs(sums - np.rint(sums)).max() <= 1e-7 * np.abs(sums).max()
 
 
+@pytest.mark.slow
 def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
     X, y = rows
     clf = make(classes=range(N_CLASSES))
@@ -159,6 +160,7 @@ def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
 # Samples and noise
 
 
+@pytest.mark.slow
 def test_every_step_has_a_sample_of_its_own(rows, monkeypatch):
     sizes = []
     follow = NoisySteps.follow
@@ -183,6 +185,7 @@ def test_empty_samples_are_steps_too(rows):
     assert "n_steps=60" in clf.privacy_spent_.mechanism
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows_are_known", [False, True])
 def test_noise_has_the_stated_standard_deviation(rows, rows_are_known):
     X, y = rows
@@ -205,6 +208,7 @@ def test_noise_has_the_stated_standard_deviation(rows, rows_are_known):
     assert kstest(torch.cat(draws).numpy(), "norm").pvalue > 1e-6
 
 
+@pytest.mark.slow
 @SEEDED
 def test_large_samples_are_taken_in_parts(rows, monkeypatch):
     net = network(max_epochs=2, module=nn.Linear(N_FEATURES, N_CLASSES))
@@ -214,6 +218,7 @@ def test_large_samples_are_taken_in_parts(rows, monkeypatch):
     torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_random_state_fixes_the_first_weights_and_not_the_noise(rows):
     clf = make(noise_multiplier=1e-3, max_grad_norm=1e-6)
     one, other, another = (
@@ -230,6 +235,7 @@ def test_dropout_is_as_secret_as_the_noise(rows):
     assert not torch.equal(*(weights(clf.fit(*rows)) for _ in range(2)))
 
 
+@pytest.mark.slow
 def test_every_step_seeds_dropout_anew(rows, monkeypatch):
     X, y = rows
     seeds = []

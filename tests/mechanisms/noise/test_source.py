@@ -22,6 +22,7 @@ def source_of(first_bytes):
     return source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.3, 1, 3, 7.3, 10, 40, 100, 1000, 1e5])
 def test_gaussian_draws_follow_their_law(sigma):
     draws = NoiseSource().discrete_gaussian(sigma, (1000, N_DRAWS // 1000))

@@ -80,6 +80,7 @@ def mean_score(student, public, hint):
     return np.mean(scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", STUDENTS, ids=["rows", "images", "small", "VAT"])
 def test_a_hint_helps_where_training_is_short_because_of_what_it_says(
     student, public, hint
@@ -89,6 +90,7 @@ def test_a_hint_helps_where_training_is_short_because_of_what_it_says(
     assert taught > mean_score(student, public, mixed_up(hint)) + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [None, (8, 8)])
 def test_a_gan_learns_from_a_hint_too(shape, public, hint):
     student = GANClassifier(image_shape=shape)
