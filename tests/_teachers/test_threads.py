@@ -12,13 +12,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._teachers._threads import one_thread
 from sklearn_pate.mechanisms import GNMax
 
-
-@pytest.fixture(autouse=True)
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("two_threads")
 
 
 def limits():

@@ -67,6 +67,7 @@ def test_votes_are_as_good_as_those_of_one_by_one(images):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("two_threads")
 def test_votes_do_not_depend_on_n_jobs_or_memory(images, tmp_path):
     net = make_net(module__dropout=0.3, **SGD, **SHUFFLE)
     expected, _ = poll(net, images, n_teachers=20)
