@@ -6,11 +6,12 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test test-oldest lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-oldest lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        the main job on data inside scikit-learn, under two minutes"
-	@echo "make test        the tests"
+	@echo "make test-fast   tests that take no time, without torch, for every save"
+	@echo "make test        all tests"
 	@echo "make test-oldest the tests on the oldest supported scikit-learn"
 	@echo "make lint        style, docstrings, import contract, types"
 	@echo "make format      apply the style"
@@ -25,8 +26,13 @@ $(VENV)/core: pyproject.toml $(CONSTRAINTS) sklearn_pate/__init__.py
 	$(INSTALL) --editable .
 	touch $@
 
+# Without torch, which is large.
+$(VENV)/test-fast: $(VENV)/core
+	$(INSTALL) --editable '.[test-fast]'
+	touch $@
+
 # torch first, pinned by the constraints: whatever else depends on it finds it there.
-$(VENV)/test: $(VENV)/core
+$(VENV)/test: $(VENV)/test-fast
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[test]'
 	touch $@
@@ -38,6 +44,10 @@ $(VENV)/lint: $(VENV)/test
 
 demo: $(VENV)/core
 	$(RUN) examples/quickstart.py
+
+# What is quick and needs no torch; FAST=tests/accounting is a part of it.
+test-fast: $(VENV)/test-fast
+	$(RUN) -m pytest --fast --quiet $(FAST)
 
 # Two at a time: each worker, with torch in it, takes about a gigabyte of memory.
 test: $(VENV)/test
