@@ -214,12 +214,12 @@ def planted(owner, name, defect):
         setattr(owner, name, sound)
 
 
-def forgetful(ask, oracle, rows, probabilities=None):
+def forgetful(answer, oracle, rows, probabilities=None):
     """Answer every query anew, and charge for it once."""
     oracle._answer_of.clear()
     oracle.n_charged = 0
     oracle._answers_left = len(rows)
-    return ask(oracle, rows, probabilities)
+    return answer(oracle, rows, probabilities)
 
 
 def all_rows_to_all(split, private, n_teachers, seed):
@@ -282,7 +282,7 @@ def defects(n_audits=3):
     for n_repeats, mechanism in product(
         (2, 5, 10, 40), (GNMax(sigma=4), NoisyHistogram(sigma=4))
     ):
-        with planted(Oracle, "ask", forgetful):
+        with planted(Oracle, "answer", forgetful):
             add(
                 "a repeated query is answered anew",
                 lambda m=mechanism, n=n_repeats: audit_mechanism(

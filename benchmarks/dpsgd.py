@@ -26,7 +26,7 @@ from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
-from sklearn_pate.accounting.composition._replace_one import two_steps
+from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
 from sklearn_pate.baselines import DPSGDClassifier
 from sklearn_pate.datasets import fetch_mnist
 
@@ -103,7 +103,7 @@ def replace_one(noise_multiplier):
     rate = SETTING["batch_size"] / N_ROWS
     n_steps = SETTING["max_epochs"] * math.ceil(1 / rate)
     one = sampled_gaussian_curve(noise_multiplier, rate) * n_steps
-    return two_steps(one).to_epsilon(DELTA)
+    return add_remove_to_replace_one(one).to_epsilon(DELTA)
 
 
 def main():

@@ -300,7 +300,7 @@ WITH_CANARIES = {
             KNeighborsClassifier(1),
             KNeighborsClassifier(1),
             n_teachers=1000,
-            batch_size=1,
+            public_batch_size=1,
             epsilon=1.0,
             delta=SMALL_DELTA,
             classes=[0, 1],

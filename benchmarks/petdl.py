@@ -132,7 +132,7 @@ def fitted(images, setting, seed, taught):
     public, _, frozen, outputs = prepare(images, setting, seed)
     clf = PETDLClassifier(
         student=taught,
-        batch_size=setting["batch_size"],
+        public_batch_size=setting["batch_size"],
         weighted=setting["weighted"],
         hint_epochs=setting["hint_epochs"],
         **common(setting, seed, frozen),
@@ -143,8 +143,8 @@ def fitted(images, setting, seed, taught):
 
 def labels_right(clf, values, y_public):
     """Return how many of the rows with a label get the right one from `values`."""
-    asked = clf.group_of_row_ >= 0
-    labels = values.argmax(axis=1)[clf.group_of_row_[asked]]
+    asked = clf.batch_of_row_ >= 0
+    labels = values.argmax(axis=1)[clf.batch_of_row_[asked]]
     return float(np.mean(labels == y_public[asked]))
 
 

@@ -30,7 +30,7 @@ from record import environment, save, summary
 from record import load as load_results
 from runs import Runs
 
-from sklearn_pate.accounting.composition._replace_one import two_steps
+from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
 
 WORK = Path(__file__).parent / "work"
 SEEDS = range(5)
@@ -88,7 +88,7 @@ def stated(spent):
     """Return the facts of a statement that a table shows."""
     epsilon = spent.epsilon
     if spent.relation != "replace-one":
-        epsilon = two_steps(spent.curve).quiet_epsilon(DELTA)
+        epsilon = add_remove_to_replace_one(spent.curve).quiet_epsilon(DELTA)
     return {
         "epsilon": spent.epsilon,
         "delta": spent.delta,

@@ -6,7 +6,7 @@ from pathlib import Path
 import sklearn_pate
 from sklearn_pate.inspection.privacy_report._data_flow import (
     draw_data_flow,
-    stations_of,
+    steps_of,
 )
 
 DOCS = Path(__file__).parent
@@ -14,7 +14,7 @@ sys.path.insert(0, str(DOCS))  # for gallery_order
 
 # The picture that the privacy report has with its numbers.
 PICTURE = DOCS / "_static" / "data-flow.svg"
-PICTURE.write_text(draw_data_flow(stations_of("teachers")))
+PICTURE.write_text(draw_data_flow(steps_of("teachers")))
 
 project = "sklearn_pate"
 author = "The sklearn_pate developers"

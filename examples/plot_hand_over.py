@@ -73,7 +73,7 @@ print(f"With more queries it is another: {ledger.spent:.0%}.")
 
 dearer = clone(pate).set_params(n_queries=200, epsilon=6.0)
 planned = dearer.plan_privacy(X, y, X_public=PublicData(X_public))
-wanted, left = ledger.shares(planned.curve)
+wanted, left = ledger.budget_fractions(planned.curve)
 print(f"It would take {wanted:.0%}, and {left:.0%} is left.")
 try:
     dearer.fit(X, y, X_public=PublicData(X_public))
@@ -86,7 +86,7 @@ except BudgetExceededError as error:
 #
 # ``ledger.report()`` has it in full, for auditors: who, what, when.
 
-charges = ledger.charges()
+charges = ledger.entries()
 for charge in charges:
     print(f"{charge.share:.2%}  epsilon {charge.epsilon:.3f}  {charge.description}")
 print(f"{ledger.spent:.2%} in {len(charges)} charges")

@@ -99,7 +99,7 @@ class TeacherWarning(UserWarning):
     ...     warnings.simplefilter("always", TeacherWarning)
     ...     votes = Votes.from_labels(by_party, classes=["ill", "well"])
     >>> print(caught[0].message)
-    Some labels may not be in classes, and count as abstentions. How many and whose...
+    Some labels may not be in classes, and count as abstentions; compare the parti...
     """
 
 
@@ -156,7 +156,7 @@ class BudgetExceededError(RuntimeError):
     ...         description="500 queries",
     ...     )
     ... except BudgetExceededError:
-    ...     share, left = ledger.shares(curve)
+    ...     share, left = ledger.budget_fractions(curve)
     ...     print(f"{left / share:.0%} of these queries would fit")
     12% of these queries would fit
     >>> ledger.spent

@@ -84,11 +84,11 @@ WRONG_FITS = {
     "classes become floats": ({"classes": [0, 2**63 + 1]}, {}, r"classes=\[0, 9223372036854775809\] must list .* numbers that one numpy array holds exactly"),
     "classes are bytes": ({"classes": [b"a", b"b"]}, {}, r"classes=\[b'a', b'b'\] must list .* none missing or bytes"),
     "classes lose their end": ({"classes": ["a\0", "b"]}, {}, r"must list at least two distinct labels"),
-    "y is bytes": ({}, {"y": np.where(Y, b"a", b"b")}, r"y holds bytes, which are no labels; make strings of them"),
+    "y is bytes": ({}, {"y": np.where(Y, b"a", b"b")}, r"y holds bytes, which are no labels; convert them to strings"),
     "y is bytes and classes text": ({"classes": ["a", "b"]}, {"y": np.where(Y, b"a", b"b")}, r"No private row of y has a label in classes=\['a', 'b'\], as y is of type \|S1"),
     "y is text and classes numbers": ({"classes": [0, 1]}, {"y": Y.astype(str)}, r"No private row of y has a label in classes=\[0, 1\], as y is of type <U"),
     "y is large in floats": ({}, {"y": [0, 2**63 + 1] * 30}, r"y holds labels of 2\^53 or more as floats"),
-    "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be 'auto' or an integer"),
+    "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be a whole number of at least 1, or 'auto'"),
     "n_teachers is a float": ({"n_teachers": 10.0}, {}, r"n_teachers=10.0 must be"),
     "n_teachers is a bool": ({"n_teachers": True}, {}, r"n_teachers=True must be"),
     "n_teachers is a wrong word": ({"n_teachers": "many"}, {}, r"n_teachers='many' must be"),
@@ -102,14 +102,14 @@ WRONG_FITS = {
     "random queries to an interactive mechanism": ({"mechanism": "interactive", "query_strategy": "random"}, {}, r"query_strategy='random' and mechanism='interactive' do not go together: .*use query_strategy='interactive'"),
     "interactive queries to another mechanism": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together: .*use mechanism='interactive'"),
     "uncertainty of a student without probabilities": ({"query_strategy": "uncertainty", "student": LinearSVC()}, {}, r"query_strategy='uncertainty' needs predict_proba, which LinearSVC\(\) does not have"),
-    "no round": ({"query_strategy": UncertaintyQueries(n_rounds=0)}, {}, r"n_rounds=0 of UncertaintyQueries must be an integer of at least 1"),
+    "no round": ({"query_strategy": UncertaintyQueries(n_rounds=0)}, {}, r"n_rounds=0 must be a whole number of at least 1"),
     "a first round that follows answers": ({"query_strategy": UncertaintyQueries(first=UncertaintyQueries())}, {}, r"first=UncertaintyQueries\(\) of UncertaintyQueries must choose its rows before"),
-    "experts with no probability": ({"query_strategy": ExpertQueries(confident=9)}, {}, r"confident=9 of ExpertQueries must be a probability"),
-    "no core": ({"query_strategy": ClusterQueries(core=0)}, {}, r"core=0 must be a share above 0 and at most 1"),
-    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer; pass one"),
+    "experts with no probability": ({"query_strategy": ExpertQueries(confident=9)}, {}, r"confident=9 must be a number from 0 to 1"),
+    "no core": ({"query_strategy": ClusterQueries(core=0)}, {}, r"core=0 must be a number above 0 and at most 1"),
+    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer; pass one"),
     "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown; use 'answers' or 'histogram'"),
     "histogram of another mechanism": ({"release": "histogram", "mechanism": "lnmax"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='lnmax'"),
-    "answers at the cost of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) charges for whole histograms; set release='histogram'"),
+    "answers at the cost of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) releases histograms; set release='histogram'"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),
     "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),
@@ -125,7 +125,7 @@ WRONG_FITS = {
     "sigma is negative": ({"mechanism": GNMax(sigma=-1), "epsilon": None}, {}, r"sigma=-1 of GNMax must be a positive"),
     "gamma is zero": ({"mechanism": LNMax(gamma=0), "epsilon": None}, {}, r"gamma=0 of LNMax must be a positive"),
     "threshold is negative": ({"mechanism": ConfidentGNMax(threshold=-5)}, {}, r"threshold=-5 must be a positive number: a share"),
-    "max_answers is zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 must be None or an integer"),
+    "max_answers is zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 must be a whole number of at least 1, or None"),
     "a seed in the mechanism": ({"mechanism": GNMax(sigma=1, noise_seed=3)}, {}, r"has a noise_seed; set noise_seed=3 on the classifier"),
     "noise_seed is a float": ({"mechanism": GNMax(sigma=1), "noise_seed": 0.5, "epsilon": None}, {}, r"noise_seed=0.5 must be None or an integer"),
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown; use 'row'"),
@@ -143,9 +143,9 @@ WRONG_FITS = {
     "memory is a number": ({"memory": 5}, {}, r"memory=5 must be None, a folder, or a joblib.Memory"),
     "memory without a fixed random_state": ({"memory": "votes"}, {}, r"memory='votes' needs an integer random_state, and has None"),
     "memory with a generator": ({"memory": "votes", "random_state": np.random.RandomState(0)}, {}, r"needs an integer random_state, and has RandomState"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account; pass PrivacyLedger\(path, epsilon=3"),
-    "ledger is a class": ({"ledger": PrivacyLedger}, {}, r"is no account; pass PrivacyLedger"),
-    "ledger is a number": ({"ledger": 3.0}, {}, r"ledger=3.0 is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger; pass PrivacyLedger\(path, epsilon=3"),
+    "ledger is a class": ({"ledger": PrivacyLedger}, {}, r"is not a PrivacyLedger; pass PrivacyLedger"),
+    "ledger is a number": ({"ledger": 3.0}, {}, r"ledger=3.0 is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # data
     "no public rows": ({}, {"X_public": None}, r"needs public rows.*X_public=PublicData\(X_public\).*public_size=0.2"),
@@ -166,12 +166,12 @@ WRONG_FITS = {
     "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is a str of shape \(\); pass the public rows themselves"),
     "public rows are a raw path": ({}, {"X_public": Path("public.csv")}, r"X_public is a PosixPath of shape \(\); pass the public rows"),
     "public rows are a number in an array": ({}, {"X_public": np.array(3.0)}, r"X_public is a ndarray of shape \(\); pass the public rows"),
-    "public rows differ in length": ({}, {"X_public": PublicData([[1, 2, 3], [1, 2]])}, r"X_public is a list that is no array; pass rows of one length"),
+    "public rows differ in length": ({}, {"X_public": PublicData([[1, 2, 3], [1, 2]])}, r"X_public is a list of rows of different lengths; pass rows of one length"),
     "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"X_public is a ndarray of shape \(0, 3\); pass the public rows"),
     "public rows are an empty frame": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:0]))}, r"X_public is a DataFrame of shape \(0, 3\); pass the public rows"),
     "public rows of words": ({}, {"X_public": PublicData(np.full((30, 3), "much"))}, r"Column 0 is numeric in X and text in X_public.*give it the same type in both"),
     "public rows are a frame": ({}, {"X_public": PublicData(pd.DataFrame(X_PUBLIC))}, r"X is a ndarray and X_public a DataFrame"),
-    "public columns in another order": ({}, {"X": pd.DataFrame(X, columns=list("abc")), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=list("cba")))}, r"X_public has shape \(30, 3\) and cannot be used: The feature names should match.*\n.*must be in the same order[^X]*Prepare it like the private rows, in columns"),
+    "public columns in another order": ({}, {"X": pd.DataFrame(X, columns=list("abc")), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=list("cba")))}, r"X_public has shape \(30, 3\) and cannot be used: The feature names should match.*\n.*must be in the same order[^X]*Prepare it like the private rows: columns"),
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
     # groups
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
@@ -203,7 +203,7 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
     with pytest.raises((ValueError, TypeError), match=message):
         pate.fit(**arguments)
     assert not hasattr(pate, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.skipif(
@@ -261,7 +261,7 @@ def test_wrong_votes_are_refused_before_any_noise_or_charge(name, ledger):
     with pytest.raises(ValueError, match=message):
         pate.fit_from_votes(X_public, votes)
     assert not hasattr(pate, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def charge(**changes):
@@ -273,7 +273,7 @@ def charge(**changes):
         try:
             ledger.charge(gaussian_worst_case(100), **what)
         finally:
-            assert ledger.charges() == []
+            assert ledger.entries() == []
 
 
 WRONG_CALLS = {
@@ -307,8 +307,8 @@ WRONG_CALLS = {
     "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
     "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),
     "trusting a type without a list": (lambda: PublishedClassifier.load("model.skops", trusted="Tree"), r"trusted='Tree' must be a list of types"),
-    "the cost of no search": (lambda: plan_search(PATEClassifier(), X, Y), r"is no GridSearchCV or RandomizedSearchCV"),
-    "the cost of a search without a ledger": (lambda: plan_search(GridSearchCV(PATEClassifier(), {}), X, Y), r"charges to no ledger; set ledger="),
+    "the cost of no search": (lambda: plan_search(PATEClassifier(), X, Y), r"search is a PATEClassifier, not a GridSearchCV or RandomizedSearchCV"),
+    "the cost of a search without a ledger": (lambda: plan_search(GridSearchCV(PATEClassifier(), {}), X, Y), r"has no ledger; set ledger="),
     "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no private classifier"),
     "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
 }  # fmt: skip

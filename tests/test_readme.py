@@ -21,5 +21,5 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert "epsilon=1.000" in (tmp_path / "report.html").read_text()
     clf = namespace["clf"]
     assert repr(clf.privacy_spent_) == "PrivacySpent(epsilon=1.000, delta=1e-05)"
-    assert len(namespace["ledger"].charges()) == 1
+    assert len(namespace["ledger"].entries()) == 1
     assert clf.score(namespace["X_test"], namespace["y_test"]) > 0.79

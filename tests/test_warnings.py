@@ -65,7 +65,7 @@ def seeded(**parameters):
 
 
 def petdl(**parameters):
-    defaults = {"batch_size": 20, "epsilon": None, "noise_scale": 0.3}
+    defaults = {"public_batch_size": 20, "epsilon": None, "noise_scale": 0.3}
     defaults |= {"estimator": GaussianNB(), "student": GaussianNB()}
     return PETDLClassifier(**(defaults | parameters))
 

@@ -117,7 +117,7 @@ def _what_fits(
 ) -> str:
     """Suggest a parameter whose cost is within the budget."""
     spent, n_queries, n_values = release.statement, release.n_queries, release.n_values
-    share, left = ledger.shares(spent.curve)
+    share, left = ledger.budget_fractions(spent.curve)
     if not np.isfinite(share):
         return ""
     affordable = max(left, 0.0) / share
@@ -139,6 +139,6 @@ def _what_fits(
         curve = release.calibrated(fitting).account_curve(n_queries, n_values)
         if ledger.fits(curve):
             return f"epsilon={fitting:g} would fit."
-        share, left = ledger.shares(curve)
+        share, left = ledger.budget_fractions(curve)
         fitting *= 0.999 * math.sqrt(max(left, 0.0) / share)  # as for Gaussian noise
     return "Almost nothing is left, and no useful fit would be within it."

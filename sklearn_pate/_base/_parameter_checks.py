@@ -15,7 +15,6 @@ from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
 __all__ = [
     "check_classifier",
-    "check_count_or_auto",
     "check_ledger",
     "check_memory",
     "check_n_jobs",
@@ -149,14 +148,4 @@ def check_public_size(size: Any) -> None:
         raise ValueError(
             f"public_size={size!r} must be None or a share strictly between 0 and 1, "
             "such as 0.2."
-        )
-
-
-def check_count_or_auto(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is a positive whole number, or "auto"."""
-    if isinstance(value, str) and value == "auto":
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(
-            f"{name}={value!r} must be 'auto' or an integer of at least 1."
         )

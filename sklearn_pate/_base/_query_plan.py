@@ -71,7 +71,7 @@ class QueryPlan:
         An adaptive strategy trains `student` on the answers so far.
         """
         session = QuerySession(
-            self._by_public_row(oracle.ask),
+            self._by_public_row(oracle.answer),
             self.X_public,
             student,
             n_classes=n_classes,
@@ -83,12 +83,12 @@ class QueryPlan:
         self.strategy.query(session)
         return Answers(session.queried, session.answers, oracle.transcript())
 
-    def _by_public_row(self, ask: Callable) -> Callable:
-        """Make `ask` take public rows where the votes are on clusters."""
+    def _by_public_row(self, answer: Callable) -> Callable:
+        """Make `answer` take public rows where the votes are on clusters."""
         if self.clusters is None:
-            return ask
+            return answer
         of_row = self.clusters.of_row
-        return lambda rows, probabilities=None: ask(of_row[rows], probabilities)
+        return lambda rows, probabilities=None: answer(of_row[rows], probabilities)
 
 
 def plan_queries(
@@ -124,7 +124,7 @@ def plan_queries(
                 "a transformer that makes dense numbers of them, or use 'random'."
             )
     clusters = None
-    if isinstance(strategy, ClusterQueries):
+    if compared is not None and isinstance(strategy, ClusterQueries):
         clusters = find_clusters(
             compared, n_queried, strategy.core, check_random_state(seed % MAX_SEED)
         )

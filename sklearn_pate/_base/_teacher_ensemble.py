@@ -12,7 +12,6 @@ from sklearn.utils import InputTags, Tags, check_random_state
 
 from sklearn_pate._base._parameter_checks import (
     check_classifier,
-    check_count_or_auto,
     check_memory,
     check_n_jobs,
     check_privacy_unit,
@@ -32,6 +31,7 @@ from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
 from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
@@ -229,7 +229,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
 
     def _check_parameters(self) -> None:
         check_classifier("estimator", self.estimator)
-        check_count_or_auto("n_teachers", self.n_teachers)
+        check_count("n_teachers", self.n_teachers, also=("auto",))
         super()._check_parameters()
         check_memory(self.memory, self.random_state)
         check_n_jobs(self.n_jobs)
@@ -282,7 +282,7 @@ class QueryingClassifier(TaughtClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count_or_auto("n_queries", self.n_queries)
+        check_count("n_queries", self.n_queries, also=("auto",))
         check_noise_seed(self.noise_seed)
         check_strategy(
             self.query_strategy, self.mechanism, self.release, self._unfitted_student()

@@ -11,8 +11,8 @@ from sklearn_pate._cli._options import Parser
 __all__ = ["main"]
 
 DESCRIPTION = """\
-Learn from sensitive data without giving anyone away: what can be done without a
-line of Python. None of these commands reads private data.
+Plan private learning with PATE, report on released models, and audit mechanisms.
+None of these commands reads private data.
 """
 EPILOG = """\
 examples:
@@ -25,48 +25,31 @@ examples:
 exit codes:
   0  done
   1  an audit contradicted what a mechanism claims
-  2  an option or a file cannot work; one sentence says why
-  141  whoever read the output, such as "head", stopped before its end
+  2  an option or a file is invalid; the reason is written to stderr
+  141  the reader of the output, such as "head", stopped before its end
 """
-# What a shell calls the end by a closed pipe. 1, as Python has it, is for audits.
+# Exit code of a process that SIGPIPE ends; Python's own, 1, is for audits.
 BROKEN_PIPE = 128 + 13
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") -> int:
-    """Run one command.
+    """Run one command, and return its exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        What follows the name of the program; None takes what it was started with.
-
-    program : str, default="sklearn-pate"
-        How it was started, for its help.
-
-    Returns
-    -------
-    code : int
-        0, 1 for an audit that contradicts a claim, or 141 if the output was not read
-        to its end.
-
-    Raises
-    ------
-    SystemExit
-        With code 2 and one sentence on stderr for bad input, and with code 0 after the
-        help or the version was printed.
+    Raises SystemExit with code 2 for invalid input, and 0 after help or version.
     """
     try:
         try:
             return _run(arguments, program)
         finally:
-            sys.stdout.flush()  # here, a closed pipe can still be told
+            sys.stdout.flush()  # so that a closed pipe raises here
     except BrokenPipeError:
-        # Python writes what is left when it ends, and would complain then.
+        # At exit, Python writes the rest, which must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
 
 
 def _run(arguments: Sequence[str] | None, program: str) -> int:
+    """Parse the arguments, and run the command."""
     parser = Parser(prog=program, description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument(
         "--version", action="version", version=f"sklearn-pate {__version__}"
@@ -80,5 +63,5 @@ def _run(arguments: Sequence[str] | None, program: str) -> int:
     except BrokenPipeError:
         raise
     except (OSError, ValueError) as error:
-        asked: Parser = given.parser
-        asked.refuse(error, given.names)
+        parser_of_command: Parser = given.parser
+        parser_of_command.refuse(error, given.names)

@@ -1,4 +1,4 @@
-"""``audit``: try to show that a mechanism leaks more than it claims."""
+"""Command ``audit``: test the claimed privacy cost of a mechanism."""
 
 import argparse
 import json
@@ -16,26 +16,26 @@ from sklearn_pate.mechanisms import Mechanism
 __all__ = ["add_to"]
 
 DESCRIPTION = """\
-Try to contradict the cost of a mechanism. Made-up votes are asked about thousands of
-times, with one teacher's vote moved and without, through the same code and the same
-noise as in a fit. An event that is likelier with the vote moved than the claimed
-epsilon allows contradicts the claim.
+Try to contradict the claimed privacy cost of a mechanism. It answers thousands of
+queries on artificial votes and on votes that differ in one teacher, by the same code
+and with the same noise as in a fit. An event whose probabilities differ by more than
+the claimed epsilon allows contradicts the claim.
 """
 EPILOG = """\
 examples:
-  twenty queries to GNMax, in some seconds:
+  twenty queries to GNMax, in a few seconds:
     %(prog)s
 
   Laplace noise, three classes, more trials:
     %(prog)s --mechanism lnmax --gamma 0.1 --counts 30,30,5 --trials 50000
 
 exit codes:
-  0  the claim was not contradicted; that is no proof, see the threat model
+  0  the claim was not contradicted, which does not prove it; see the threat model
   1  the claim was contradicted
-  2  an option cannot work
+  2  an option is invalid
 
-Only made-up votes may be used without a second thought: what an audit says about the
-votes of a real fit is as sensitive as they are.
+Use artificial votes: the result of an audit on the votes of a fit is as sensitive as
+these votes.
 """
 NAMES = {
     "n_queries": "--queries",
@@ -51,7 +51,7 @@ NAMES = {
     "gamma": "--gamma",
     "c": "--c",
 }
-# Enough noise that twenty queries have a cost worth an audit.
+# Noise for which twenty queries have a cost that an audit can test.
 NOISE = {
     "gnmax": {"sigma": 5.0},
     "lnmax": {"gamma": 0.2},
@@ -62,16 +62,10 @@ NOISE = {
 
 
 def add_to(commands: Any) -> None:
-    """Add the command.
-
-    Parameters
-    ----------
-    commands : argparse action
-        What ``add_subparsers`` returns.
-    """
+    """Add the command to the subparsers of the program."""
     parser = commands.add_parser(
         "audit",
-        help="does a mechanism leak more than it claims?",
+        help="test the claimed privacy cost of a mechanism",
         description=DESCRIPTION,
         epilog=EPILOG,
     )
@@ -80,25 +74,25 @@ def add_to(commands: Any) -> None:
         "--sigma",
         type=number,
         metavar="VOTES",
-        help="for gnmax and confident: scale of the noise, in votes (default: 5)",
+        help="for gnmax and confident: noise scale, in votes (default: 5)",
     )
     parser.add_argument(
         "--sigma-threshold",
         type=number,
         metavar="VOTES",
-        help="for confident: scale of the noise of the check, in votes (default: 8)",
+        help="for confident: noise scale of the check, in votes (default: 8)",
     )
     parser.add_argument(
         "--gamma",
         type=number,
         metavar="X",
-        help="for lnmax: inverse scale of the noise, in 1/votes (default: 0.2)",
+        help="for lnmax: inverse noise scale, in 1/votes (default: 0.2)",
     )
     parser.add_argument(
         "--c",
         type=number,
         metavar="X",
-        help="for gumbel and permute-and-flip: inverse scale of the noise, in 1/votes "
+        help="for gumbel and permute-and-flip: inverse noise scale, in 1/votes "
         "(default: 0.2 and 0.1)",
     )
     parser.add_argument(
@@ -106,35 +100,35 @@ def add_to(commands: Any) -> None:
         type=_votes,
         metavar="N,N,...",
         default=[10, 10],
-        help="votes for each class (default: 10,10, a tie, where one vote counts most)",
+        help="votes for each class (default: 10,10, where one vote matters most)",
     )
     parser.add_argument(
         "--neighbour",
         type=_votes,
         metavar="N,N,...",
-        help="the same with one vote moved, cast or withdrawn (default: one vote of "
-        "the first of the most-voted classes moves to the next class)",
+        help="the same votes with one moved, added or removed (default: one vote moves "
+        "from the first of the most-voted classes to the next class)",
     )
     parser.add_argument(
         "--queries",
         type=whole_number,
         metavar="N",
         default=20,
-        help="queries of one trial; the claim is the cost of all of them (default: 20)",
+        help="queries of a trial; the claim is the cost of all of them (default: 20)",
     )
     parser.add_argument(
         "--trials",
         type=whole_number,
         metavar="N",
         default=20_000,
-        help="trials at each of the two votes; more show rarer events (default: 20000)",
+        help="trials for each vote vector; more show rarer events (default: 20000)",
     )
     parser.add_argument(
         "--delta",
         type=number,
         metavar="X",
         default=0.01,
-        help="the probability that epsilon does not cover. A claim holds for every "
+        help="probability mass that epsilon does not cover; a claim holds for every "
         "delta, and an audit is sharper at a large one (default: 0.01)",
     )
     parser.add_argument(
@@ -149,29 +143,13 @@ def add_to(commands: Any) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Audit a mechanism, and print what was claimed and what was shown.
-
-    Parameters
-    ----------
-    given : Namespace
-        The options.
-
-    Returns
-    -------
-    code : int
-        1 if the claim is contradicted, else 0.
-
-    Raises
-    ------
-    ValueError
-        If an option cannot work.
-    """
+    """Audit a mechanism and print the result; return 1 for a contradicted claim."""
     mechanism = _mechanism(given)
     neighbour = given.neighbour or _one_vote_moved(given.counts)
     if len(neighbour) != len(given.counts):
         raise ValueError(
             f"neighbour={neighbour} has {len(neighbour)} classes and "
-            f"counts={given.counts} has {len(given.counts)}; write votes for the same "
+            f"counts={given.counts} has {len(given.counts)}; pass votes for the same "
             "classes."
         )
     result = audit_mechanism(
@@ -183,7 +161,7 @@ def run(given: argparse.Namespace) -> int:
         delta=given.delta,
         confidence=given.confidence,
     )
-    asked = {
+    setting = {
         "mechanism": mechanism.in_one_line(),
         "counts": given.counts,
         "neighbour": neighbour,
@@ -191,32 +169,32 @@ def run(given: argparse.Namespace) -> int:
         "n_trials": given.trials,
     }
     if given.json:
-        verdict = {"contradicted": result.contradicted}
-        print(json.dumps(asked | asdict(result) | verdict, indent=2))
+        contradicted = {"contradicted": result.contradicted}
+        print(json.dumps(setting | asdict(result) | contradicted, indent=2))
     else:
-        print(_in_words(asked, result))
+        print(_as_text(setting, result))
     return int(result.contradicted)
 
 
 def _mechanism(given: argparse.Namespace) -> Mechanism:
-    """Build the mechanism with the noise that was asked for."""
+    """Build the mechanism with the given noise."""
     noise = dict(NOISE[given.mechanism])
     for name in sorted(set().union(*NOISE.values())):
         value = getattr(given, name)
         if value is None:
             continue
         if name not in noise:
-            fitting = " and ".join(NAMES[one] for one in noise)
+            options = " and ".join(NAMES[one] for one in noise)
             raise ValueError(
-                f"{name}={value!r} does not go with mechanism={given.mechanism}, which "
-                f"is set by {fitting}; leave it out."
+                f"{name}={value!r} does not apply to mechanism={given.mechanism}, "
+                f"which takes {options}; leave it out."
             )
         noise[name] = value
     return as_mechanism(given.mechanism, "answers").set_params(**noise)
 
 
-def _one_vote_moved(counts):
-    """Return the votes after one of the largest count went to the next class."""
+def _one_vote_moved(counts: list[int]) -> list[int]:
+    """Move one vote of the largest count to the next class."""
     moved = list(counts)
     largest = moved.index(max(moved))
     moved[largest] -= 1
@@ -224,43 +202,45 @@ def _one_vote_moved(counts):
     return moved
 
 
-def _in_words(asked: dict[str, Any], result: AuditResult) -> str:
+def _as_text(setting: dict[str, Any], result: AuditResult) -> str:
+    """Describe an audit and its result, for a terminal."""
     facts = {
-        "mechanism": asked["mechanism"],
-        "asked": f"{asked['n_queries']} queries a trial, {asked['n_trials']} trials "
-        f"with votes {asked['counts']} and as many with {asked['neighbour']}",
+        "mechanism": setting["mechanism"],
+        "trials": f"{setting['n_trials']} with votes {setting['counts']} and as many "
+        f"with votes {setting['neighbour']}, of {setting['n_queries']} queries each",
         "claimed": f"epsilon is at most {write_epsilon(result.epsilon_claimed)}, at "
         f"delta={result.delta:g}",
         "shown": f"epsilon is at least {write_lower_bound(result.epsilon_lower)}, with "
         f"confidence {result.confidence:g}",
         "evidence": result.evidence,
-        "exact": f"these votes cost {result.exact_share:.3g} times what is claimed for "
-        "all votes, at the Renyi order where that is most",
+        "exact": f"these votes cost {result.exact_share:.3g} times the claim, at the "
+        "Renyi order where this ratio is largest",
     }
     if result.cost_is_wrong:
-        verdict = (
-            "CONTRADICTED: these votes cost more than is claimed for all votes, by the "
-            "law that the mechanism states itself. Do not release what it answered, "
-            "and report this."
+        conclusion = (
+            "CONTRADICTED: these votes cost more than the claim, by the mechanism's "
+            "own probabilities. Do not release its answers, and report this."
         )
     elif result.contradicted:
-        chance = 1 - result.confidence
-        verdict = (
-            "CONTRADICTED: the mechanism leaks more than it claims, but for a chance "
-            f"of {chance:.1g}. Do not release what it answered, and report this."
+        error = 1 - result.confidence
+        conclusion = (
+            "CONTRADICTED: the mechanism leaks more than it claims; the probability of "
+            f"error is {error:.1g}. Do not release its answers, and report this."
         )
     else:
-        verdict = (
-            "Not contradicted: what was shown is within the claim. That is no proof: "
-            "other votes, or more trials, may show more."
+        conclusion = (
+            "Not contradicted. This does not prove the claim: other votes, or more "
+            "trials, may show more."
         )
-    return "\n".join([*fact_lines(facts), "", *textwrap.wrap(verdict, WIDTH)])
+    return "\n".join([*fact_lines(facts), "", *textwrap.wrap(conclusion, WIDTH)])
 
 
 def _votes(text: str) -> list[int]:
+    """Parse the votes for each class."""
     parts = text.split(",")
     if len(parts) < 2 or not all(part.strip().isdecimal() for part in parts):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no list of votes for two classes or more; write 130,120, say"
+            f"{text!r} is not a list of votes for two classes or more; write 130,120, "
+            "for example"
         )
     return [int(part) for part in parts]

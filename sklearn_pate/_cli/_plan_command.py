@@ -1,23 +1,19 @@
-"""``plan``: what a fit would cost, and how often its answers would be right."""
+"""Command ``plan``: privacy cost and label accuracy of a fit, before it is made."""
 
 import argparse
 import json
 from typing import Any
 
 from sklearn_pate._base._parameters import as_mechanism
-from sklearn_pate._cli._options import (
-    add_mechanism,
-    number,
-    whole_number,
-)
+from sklearn_pate._cli._options import add_mechanism, number, whole_number
 from sklearn_pate.inspection import plan_fit
 
 __all__ = ["add_to"]
 
 DESCRIPTION = """\
-Plan a fit of PATEClassifier before any data is touched: how many teachers, how much
-noise, which epsilon may be published, and how often a noisy answer is the class that
-most teachers voted for. The plan depends on no private value and may be published.
+Plan a fit of PATEClassifier before any data are read: the number of teachers, the
+noise, the publishable epsilon, and how often a noisy answer is the class that most
+teachers voted for. The plan depends on no private value and may be published.
 """
 EPILOG = """\
 examples:
@@ -27,11 +23,11 @@ examples:
   the same, with ten classes and more noise:
     %(prog)s --rows 30000 --queries 100 --classes 10 --epsilon 0.5
 
-  patients with several rows each; their number is private, so name the teachers:
+  patients with several rows each; their number is private, so set --teachers:
     %(prog)s --unit group --teachers 250 --queries 100
 
-What decides accuracy is the lead of the most-voted class in units of the noise. More
-teachers make the lead longer, in votes; fewer queries make the noise smaller.
+Accuracy depends on the lead of the most-voted class, relative to the noise. More
+teachers increase the lead, in votes; fewer queries need less noise.
 """
 NAMES = {
     "n_rows": "--rows",
@@ -48,16 +44,10 @@ NAMES = {
 
 
 def add_to(commands: Any) -> None:
-    """Add the command.
-
-    Parameters
-    ----------
-    commands : argparse action
-        What ``add_subparsers`` returns.
-    """
+    """Add the command to the subparsers of the program."""
     parser = commands.add_parser(
         "plan",
-        help="teachers, noise, epsilon and label accuracy, before any data is touched",
+        help="teachers, noise, epsilon and label accuracy, before any data are read",
         description=DESCRIPTION,
         epilog=EPILOG,
     )
@@ -65,16 +55,15 @@ def add_to(commands: Any) -> None:
         "--rows",
         type=whole_number,
         metavar="N",
-        help="number of private rows; leave it out with --unit group, where it is not "
-        "public",
+        help="number of private rows; not with --unit group, where it is not public",
     )
     parser.add_argument(
         "--queries",
         type=whole_number,
         metavar="N",
         required=True,
-        help="number of queries, each about one public row. More queries teach the "
-        "student more, and mean more noise in each answer (required)",
+        help="number of public rows that are labelled; more labels need more noise in "
+        "each (required)",
     )
     parser.add_argument(
         "--classes",
@@ -88,23 +77,21 @@ def add_to(commands: Any) -> None:
         type=_auto_or_whole_number,
         metavar="N",
         default="auto",
-        help='number of teachers, or "auto", the square root of the number of rows '
-        "(default: auto)",
+        help='number of teachers, or "auto" (default): the root of the number of rows',
     )
     parser.add_argument(
         "--epsilon",
         type=number,
         metavar="X",
         default=1.0,
-        help="the epsilon that is to be published; smaller is more private "
-        "(default: 1)",
+        help="publishable epsilon; smaller is more private (default: 1)",
     )
     parser.add_argument(
         "--delta",
         type=number,
         metavar="X",
         default=1e-5,
-        help="the probability that epsilon does not cover; choose it well below one "
+        help="probability mass that epsilon does not cover; choose it well below one "
         "over the number of rows (default: 1e-5)",
     )
     parser.add_argument(
@@ -112,8 +99,7 @@ def add_to(commands: Any) -> None:
         choices=("row", "group"),
         default="row",
         metavar="UNIT",
-        help="whom the statement protects: one row, or all rows of one group, such as "
-        "a patient (row or group, default: row)",
+        help="unit of privacy: row (default), or group, such as all rows of a patient",
     )
     add_mechanism(parser)
     parser.add_argument(
@@ -122,37 +108,21 @@ def add_to(commands: Any) -> None:
         nargs="+",
         metavar="SHARE",
         default=[0.1, 0.2, 0.4, 0.6, 0.8, 1.0],
-        help="shares of the teachers by which the most-voted class leads every other "
-        "class: how often is the answer right there? (default: 0.1 0.2 0.4 0.6 0.8 1)",
+        help="leads of the most-voted class over every other, as shares of the "
+        "teachers, to compute label accuracy for (default: 0.1 0.2 0.4 0.6 0.8 1)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, parser=parser, names=NAMES)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print a plan.
-
-    Parameters
-    ----------
-    given : Namespace
-        The options.
-
-    Returns
-    -------
-    code : int
-        0.
-
-    Raises
-    ------
-    ValueError
-        If an option cannot work.
-    """
+    """Print a plan."""
     mechanism = as_mechanism(given.mechanism, "answers")
     if given.threshold is not None:
         if given.mechanism != "confident":
             raise ValueError(
-                f"threshold={given.threshold!r} goes with mechanism=confident, and not "
-                f"with mechanism={given.mechanism}; leave it out."
+                f"threshold={given.threshold!r} applies to mechanism=confident only, "
+                f"not to mechanism={given.mechanism}; leave it out."
             )
         mechanism.set_params(threshold=given.threshold)
     plan = plan_fit(
@@ -170,5 +140,6 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _auto_or_whole_number(text):
+def _auto_or_whole_number(text: str) -> int | str:
+    """Parse the number of teachers."""
     return text if text == "auto" else whole_number(text)

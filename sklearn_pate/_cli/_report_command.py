@@ -1,4 +1,4 @@
-"""``report``: the privacy report of a released model."""
+"""Command ``report``: the privacy report of a released model."""
 
 import argparse
 import json
@@ -26,32 +26,31 @@ from sklearn_pate.publication._model_file import paths_of, read_pair
 __all__ = ["add_to", "read_released"]
 
 DESCRIPTION = """\
-Write the privacy report of a released model: what is promised to whom, what an attacker
-can learn at most, which assumptions somebody has to sign, and the sha256 of the model
-that they sign for. MODEL is the file that clf.publish().save("model.skops") wrote, with
-its card, model.json, beside it. Only the statement in it is read: nothing is loaded
-that could run code, whoever made the file.
+Write the privacy report of a released model: the guarantee, what an attacker can learn
+at most, the assumptions to be signed, and the sha256 of the model. MODEL is a file
+that clf.publish().save("model.skops") wrote, with its card, model.json, in the same
+folder. Only its statement is read, which cannot run code from the file.
 """
 EPILOG = """\
 examples:
   on the terminal, in Markdown:
     %(prog)s model.skops
 
-  one page to hand out with the model:
+  one page to publish with the model:
     %(prog)s model.skops -o report.html
 
   with its accuracy on public rows:
     %(prog)s model.skops -o report.html --quality accuracy=0.84 \\
         --public-rows --evaluated-on "2000 rows of the public survey of 2019"
 
-  for auditors inside, with the history of the ledger:
+  for internal auditors, with the history of the ledger:
     %(prog)s model.skops -o report.html --ledger patients.sqlite --internal
 
 A report may be published with its model, unless it has the history of a ledger or
-figures that were computed on private rows. Such a report is only written with
---internal, and says so at the top.
+figures that were computed on private rows. Such a report needs --internal, and is
+marked as internal.
 """
-# Two arrays of some hundred numbers each.
+# In bytes: each array has a few hundred numbers.
 _LARGEST_CURVE = 2**20
 NAMES = {
     "path": "--output",
@@ -64,7 +63,7 @@ NAMES = {
 
 
 def add_to(commands: Any) -> None:
-    """Add the command to what ``add_subparsers`` returned."""
+    """Add the command to the subparsers of the program."""
     parser = commands.add_parser(
         "report",
         help="the privacy report of a released model",
@@ -78,24 +77,23 @@ def add_to(commands: Any) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="where to write the report: a file that ends in .html, .md or .json "
-        "(default: Markdown, on the terminal)",
+        help="file to write, .html, .md or .json (default: Markdown, on the terminal)",
     )
     parser.add_argument(
         "--overwrite", action="store_true", help="replace the file that -o names"
     )
-    parser.add_argument("--title", metavar="TEXT", help="what stands at the top")
+    parser.add_argument("--title", metavar="TEXT", help="title of the report")
     parser.add_argument(
         "--quality",
         type=_figure,
         action="append",
         metavar="NAME=VALUE",
-        help="a figure of quality, such as accuracy=0.84; may be given several times",
+        help="a score, such as accuracy=0.84; may be given several times",
     )
     parser.add_argument(
         "--evaluated-on",
         metavar="TEXT",
-        help="which rows --quality was computed on, in one sentence",
+        help="description of the rows that --quality was computed on",
     )
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument(
@@ -110,12 +108,12 @@ def add_to(commands: Any) -> None:
         dest="quality_is_public",
         action="store_false",
         default=None,
-        help="they are private: no privacy statement covers the figures",
+        help="these rows are private: no privacy statement covers the figures",
     )
     parser.add_argument(
         "--ledger",
         metavar="FILE",
-        help="a PrivacyLedger, whose history is to be in the report",
+        help="a PrivacyLedger, whose history the report shows",
     )
     parser.add_argument(
         "--internal",
@@ -138,10 +136,10 @@ def run(given: argparse.Namespace) -> int:
         model_file=given.model,
     )
     if report.internal and not given.internal:
-        because = " and ".join(report.to_dict()["internal_because"])
+        reasons = " and ".join(report.to_dict()["internal_because"])
         raise ValueError(
-            f"This report must not be published, because {because}; add --internal to "
-            "write it for the data holder, or make one without."
+            f"This report must not be published, because {reasons}; add --internal to "
+            "write it for the data holder, or leave these out."
         )
     if given.output is None:
         print(_wrapped(report.to_markdown()))
@@ -157,26 +155,27 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _check_quality(given: argparse.Namespace) -> None:
-    about = given.evaluated_on is not None or given.quality_is_public is not None
-    if given.quality is None and about:
+    """Raise unless figures and the rows they were computed on come together."""
+    has_rows = given.evaluated_on is not None or given.quality_is_public is not None
+    if given.quality is None and has_rows:
         raise ValueError(
-            "--evaluated-on, --public-rows and --private-rows say where figures come "
-            "from, and there are none; add --quality accuracy=0.84, say."
+            "--evaluated-on, --public-rows and --private-rows describe figures, and "
+            "there are none; add --quality accuracy=0.84, for example."
         )
     if given.quality is not None and given.evaluated_on is None:
         raise ValueError(
-            "--quality needs --evaluated-on, one sentence that says which rows it was "
+            "--quality needs --evaluated-on, a description of the rows that it was "
             "computed on; add it."
         )
     if given.quality is not None and given.quality_is_public is None:
         raise ValueError(
-            "--quality needs to know whether every row that it was computed on is "
-            "public, labels included; add --public-rows or --private-rows."
+            "--quality was computed on public rows, labels included, or on private "
+            "ones; add --public-rows or --private-rows."
         )
 
 
 def _wrapped(markdown: str) -> str:
-    """Break the lines of paragraphs and lists, where Markdown does not mind."""
+    """Wrap the paragraphs and lists of a Markdown text."""
     lines = []
     for line in markdown.splitlines():
         if line.startswith(("|", "#", "    ")) or not line:
@@ -194,12 +193,14 @@ def _wrapped(markdown: str) -> str:
 
 
 def _ledger(path: str) -> PrivacyLedger:
+    """Open a ledger that exists."""
     if not Path(path).is_file():
-        raise ValueError(f"ledger={path!r} is no file; mend the path.")
+        raise ValueError(f"ledger={path!r} is not a file; correct the path.")
     return PrivacyLedger(path)
 
 
 def _model(text: str) -> str:
+    """Parse the path of a model."""
     try:
         paths_of(text)
     except ValueError as error:
@@ -208,29 +209,29 @@ def _model(text: str) -> str:
 
 
 def _figure(text: str) -> tuple[str, float]:
+    """Parse a score and its name."""
     name, is_there, value = text.partition("=")
     if not is_there or not name.strip():
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no name with a value; write accuracy=0.84, say"
+            f"{text!r} is not NAME=VALUE; write accuracy=0.84, for example"
         )
     return name.strip(), number(value)
 
 
 class _NotLoaded(ClassifierMixin, BaseEstimator):
-    """Stands for a student that nobody needs here, under its name."""
+    """Stand-in for the student, which a report does not need."""
 
     def predict(self, X: Any) -> NoReturn:
-        raise TypeError("Only the statement was read, and not the student.")
+        raise TypeError("Only the statement of this model was read, not its student.")
 
 
 def read_released(path: str) -> PublishedClassifier:
-    """Read the statement of a released model, and nothing that could run code.
+    """Read the statement of a released model, without its student.
 
-    What it returns has the card, statement and Renyi curve, and no student. Hashes, the
-    copy of the card and the cost are checked as in :meth:`PublishedClassifier.load`.
-    Of the model file, which is a zip archive, only the card and two arrays of plain
-    numbers are read, by their names in the index that skops wrote. No type that the
-    file names is looked up, so that nobody has to trust any, and skops is not needed.
+    Hashes, the copy of the card and the cost are checked as in
+    :meth:`PublishedClassifier.load`. Of the model file, a zip archive, only the card
+    and two arrays of numbers are read. No type that the file names is imported, so that
+    none has to be trusted, and skops is not needed.
     """
     model, card, (model_path, card_path) = read_pair(path)
     try:
@@ -249,12 +250,12 @@ def read_released(path: str) -> PublishedClassifier:
     return released
 
 
-def _stated(model):
-    """Read the names of the student's class, the curve and what else is stated."""
+def _stated(model: bytes) -> tuple[tuple[str, str], tuple[Any, ...]]:
+    """Read the class and module of the student, and its orders, curve and statement."""
     with zipfile.ZipFile(BytesIO(model)) as archive:
         index = json.loads(read_index(archive, len(model)))["content"]
         curve = [
-            np.lib.format.read_array(  # refuses arrays of objects, and archives
+            np.lib.format.read_array(  # refuses arrays of objects
                 BytesIO(read_member(archive, index[name]["file"], _LARGEST_CURVE))
             )
             for name in ("orders", "divergences")

@@ -1,1 +1,1 @@
-"""Work with other people's estimators: seeds, class codes, delegation."""
+"""Handling of estimators given by the user: seeds, class codes, delegation."""

@@ -1,6 +1,8 @@
-"""Callbacks over the teachers, where scikit-learn has them."""
+"""Callbacks of scikit-learn, if the installed version has them."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 
@@ -11,60 +13,37 @@ except ImportError:  # before scikit-learn 1.9 there is `verbose` only
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in without callbacks."""
 
-    def with_callbacks(method):
-        """Return the method as it is."""
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method unchanged."""
         return method
 
 
 __all__ = ["CallbackSupportMixin", "drop_callbacks", "each_teacher", "with_callbacks"]
 
 
-def drop_callbacks(estimator):
-    """Take the callbacks off an estimator and off those among its parameters.
+def drop_callbacks(estimator: Any) -> Any:
+    """Remove the callbacks of an estimator and of its parameters, in place.
 
     A clone shares them with the original, across processes too, and they may keep
-    scores on the rows that it is fitted on.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Changed in place. What is in a FrozenEstimator is the user's own, is not fitted,
-        and keeps its callbacks.
-
-    Returns
-    -------
-    estimator : estimator
-        The same.
+    scores on the rows that it is fitted on. An estimator in a FrozenEstimator is the
+    user's original, is not fitted, and keeps its callbacks.
     """
     params = estimator.get_params().values()
-    frozen = [one.estimator for one in params if isinstance(one, FrozenEstimator)]
+    frozen = [part for part in params if isinstance(part, FrozenEstimator)]
+    kept = [id(part) for one in frozen for part in (one, one.estimator)]
     for part in (estimator, *params):
-        is_users = isinstance(part, FrozenEstimator) or any(
-            part is one for one in frozen
-        )
-        if hasattr(part, "_skl_callbacks") and not is_users:
+        if hasattr(part, "_skl_callbacks") and id(part) not in kept:
             part.set_callbacks()
     return estimator
 
 
 @contextmanager
-def each_teacher(estimator, n_teachers):
-    """Tell the estimator's callbacks about the fit, and about each finished teacher.
+def each_teacher(
+    estimator: Any, n_teachers: int
+) -> Iterator[Callable[[], None] | None]:
+    """Report a fit to the estimator's callbacks; yield a function to call per teacher.
 
-    Callbacks are told that a teacher is done and nothing else: no data, no votes.
-
-    Parameters
-    ----------
-    estimator : PATEClassifier
-        The estimator being fitted.
-
-    n_teachers : int
-        Number of teachers.
-
-    Yields
-    ------
-    on_teacher_done : callable or None
-        To be called once for each teacher.
+    The callbacks learn that a teacher has been trained, and see no data and no votes.
     """
     if not hasattr(estimator, "_init_callback_context"):
         yield None
@@ -72,7 +51,7 @@ def each_teacher(estimator, n_teachers):
     fit = estimator._init_callback_context(max_subtasks=n_teachers)
     fit.call_on_fit_task_begin(estimator=estimator)
 
-    def on_teacher_done():
+    def on_teacher_done() -> None:
         teacher = fit.subcontext(task_name="teacher")
         teacher.call_on_fit_task_begin(estimator=estimator)
         teacher.call_on_fit_task_end(estimator=estimator)

@@ -1,13 +1,18 @@
-"""Classifiers that insist on labels 0..m-1, where some of the classes are missing."""
+"""Class indices for classifiers, where some classes may be missing."""
 
+from abc import abstractmethod
+from collections.abc import Callable
 from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 __all__ = [
     "ContiguousClasses",
+    "DelegatedPredictionMixin",
     "fit_class_indices",
     "in_all_classes",
     "predict_codes",
@@ -15,27 +20,12 @@ __all__ = [
 ]
 
 
-def fit_class_indices(estimator, X, codes):
-    """Fit on class indices, with indices of its own if the classifier insists.
+def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
+    """Fit on class indices, renumbered without gaps if the classifier insists on that.
 
-    A shard, or the answers, may lack a class. Most classifiers take class indices as
-    they are, and networks must; xgboost wants them without gaps.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Unfitted; fitted in place where it takes the indices as they are.
-
-    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Rows.
-
-    codes : ndarray of int of shape (n_rows,)
-        Class indices, perhaps with gaps.
-
-    Returns
-    -------
-    fitted : classifier
-        `estimator`, or a :class:`ContiguousClasses` around a clone of it.
+    A shard, or the answers, may lack a class. Most classifiers take class indices with
+    gaps; xgboost does not. `estimator` is fitted in place, or a
+    :class:`ContiguousClasses` around a clone of it is returned.
     """
     if len(np.unique(codes)) == codes.max() + 1:  # no gap
         return estimator.fit(X, codes)
@@ -46,35 +36,18 @@ def fit_class_indices(estimator, X, codes):
         return ContiguousClasses(clone(estimator)).fit(untouched, codes)
 
 
-def in_all_classes(scores, classifier, n_classes, *, absent):
-    """Give every class a column of scores.
+def in_all_classes(
+    scores: NDArray[np.floating], classifier: Any, n_classes: int, *, absent: float
+) -> NDArray[np.floating]:
+    """Widen scores to one column per class; `absent` fills those not in ``classes_``.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_rows, n_seen), or (n_rows,) with two classes
-        Scores by a classifier fitted on class indices.
-
-    classifier : classifier
-        Fitted; its ``classes_`` are the class indices that it saw.
-
-    n_classes : int
-        Number of classes.
-
-    absent : float
-        The score of a class that it never saw.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-        The same scores.
-
-    Raises
-    ------
-    ValueError
-        If there is no column a class that it saw.
+    `classifier` was fitted on class indices. With two classes, scores of shape
+    (n_rows,) stay as they are.
     """
+    if scores.ndim == 1 or scores.shape[1] == n_classes:
+        return scores
     seen = classifier.classes_
-    if scores.ndim == 1 or scores.shape[1] == n_classes or len(seen) == n_classes:
+    if len(seen) == n_classes:
         return scores
     if scores.shape[1] != len(seen):
         raise ValueError(
@@ -87,29 +60,10 @@ def in_all_classes(scores, classifier, n_classes, *, absent):
     return widened
 
 
-def read_codes(predicted, n_rows, n_classes):
-    """Read class indices from what a classifier predicted.
+def read_codes(predicted: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.intp]:
+    """Read predicted class indices, of shape (n_rows,) or (n_rows, 1) as by CatBoost.
 
-    Parameters
-    ----------
-    predicted : array-like of shape (n_rows,) or (n_rows, 1)
-        CatBoost predicts a column where there are more than two classes.
-
-    n_rows : int
-        Number of rows that were predicted.
-
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n_rows,)
-        Class indices; -1 for any other number, a fraction included.
-
-    Raises
-    ------
-    ValueError
-        If there is not one number a row.
+    Any other number, a fraction included, is read as -1.
     """
     predicted = np.asarray(predicted)
     if predicted.dtype.kind == "O":
@@ -129,29 +83,10 @@ def read_codes(predicted, n_rows, n_classes):
     return codes
 
 
-def predict_codes(classifier, X, n_classes):
-    """Predict class indices by a classifier that learned from nothing sensitive.
+def predict_codes(classifier: Any, X: Any, n_classes: int) -> NDArray[np.intp]:
+    """Predict class indices by a classifier that was trained on nothing sensitive.
 
-    Parameters
-    ----------
-    classifier : classifier
-        Fitted on class indices.
-
-    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Rows.
-
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n_rows,)
-        Class indices.
-
-    Raises
-    ------
-    ValueError
-        If it predicts anything else.
+    Raises ValueError, which may show a prediction, if any is no class index.
     """
     predicted = classifier.predict(X)
     try:
@@ -170,97 +105,108 @@ def predict_codes(classifier, X, n_classes):
     )
 
 
-def _fitted_has(method):
-    return lambda self: hasattr(self.estimator_, method)
+def _predictor_has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(self._predictor(), method)
 
 
-class ContiguousClasses(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier whose inner classifier numbers the classes that it saw 0..m-1.
+class DelegatedPredictionMixin:
+    """Prediction by an inner classifier that was fitted on class indices."""
 
-    Parameters
-    ----------
-    estimator : classifier
-        The inner classifier.
+    classes_: NDArray[Any]
 
-    Attributes
-    ----------
-    estimator_ : classifier
-        Fitted.
-
-    classes_ : ndarray of int of shape (m,)
-        The class indices that it saw.
-    """
-
-    def __init__(self, estimator):
-        self.estimator = estimator
-
-    def fit(self, X, y):
-        """Fit a clone of the inner classifier.
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        y : ndarray of int of shape (n_rows,)
-            Class indices.
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows. Prediction costs no privacy, even on private rows.
 
         Returns
         -------
-        self : ContiguousClasses
-            Fitted.
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+
+        Raises
+        ------
+        ValueError
+            If X has other columns than in `fit`, or a prediction is no class index.
         """
+        X = self._check_before_predicting(X)
+        return self.classes_[predict_codes(self._predictor(), X, len(self.classes_))]
+
+    @available_if(_predictor_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each of ``classes_``, 0 where no answer named the class.
+        """
+        return self._scores("predict_proba", X, absent=0.0)
+
+    @available_if(_predictor_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Score classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            A column for each of ``classes_``, -inf where no answer named the class.
+        """
+        return self._scores("decision_function", X, absent=-np.inf)
+
+    def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
+        X = self._check_before_predicting(X)
+        scores = getattr(self._predictor(), method)(X)
+        n_classes = len(self.classes_)
+        if scores.ndim == 1 and n_classes > 2:  # the answers name two of them
+            scores = np.column_stack([-scores, scores])
+        return in_all_classes(scores, self._predictor(), n_classes, absent=absent)
+
+    @abstractmethod
+    def _predictor(self) -> Any:
+        """Return the fitted inner classifier, or before `fit` the unfitted one."""
+
+    @abstractmethod
+    def _check_before_predicting(self, X: Any) -> Any:
+        """Check that the classifier is fitted; return the rows, checked."""
+
+
+class ContiguousClasses(
+    DelegatedPredictionMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
+    """Classifier that renumbers the classes in y as 0..m-1 for its inner classifier."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
+        """Fit a clone of the inner classifier on renumbered class indices."""
         self.classes_, own_codes = np.unique(y, return_inverse=True)
         self.estimator_ = clone(self.estimator).fit(X, own_codes)
         return self
 
-    def predict(self, X):
-        """Predict class indices.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        codes : ndarray of int of shape (n_rows,)
-            Class indices out of ``classes_``; -1 where the inner classifier predicts
-            none of its own.
-        """
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Predict class indices; -1 where the inner classifier predicts none."""
         own_codes = read_codes(
             self.estimator_.predict(X), X.shape[0], len(self.classes_)
         )
         return np.where(own_codes < 0, -1, self.classes_[own_codes])
 
-    @available_if(_fitted_has("predict_proba"))
-    def predict_proba(self, X):
-        """Predict class probabilities.
+    def _predictor(self) -> Any:
+        return self.estimator_
 
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_rows, m)
-            A column for each of ``classes_``.
-        """
-        return self.estimator_.predict_proba(X)
-
-    @available_if(_fitted_has("decision_function"))
-    def decision_function(self, X):
-        """Score classes.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, m), or (n_rows,) with two classes
-            A column for each of ``classes_``.
-        """
-        return self.estimator_.decision_function(X)
+    def _check_before_predicting(self, X: Any) -> Any:
+        return X

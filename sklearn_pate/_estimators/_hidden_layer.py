@@ -1,9 +1,10 @@
-"""What a network makes of its inputs before its last layer."""
+"""Hidden representations of networks: the inputs of their last linear layer."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 __all__ = [
     "hidden_layer",
@@ -13,47 +14,20 @@ __all__ = [
 ]
 
 
-def hidden_layer(module):
-    """Find the layer whose inputs are the hidden representation.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From a batch of inputs to logits.
-
-    Returns
-    -------
-    layer : torch.nn.Linear
-        The last one.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+def hidden_layer(module: nn.Module) -> nn.Linear:
+    """Find the last linear layer of a module that maps inputs to logits."""
     linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
     if not linear:
         raise ValueError(
             f"module is a {type(module).__name__} without a torch.nn.Linear, whose "
-            "inputs would be its hidden representation; end it in one."
+            "inputs are the hidden representation; end the module in one."
         )
     return linear[-1]
 
 
 @contextmanager
-def hidden_passes(module):
-    """Collect hidden representations, pass by pass.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From a batch of inputs to logits.
-
-    Yields
-    ------
-    passes : list of Tensor
-        Grows as the module is called.
-    """
+def hidden_passes(module: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect the hidden representations of all calls of a module in a list."""
     passes = []
     handle = hidden_layer(module).register_forward_pre_hook(
         lambda layer, inputs: passes.append(inputs[0])
@@ -64,26 +38,10 @@ def hidden_passes(module):
         handle.remove()
 
 
-def hidden_of_batch(module, inputs):
-    """Compute the hidden representation of a batch, in the mode that the module is in.
+def hidden_of_batch(module: nn.Module, inputs: Tensor) -> Tensor:
+    """Compute the hidden representation of a batch, of shape (n_rows, n_hidden).
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From a batch of inputs to logits.
-
-    inputs : Tensor of shape (n_rows, *input_shape)
-        Where the module's weights are.
-
-    Returns
-    -------
-    hidden : Tensor of shape (n_rows, n_hidden)
-        What goes into the last linear layer; gradients flow back from it.
-
-    Raises
-    ------
-    ValueError
-        If the module has no linear layer, or does not use its last one.
+    The module stays in its mode, training or evaluation, and gradients are kept.
     """
     with hidden_passes(module) as seen:
         module(inputs)
@@ -95,30 +53,10 @@ def hidden_of_batch(module, inputs):
     return seen[-1].flatten(1)
 
 
-def hidden_representation(module, inputs, batch_size=1000):
-    """Compute the hidden representation of many inputs, where the weights are.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Put in evaluation mode.
-
-    inputs : Tensor of shape (n_rows, *input_shape)
-        On any device.
-
-    batch_size : int, default=1000
-        Number of rows at once.
-
-    Returns
-    -------
-    hidden : Tensor of shape (n_rows, n_hidden)
-        On the CPU.
-
-    Raises
-    ------
-    ValueError
-        If the module has no linear layer, or does not use its last one.
-    """
+def hidden_representation(
+    module: nn.Module, inputs: Tensor, batch_size: int = 1000
+) -> Tensor:
+    """Compute the hidden representation of many inputs, in evaluation mode."""
     device = hidden_layer(module).weight.device
     module.eval()
     with torch.no_grad():

@@ -4,72 +4,50 @@ import logging
 import os
 import sys
 import threading
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TextIO
+
+from sklearn_pate._estimators._shared_change import SharedChange
 
 __all__ = ["autologging_off", "muted"]
 
 
-def autologging_off():
-    """Turn mlflow's autologging off for the whole process, as long as a block lasts.
+def autologging_off() -> AbstractContextManager[None]:
+    """Turn mlflow's autologging off in the whole process for the length of a block.
 
     It replaces `fit`, `predict` and `transform` of the classes of scikit-learn, xgboost
     and others, and records parameters, metrics, pictures, models and a hash of the rows
-    of every call. Blocks may overlap, also between threads: the last one to end turns
-    on again what was on. Does nothing where mlflow is not imported.
-
-    Returns
-    -------
-    block : context manager
-        To be entered where private rows are fitted, in the process that fits them.
+    of every call. Blocks may overlap, also between threads. Enter a block in the
+    process that fits private rows.
     """
-    return _AUTOLOGGING.off()
+    return _AUTOLOGGING.block()
 
 
-def muted():
-    """Drop what the calling thread prints and logs, as long as a block lasts.
+def muted() -> AbstractContextManager[None]:
+    """Drop the printed output and log records of the calling thread during a block.
 
-    Threads that it starts, other processes and compiled code that writes to the
-    terminal by itself are not covered. Warnings are not either, unless they are printed
-    inside the block.
-
-    Returns
-    -------
-    block : context manager
-        Other threads print and log as before.
+    Not covered: threads that it starts, other processes, compiled code that writes to
+    the terminal by itself, and warnings that are not printed inside the block.
     """
     return _OUTPUT.muted()
 
 
-class _Autologging:
-    """Autologging of the process: the first one turns it off, the last one on."""
+class _Autologging(SharedChange):
+    """Autologging of this process, which is off during any block."""
 
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._flagged = None
-        self._configurations = []
+    def __init__(self) -> None:
+        super().__init__()
+        self._flagged: Any = None
+        self._configurations: list[dict[str, Any]] = []
 
-    @contextmanager
-    def off(self):
-        """Turn it off, as long as any block lasts."""
-        with self._lock:
-            self._n_inside += 1
-            self._turn_off()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0:
-                    self._turn_on()
-
-    def _turn_off(self):
+    def _begin(self, *, is_first: bool) -> None:
         # By every block: autologging may have been turned on since the first one.
-        mlflow = sys.modules.get("mlflow.utils.autologging_utils")
+        mlflow: Any = sys.modules.get("mlflow.utils.autologging_utils")
         if mlflow is None:
             return
-        # Both of what mlflow looks at. Its own disable_autologging resets the flag when
-        # it ends, in any thread; mlflow.autolog() replaces a configuration.
+        # mlflow reads both. Its own disable_autologging resets the flag when it ends,
+        # in any thread; mlflow.autolog() replaces a configuration.
         if not mlflow._AUTOLOGGING_GLOBALLY_DISABLED:
             mlflow._AUTOLOGGING_GLOBALLY_DISABLED = True
             self._flagged = mlflow
@@ -78,7 +56,7 @@ class _Autologging:
                 configuration["disable"] = True
                 self._configurations.append(configuration)
 
-    def _turn_on(self):
+    def _undo(self) -> None:
         if self._flagged is not None:
             self._flagged._AUTOLOGGING_GLOBALLY_DISABLED = False
             self._flagged = None
@@ -86,43 +64,37 @@ class _Autologging:
             self._configurations.pop()["disable"] = False
 
 
-class _Output:
-    """Streams and log records: replaced by the first block, restored by the last."""
+class _Output(SharedChange):
+    """Streams and log records of this process, which drop those of muted threads."""
 
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._n_inside = 0
+    def __init__(self) -> None:
+        super().__init__()
         self._of_thread = threading.local()
 
     @contextmanager
-    def muted(self):
+    def muted(self) -> Iterator[None]:
         """Drop the output of this thread."""
-        with self._lock:
-            if self._n_inside == 0:
-                self._replace()
-            self._n_inside += 1
-        depth = getattr(self._of_thread, "depth", 0)
-        self._of_thread.depth = depth + 1
-        try:
-            yield
-        finally:
-            self._of_thread.depth = depth
-            with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0:
-                    self._restore()
+        with self.block():
+            depth = getattr(self._of_thread, "depth", 0)
+            self._of_thread.depth = depth + 1
+            try:
+                yield
+            finally:
+                self._of_thread.depth = depth
 
     @property
-    def is_muted(self):
-        """Tell whether the calling thread is."""
+    def is_muted(self) -> bool:
+        """Check whether the calling thread is muted."""
         return getattr(self._of_thread, "depth", 0) > 0
 
-    def _replace(self):
+    def _begin(self, *, is_first: bool) -> None:
+        if not is_first:
+            return
         self.nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        self._streams = {}
+        self._streams: dict[str, tuple[TextIO, _Stream]] = {}
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
-            while isinstance(stream, _Stream):  # somebody put an earlier one back
+            while isinstance(stream, _Stream):  # one of an earlier block was put back
                 stream = stream._stream
             if stream is not None:
                 self._streams[name] = stream, _Stream(stream, self)
@@ -131,8 +103,8 @@ class _Output:
         self._own_factory = self._make_factory(self._factory)
         logging.setLogRecordFactory(self._own_factory)
 
-    def _restore(self):
-        # What somebody else has replaced meanwhile is theirs, and stays.
+    def _undo(self) -> None:
+        # A replacement made by other code in the meantime stays.
         for name, (stream, own) in self._streams.items():
             if getattr(sys, name) is own:
                 setattr(sys, name, stream)
@@ -140,24 +112,28 @@ class _Output:
             logging.setLogRecordFactory(self._factory)
         self.nowhere.close()
 
-    def _make_factory(self, factory):
-        def make_record(name, level, *arguments, **named):
+    def _make_factory(
+        self, factory: Callable[..., logging.LogRecord]
+    ) -> Callable[..., logging.LogRecord]:
+        def make_record(
+            name: str, level: int, *arguments: Any, **named: Any
+        ) -> logging.LogRecord:
             if not self.is_muted:
                 return factory(name, level, *arguments, **named)
-            # Below every handler's level, and empty for those who look all the same.
+            # Below every handler's level, and empty for those that ignore levels.
             return factory("", -1, "", 0, "", (), None)
 
         return make_record
 
 
 class _Stream:
-    """A stream that drops what muted threads write."""
+    """A stream that drops the output of muted threads."""
 
-    def __init__(self, stream, output):
+    def __init__(self, stream: TextIO, output: _Output) -> None:
         self._stream = stream
         self._output = output
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         is_muted = self._output.is_muted
         return getattr(self._output.nowhere if is_muted else self._stream, name)
 

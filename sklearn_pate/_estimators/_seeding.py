@@ -1,35 +1,25 @@
-"""Seeds for teachers and students. Never for the noise, which is `mechanisms.noise`."""
+"""Seeds of teachers and students. The noise has its own: `mechanisms.noise`."""
 
 import random
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 MAX_SEED = 2**31 - 1
 
-# The global generators belong to the whole process: one teacher at a time.
+# Held while the generators of the whole process are seeded for one teacher.
 _GLOBAL_GENERATORS = threading.RLock()
 
 
-def seeded_clone(estimator, seed):
-    """Return a clone in which every `random_state` is derived from `seed`.
+def seeded_clone(estimator: Any, seed: int) -> Any:
+    """Return an unfitted clone in which every `random_state` is derived from `seed`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Possibly with nested estimators; an integer `random_state` is replaced too, so
-        that two teachers do not share their randomness.
-
-    seed : int
-        The seed.
-
-    Returns
-    -------
-    estimator : estimator
-        An unfitted clone.
+    Integers are replaced too, so that two teachers do not share their random numbers.
     """
     estimator = clone(estimator)
     names = (
@@ -46,21 +36,17 @@ def seeded_clone(estimator, seed):
 
 
 @contextmanager
-def seeded_globals(seed):
+def seeded_globals(seed: int) -> Iterator[None]:
     """Seed the global generators of Python, numpy and torch for the length of a block.
 
     Some estimators draw from them: skorch networks, a shuffling cross-validator inside
-    a search. Without this, what one teacher draws would depend on how much the teachers
-    before it drew, and so on their shards. Threads take turns.
-
-    Parameters
-    ----------
-    seed : int
-        The seed. The states from before are restored afterwards.
+    a search. Otherwise, the random numbers of a teacher would depend on how many the
+    earlier teachers drew, and so on their shards. Threads enter one at a time; the
+    states from before are restored.
     """
     torch = sys.modules.get("torch")
     with _GLOBAL_GENERATORS:
-        of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+        python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
         try:
             with torch.random.fork_rng() if torch is not None else nullcontext():
                 random.seed(seed)
@@ -69,5 +55,5 @@ def seeded_globals(seed):
                     torch.manual_seed(seed)
                 yield
         finally:
-            random.setstate(of_python)
-            np.random.set_state(of_numpy)  # noqa: NPY002
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002

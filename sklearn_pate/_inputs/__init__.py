@@ -1,1 +1,1 @@
-"""Reading of features, labels and public rows."""
+"""Reading and checking of inputs: features, labels, public rows, parameters."""

@@ -7,29 +7,47 @@ __all__ = ["check_count", "check_device", "check_number"]
 
 
 def check_count(
-    name: str, value: Any, smallest: int = 1, *, optional: bool = False
+    name: str, value: Any, smallest: int = 1, *, also: tuple[str | None, ...] = ()
 ) -> None:
-    """Raise ValueError unless a parameter is a whole number that is large enough."""
-    if optional and value is None:
+    """Raise ValueError unless a parameter is a whole number of at least `smallest`.
+
+    The values in `also` are accepted too.
+    """
+    if isinstance(value, (str, type(None))) and value in also:
         return
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < smallest:
-        none = ", or None" if optional else ""
+        others = "".join(f", or {other!r}" for other in also)
         raise ValueError(
-            f"{name}={value!r} must be a whole number of at least {smallest}{none}."
+            f"{name}={value!r} must be a whole number of at least {smallest}{others}."
         )
 
 
-def check_number(name: str, value: Any, low: float, high: float) -> None:
-    """Raise ValueError unless a parameter is a number from `low` to `high`."""
+def check_number(
+    name: str, value: Any, low: float, high: float, *, closed: str = "both"
+) -> None:
+    """Raise ValueError unless a parameter is a number in an interval.
+
+    `closed` names the ends that belong to it: "both", "right" or "neither".
+    """
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not low <= value <= high:
-        raise ValueError(f"{name}={value!r} must be a number from {low} to {high}.")
+    if (
+        not is_number
+        or not low <= value <= high
+        or (value == low and closed != "both")
+        or (value == high and closed == "neither")
+    ):
+        interval = {
+            "both": f"from {low} to {high}",
+            "right": f"above {low} and at most {high}",
+            "neither": f"strictly between {low} and {high}",
+        }[closed]
+        raise ValueError(f"{name}={value!r} must be a number {interval}.")
 
 
 def check_device(device: Any) -> None:
-    """Raise ValueError unless torch can compute there."""
-    import torch  # not earlier: some parameters are checked without it
+    """Raise ValueError unless torch can compute on a device."""
+    import torch  # here, as the other checks do without it
 
     try:
         kind = torch.device(device).type
@@ -39,5 +57,5 @@ def check_device(device: Any) -> None:
         ) from error
     if kind == "cuda" and not torch.cuda.is_available():
         raise ValueError(
-            f"device={device!r} was asked for and torch finds no GPU; use device='cpu'."
+            f"device={device!r} needs a GPU and torch finds none; use device='cpu'."
         )

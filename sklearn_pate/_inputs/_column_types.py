@@ -1,4 +1,4 @@
-"""Columns of numbers, of text and of objects: private ones beside public ones."""
+"""Columns of numbers, text and objects, in private and public rows."""
 
 from numbers import Real
 from typing import Any
@@ -19,32 +19,20 @@ from sklearn_pate._inputs._odd_rows import (
 __all__ = ["check_column_types", "holds_text", "read_like_public"]
 
 
-def read_like_public(X, X_public):
-    """Read private columns as numbers where public rows hold numbers.
+def read_like_public(X: Any, X_public: Any) -> Any:
+    """Read private columns as the type of the public columns, each value on its own.
 
-    One odd value in a private row must not decide how the others are read.
-
-    Parameters
-    ----------
-    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
-        Private features, from `check_features`.
-
-    X_public : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
-        Public features, from `check_features`.
-
-    Returns
-    -------
-    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
-        Where a column of `X_public` is of numbers, one of text or objects is read as
-        numbers, with NaN for what says none; where it is of objects that are numbers,
-        NaN takes the place of words only; where it is of text, what is no text in one
-        of objects is spelled. Others are as they were.
+    One odd value in a private row must not decide how the others are read. Where a
+    public column holds numbers, values of a private column of text or objects become
+    numbers, and NaN where no number can be read. Where it holds numbers as objects,
+    only text becomes NaN. Where it holds text, other objects become text. Both come
+    from `check_features`.
     """
     if sp.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OUST"):
         return X
     if not is_frame(X) and X_public.dtype.kind in "biuf":
         numbers = read_numbers(X)
-        # Networks take one type of numbers. (Integers have no room for missing ones.)
+        # Networks take one dtype. Integers cannot hold NaN.
         with np.errstate(over="ignore"):
             return (
                 numbers.astype(X_public.dtype)
@@ -54,8 +42,9 @@ def read_like_public(X, X_public):
     if len(X.shape) != 2:
         return X
     is_typed = _numeric_columns(X_public)
-    for column in np.flatnonzero(~_numeric_columns(X)):
+    for column in np.flatnonzero(~_numeric_columns(X)).tolist():
         public = _values(X_public, column)
+        read: NDArray[Any]
         if is_typed[column] and _holds_numbers(public):
             read = _read_column(X, column)
         elif _holds_numbers(public):
@@ -69,14 +58,14 @@ def read_like_public(X, X_public):
 
 
 def check_column_types(X: Any, X_public: Any) -> None:
-    """Raise if a column is numbers on one side, and words on the other.
+    """Raise if a column holds numbers in X and text in X_public, or vice versa.
 
-    All else may work: integers beside floats, categories beside text, numbers that are
-    written as text, or a column without a value. One private value decides nothing,
-    unless all others say that the column is text.
+    Everything else may work: integers and floats, categories and text, numbers written
+    as text, or a column without values. No single private value decides, unless all
+    others show that the column is text.
     """
     is_numeric = _numeric_columns(X)
-    for column in np.flatnonzero(is_numeric != _numeric_columns(X_public)):
+    for column in np.flatnonzero(is_numeric != _numeric_columns(X_public)).tolist():
         public = _values(X_public, column)
         if is_numeric[column]:
             differs, numeric, text = any(map(_is_word, public)), "X", "X_public"
@@ -92,19 +81,19 @@ def check_column_types(X: Any, X_public: Any) -> None:
 
 
 def holds_text(X: NDArray[Any]) -> bool:
-    """Tell whether any value is text, which is for the teachers to encode."""
+    """Check whether any value is text, which a teacher has to encode."""
     return X.dtype.kind in "US" or (
         X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
     )
 
 
-def _is_of_objects(X, column):
+def _is_of_objects(X: Any, column: int) -> bool:
     if isinstance(X, np.ndarray):
         return X.dtype.kind == "O"
     return hasattr(X, "dtypes") and list(X.dtypes)[column] == np.dtype(object)
 
 
-def _with_column(X, column, values):
+def _with_column(X: Any, column: int, values: NDArray[Any]) -> Any:
     if hasattr(X, "with_columns"):  # polars
         return X.with_columns(type(X[:, 0])(X.columns[column], values))
     if hasattr(X, "isetitem"):  # pandas
@@ -116,14 +105,14 @@ def _with_column(X, column, values):
     return X
 
 
-def _read_column(X, column):
+def _read_column(X: Any, column: int) -> NDArray[np.float64]:
     name = (column_names(X) or range(X.shape[1]))[column]
-    values = np.asarray(_safe_indexing(X, [int(column)], axis=1))
+    values = np.asarray(_safe_indexing(X, [column], axis=1))
     return read_numbers(values, [name])[:, 0]
 
 
-def _is_text(X, column):
-    """Tell whether a column has words, and nothing that a number can be read from."""
+def _is_text(X: Any, column: int) -> bool:
+    """Check whether a column holds text and no value that can be read as a number."""
     try:
         _read_column(X, column)
     except ValueError:
@@ -131,18 +120,18 @@ def _is_text(X, column):
     return False
 
 
-def _holds_numbers(values):
-    """Tell whether all objects are numbers, but for gaps."""
+def _holds_numbers(values: list[Any]) -> bool:
+    """Check whether the objects are numbers or missing."""
     return any(map(_is_number, values)) and not any(
         isinstance(value, str) for value in values
     )
 
 
-def _numeric_columns(X):
-    """Tell which columns are declared to be numeric, without a look at their values."""
+def _numeric_columns(X: Any) -> NDArray[np.bool_]:
+    """Find the columns of a numeric type, without reading their values."""
     if not is_frame(X):
         return np.full(X.shape[1], X.dtype.kind in "biuf")
-    # Every library makes an array of its own types; that of no rows has no gaps.
+    # Without rows, the arrays that libraries make of their types lack no value.
     no_rows = _safe_indexing(X, slice(0, 0))
     kinds = [
         np.asarray(_safe_indexing(no_rows, column, axis=1)).dtype.kind
@@ -151,15 +140,16 @@ def _numeric_columns(X):
     return np.isin(kinds, list("biuf"))
 
 
-def _values(X, column):
-    return np.asarray(_safe_indexing(X, int(column), axis=1)).tolist()
+def _values(X: Any, column: int) -> list[Any]:
+    return np.asarray(_safe_indexing(X, column, axis=1)).tolist()
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and bool(value == value)
 
 
-def _is_word(value):
+def _is_word(value: Any) -> bool:
+    """Check whether a value is text that no number can be read from."""
     if not isinstance(value, str):
         return False
     try:

@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["Table", "check_container", "column_names"]
 
-# How libraries call it to bring rows into memory.
+# Methods of dataframe libraries that bring rows into memory.
 _FETCHES_ROWS = ("toPandas", "compute", "collect")
 
 
@@ -19,23 +19,10 @@ class Table(Protocol):
 
 
 def check_container(name: str, values: Any) -> None:
-    """Raise for a container that numpy or scikit-learn would misread.
+    """Raise for a container that numpy or scikit-learn would misread, by its type.
 
-    It looks at the type of the container, and at no value.
-
-    Parameters
-    ----------
-    name : str
-        What the message calls the values.
-
-    values : object
-        As received.
-
-    Raises
-    ------
-    ValueError
-        If it is a masked array, a lazy or wrapped dataframe, or a tensor that requires
-        a gradient.
+    These are masked arrays, lazy or wrapped dataframes, and tensors that require a
+    gradient. `name` stands for the values in the message.
     """
     # Attributes of the type: those of a pandas dataframe may be columns.
     kind = type(values)
@@ -58,25 +45,14 @@ def check_container(name: str, values: Any) -> None:
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """List the names of columns, strings or not.
-
-    Parameters
-    ----------
-    X : object
-        Features.
-
-    Returns
-    -------
-    names : list or None
-        None for what has none.
-    """
+    """List the names of columns, strings or not; None for a container without names."""
     kind = type(X)
-    if hasattr(kind, "column_names"):  # of pyarrow, whose `columns` are the values
+    if hasattr(kind, "column_names"):  # pyarrow, whose `columns` are the values
         return list(X.column_names)
     return list(X.columns) if hasattr(kind, "columns") else None
 
 
-def _has_shape(values):
-    """Tell whether the number of rows is known."""
+def _has_shape(values: Any) -> bool:
+    """Check whether the numbers of rows and columns are known."""
     shape = getattr(values, "shape", None)
     return isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)

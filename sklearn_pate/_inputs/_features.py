@@ -1,7 +1,10 @@
-"""Features as teachers and student can take them, private and public ones alike."""
+"""Private and public features, in a form that teachers and student accept."""
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
@@ -23,40 +26,16 @@ __all__ = [
 ]
 
 
-def check_features(estimator, X, *, reset, name="X", private=False):
-    """Check features as teachers and student can take them.
+def check_features(
+    estimator: Any, X: Any, *, reset: bool, name: str = "X", private: bool = False
+) -> Any:
+    """Check features, and return them as an array, a CSR matrix or the same dataframe.
 
-    Frames are handed on as they are, so that a ColumnTransformer inside a teacher still
-    finds its columns by name.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Holds ``n_features_in_`` and ``feature_names_in_``.
-
-    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Features.
-
-    reset : bool
-        Set the two attributes, or compare with them.
-
-    name : str, default="X"
-        What messages call the features.
-
-    private : bool, default=False
-        Whether no value of them may raise, as that would tell about its row. Values are
-        then read by `read_like_public`, or left to the teachers.
-
-    Returns
-    -------
-    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
-        The same features.
-
-    Raises
-    ------
-    ValueError
-        If they are of another shape, type or container than expected, or named in
-        another way or order than those before.
+    Dataframes stay as they are, so that a ColumnTransformer inside a teacher finds its
+    columns by name. `reset` sets ``n_features_in_`` and ``feature_names_in_`` of the
+    estimator; otherwise X is compared with them. No value of `private` features raises
+    an error, as that would reveal something about its row: values are read later, by
+    `read_like_public` or by the teachers. `name` stands for the features in messages.
     """
     check_container(name, X)
     if not is_frame(X):
@@ -80,39 +59,22 @@ def check_features(estimator, X, *, reset, name="X", private=False):
     return X
 
 
-def check_numbers(estimator, X, *, reset, dtype, allow_nd=False):
-    """Check private features of which numbers are needed, each read on its own.
+def check_numbers(
+    estimator: Any, X: Any, *, reset: bool, dtype: DTypeLike, allow_nd: bool = False
+) -> NDArray[np.floating]:
+    """Read private features as numbers, each value on its own.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Holds ``n_features_in_`` and ``feature_names_in_``.
-
-    X : {array-like, dataframe} of shape (n_rows, ...)
-        Features.
-
-    reset : bool
-        Set the two attributes, or compare with them.
-
-    dtype : dtype
-        A type of floating-point numbers.
-
-    allow_nd : bool, default=False
-        Whether rows may have any shape.
-
-    Returns
-    -------
-    X : ndarray of dtype of shape (n_rows, ...)
-        Numbers, perhaps infinite; NaN for what is missing, and for text among numbers.
+    Numbers may be infinite; what is missing, and text among numbers, is NaN. `reset` is
+    that of `check_features`; with `allow_nd`, rows may have any shape.
     """
     check_container("X", X)
     received = X
     if not sp.issparse(X):
         X = X if is_frame(X) else _as_array(X)
-        # Integers too: from objects, they are rounded to float64 first.
+        # Integers too, so that they are rounded via float64 as objects are.
         if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "biuOUST"):
             X = read_numbers(X)
-    # Of a number that is too large for float32, numpy would warn.
+    # numpy would warn of a number that is too large for float32.
     with np.errstate(over="ignore"):
         X = check_array(
             X,
@@ -128,32 +90,11 @@ def check_numbers(estimator, X, *, reset, dtype, allow_nd=False):
     return X
 
 
-def check_public_features(estimator, X_public, X=None):
-    """Check public features, and that what teachers learn from `X` applies to them.
+def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
+    """Check public features alone, and against checked private features `X`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Holds ``n_features_in_`` and ``feature_names_in_``, which are set if there is no
-        `X`.
-
-    X_public : {array-like, sparse matrix, dataframe} of shape (n_public, n_features)
-        Public features, as received.
-
-    X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features), default=None
-        Private features, checked.
-
-    Returns
-    -------
-    X_public : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
-        The same public features.
-
-    Raises
-    ------
-    ValueError
-        If no teacher could be asked about them, or the student could not learn from
-        them. It says no more of `X` than its shape and the names and types of its
-        columns.
+    Without `X`, ``n_features_in_`` and ``feature_names_in_`` are set. Errors reveal no
+    more of `X` than its shape and the names and types of its columns.
     """
     check_container("X_public", X_public)
     received = type(X_public).__name__
@@ -162,7 +103,8 @@ def check_public_features(estimator, X_public, X=None):
             X_public = _as_public_array(X_public)
         except ValueError as error:
             raise ValueError(
-                f"X_public is a {received} that is no array; pass rows of one length."
+                f"X_public is a {received} of rows of different lengths; pass rows of "
+                "one length."
             ) from error
     shape = tuple(X_public.shape)
     if len(shape) < 2 or 0 in shape[:2]:
@@ -170,7 +112,7 @@ def check_public_features(estimator, X_public, X=None):
             f"X_public is a {received} of shape {shape}; pass the public rows "
             "themselves, of shape (n_public, n_features)."
         )
-    # Of frames with names, we can tell which columns are wrong.
+    # For frames with names, check_features reports which columns are wrong.
     if (
         X is not None
         and not hasattr(estimator, "feature_names_in_")
@@ -186,37 +128,18 @@ def check_public_features(estimator, X_public, X=None):
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"X_public has shape {shape} and cannot be used: {str(error).rstrip()} "
-            "Prepare it like the private rows, in columns, types and missing values."
+            "Prepare it like the private rows: columns, types and missing values."
         ) from error
     if X is not None and len(shape) == 2 and not sp.issparse(X):
         check_column_types(X, X_public)
     return X_public
 
 
-def check_column_names(estimator, X, *, reset, name="X"):
-    """Check the order of columns whose names are no strings.
+def check_column_names(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:
+    """Remember or compare the column names of dataframes if none of them is a string.
 
-    scikit-learn compares names that are strings, and passes over all others: numbers,
-    or the tuples of a pandas MultiIndex.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Remembers such names, as strings, in a private attribute.
-
-    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Features.
-
-    reset : bool
-        Remember the names, or compare with them.
-
-    name : str, default="X"
-        What messages call the features.
-
-    Raises
-    ------
-    ValueError
-        If the columns of two dataframes have other names, or another order.
+    scikit-learn compares string names only, not numbers or the tuples of a pandas
+    MultiIndex.
     """
     names = column_names(X)
     if reset:
@@ -235,38 +158,24 @@ def check_column_names(estimator, X, *, reset, name="X"):
             )
 
 
-def check_held_out(estimator, X):
-    """Check rows that were set apart to be public.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Holds ``n_features_in_`` and ``feature_names_in_``.
-
-    X : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
-        Rows of the private features, from `check_features`.
-
-    Returns
-    -------
-    X_public : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
-        The same rows, checked like public ones.
-    """
+def check_held_out(estimator: Any, X: Any) -> Any:
+    """Check rows of the private features that `public_size` makes public."""
     name = "X (a row that public_size makes public)"
     X = check_features(estimator, X, reset=False, name=name)
     _check_values_of_frame(estimator, X, name)
     return X
 
 
-def _as_public_array(X):
-    """Return an array, of objects where a list holds text."""
+def _as_public_array(X: Any) -> NDArray[Any]:
+    """Return an array, with dtype object for a list that holds text."""
     array = np.asarray(X)
     if array.dtype.kind in "US" and not hasattr(X, "dtype"):
         return np.asarray(X, dtype=object)
     return array
 
 
-def _as_array(X):
-    """Return an array, of objects where no type is declared and values would set it."""
+def _as_array(X: Any) -> NDArray[Any]:
+    """Return an array, of dtype object unless X has a dtype: no value may set it."""
     if hasattr(X, "dtype"):
         return np.asarray(X)
     array = np.asarray(X, dtype=object)
@@ -275,8 +184,8 @@ def _as_array(X):
     return array
 
 
-def _check_values_of_frame(estimator, X, name):
-    """Raise if a frame has values that an estimator behind it is known to refuse."""
+def _check_values_of_frame(estimator: Any, X: Any, name: str) -> None:
+    """Raise for NaN or infinity in a dataframe if the estimator is known to refuse."""
     if is_frame(X) and estimator._takes_missing() is False:
         odd = np.bitwise_or.reduce(odd_rows(X))
         if odd & (MISSING | INFINITE):

@@ -1,4 +1,4 @@
-"""Labels, class indices, and labels with gaps."""
+"""Labels, class indices, and labels of which some are missing."""
 
 from collections.abc import Hashable
 from numbers import Real
@@ -16,6 +16,7 @@ __all__ = [
     "UNLABELED",
     "check_classes",
     "class_indices",
+    "encode_semi_supervised",
     "is_abstention",
     "is_missing",
     "read_classes",
@@ -24,12 +25,12 @@ __all__ = [
 
 # Whole numbers beyond this are no longer exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
-# What marks a row without a label, as in scikit-learn.
+# Mark of a row without a label, as in scikit-learn.
 UNLABELED = -1
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
-    """Check a list of all labels; return it sorted."""
+    """Check a list of all labels, and return it sorted."""
     check_container("classes", classes)
     if np.ndim(classes) == 1:
         given = list(classes)
@@ -56,21 +57,21 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Read from y the sorted classes, at least two, and the class index of each row."""
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "S" or any(isinstance(label, bytes) for label in y.tolist()):
-        raise ValueError("y holds bytes, which are no labels; make strings of them.")
+        raise ValueError("y holds bytes, which are no labels; convert them to strings.")
     if y.dtype.kind == "T":  # numpy's StringDType, which scikit-learn does not know
         y = y.astype(object)
     if y.dtype.kind == "O":
         if any(is_missing(label) for label in y.tolist()):
             raise ValueError(
                 "y holds missing labels (None or NaN); drop those rows, or give them a "
-                "label of their own."
+                "separate label."
             )
     elif y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
         if np.abs(y).max(initial=0) >= _LARGEST_EXACT_FLOAT:
             raise ValueError(
-                "y holds labels of 2^53 or more as floats, which do not tell all whole "
-                "numbers of that size apart; pass them as one integer type, or as text."
+                "y holds labels of 2^53 or more as floats, which are not exact at that "
+                "size; pass them as one integer type, or as text."
             )
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -82,10 +83,24 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes
 
 
-def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Look labels up in a list of classes; -1 is a label that is not in it.
+def encode_semi_supervised(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Read from y the sorted classes and class indices, -1 for unlabelled rows.
 
-    One label of another type does not change how the others are read.
+    A row with y = -1 is unlabelled. Where y holds only one label beside -1, as in
+    {-1, 1}, -1 counts as a class. Among labels that are text, no row is unlabelled.
+    """
+    classes, codes = read_classes(y)
+    if classes.dtype.kind not in "if" or len(classes) == 2 or -1 not in classes:
+        return classes, codes
+    unlabeled = int(np.searchsorted(classes, -1))
+    codes = np.where(codes == unlabeled, UNLABELED, codes - (codes > unlabeled))
+    return np.delete(classes, unlabeled), codes
+
+
+def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the index of each label in a list of classes, -1 for labels not in it.
+
+    A label of another type does not change how the others are read.
     """
     index = {label: k for k, label in enumerate(classes.tolist())}
     check_container("labels", labels)
@@ -95,13 +110,13 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def is_abstention(label: Any) -> bool:
-    """Tell whether a label that is no class stands for none: -1, None and NaN do."""
+    """Check whether a label that is no class means no vote: -1, None or NaN."""
     return (isinstance(label, Real) and label == -1) or is_missing(label)
 
 
 def is_missing(label: Any) -> bool:
-    """Tell whether a label or a group id is None, NaN or NaT, of any library."""
-    # pandas' own missing value refuses to be compared, and arrays compare to arrays.
+    """Check whether a label or a group id is None, NaN or NaT of any library."""
+    # pandas.NA cannot be compared, and a comparison of arrays is an array.
     return (
         label is None
         or type(label).__name__ == "NAType"
@@ -110,13 +125,12 @@ def is_missing(label: Any) -> bool:
 
 
 def read_targets(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Read labels, some of them missing, as one distribution over classes a row.
+    """Read labels, of which some may be missing, as distributions over classes.
 
-    In a column of labels, -1 is an unlabelled row. Where only one label occurs beside
-    it, -1 is a class like any other: nothing could be learnt from a single class. In
-    two or more columns, probabilities (or counts, which are normalised) of classes 0,
-    1, ...; a row of zeros or with a NaN is unlabelled. Returned are the sorted classes,
-    and rows that sum to one, or to zero where the row is unlabelled.
+    A column of labels is read by `encode_semi_supervised`. Two or more columns are
+    probabilities (or counts, which are normalised) of classes 0, 1, ...; a row of zeros
+    or with a NaN is unlabelled. Returns the sorted classes, and rows that sum to 1, or
+    to 0 where the row is unlabelled.
     """
     if y is None:
         raise ValueError(
@@ -127,21 +141,9 @@ def read_targets(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
         y = np.asarray(y)
     if len(y.shape) == 2 and y.shape[1] > 1:
         return _read_distributions(y)
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}; a student needs "
-            "labelled rows of at least two classes."
-        )
-    if classes.dtype.kind in "if" and len(classes) > 2 and UNLABELED in classes:
-        marker = int(np.flatnonzero(classes == UNLABELED)[0])
-        every_class = np.eye(len(classes), dtype=np.float32)
-        return np.delete(classes, marker), np.delete(every_class, marker, 1)[codes]
-    return classes, np.eye(len(classes), dtype=np.float32)[codes]
+    classes, codes = encode_semi_supervised(y)
+    is_labeled = (codes != UNLABELED)[:, np.newaxis]
+    return classes, is_labeled * np.eye(len(classes), dtype=np.float32)[codes]
 
 
 def _read_distributions(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
@@ -161,5 +163,5 @@ def _read_distributions(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
 def _index(label: Any, index: dict[Any, int]) -> int:
     try:
         return index.get(label, -1)
-    except TypeError:  # unhashable, so no label of ours
+    except TypeError:  # unhashable, so not one of the classes
         return -1

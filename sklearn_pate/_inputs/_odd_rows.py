@@ -1,16 +1,20 @@
-"""Rows with values that an estimator may refuse: missing, infinite, no number.
+"""Rows with values that an estimator may refuse: missing, infinite, not a number.
 
-Whether a fit raises, and how other rows are read, must not depend on one private row.
-So each value is read on its own, and rows are dropped where one teacher sees them.
+One private row must not decide whether a fit raises an error or how other rows are
+read. So each value is read on its own, and rows are dropped inside a single teacher's
+task.
 """
 
 import math
 import warnings
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Number, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -20,7 +24,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import InputTags, _safe_indexing, get_tags
 
 from sklearn_pate._inputs._containers import column_names
 
@@ -38,14 +42,14 @@ __all__ = [
     "without_words",
 ]
 
-#: What a row may hold; `odd_rows` adds them up.
+#: Kinds of odd values; `odd_rows` adds those of a row.
 MISSING, INFINITE, HUGE = 1, 2, 4
 
 # The square of a larger number is infinite as float32.
 _LARGEST = 1e18
-# What their classifiers do with missing values is in their tags.
-_HONEST_TAGS = {"sklearn", "skorch", "sklearn_pate"}
-# They take missing values, and hand them on.
+# Packages whose tags are right about missing values.
+_RELIABLE_TAGS = {"sklearn", "skorch", "sklearn_pate"}
+# They accept missing values and pass them on.
 _SCALERS = (
     MaxAbsScaler,
     MinMaxScaler,
@@ -56,37 +60,19 @@ _SCALERS = (
 )
 
 
-def is_frame(X):
-    """Tell whether features are in a dataframe, of any library.
-
-    Parameters
-    ----------
-    X : object
-        Features.
-
-    Returns
-    -------
-    is_frame : bool
-        True for a table with named columns.
-    """
+def is_frame(X: Any) -> bool:
+    """Check whether features are in a dataframe, of any library."""
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
-def takes_missing(estimator):
-    """Tell whether an estimator takes missing values in arrays of numbers.
+def takes_missing(estimator: Any) -> bool | None:
+    """Check whether an estimator accepts missing values in arrays of numbers.
 
-    Parameters
-    ----------
-    estimator : estimator or None
-        Fitted or not. None stands for the comparison of rows, which takes none.
-
-    Returns
-    -------
-    takes : bool or None
-        As its tag ``allow_nan`` says; what wraps estimators takes them if all of these
-        do. A Pipeline does if all steps do, or those up to an imputer of scikit-learn.
-        None if that cannot be told, as behind a ColumnTransformer, or for a `fit` that
-        is neither scikit-learn's nor skorch's and has the default tag.
+    The tag ``allow_nan`` decides; for an estimator that wraps others, the tags of all
+    of them. A Pipeline accepts them if all steps do, or those up to an imputer of
+    scikit-learn. None if that is unknown, as behind a ColumnTransformer, or for a `fit`
+    that is neither scikit-learn's nor skorch's and has the default tag. An estimator of
+    None stands for the comparison of rows, which does not accept them.
     """
     if estimator is None:
         return False
@@ -108,9 +94,9 @@ def takes_missing(estimator):
         return True
     inner = _wrapped(estimator)
     if inner:
-        taken = {takes_missing(one) for one in inner}
-        return None if None in taken else False not in taken
-    if _package_of_fit(estimator) not in _HONEST_TAGS:
+        all_taken = {takes_missing(one) for one in inner}
+        return None if None in all_taken else False not in all_taken
+    if _package_of_fit(estimator) not in _RELIABLE_TAGS:
         return None
     parts = getattr(
         estimator, "transformers", getattr(estimator, "transformer_list", 0)
@@ -118,37 +104,18 @@ def takes_missing(estimator):
     return None if tags.no_validation or parts else False
 
 
-def input_tags(estimator):
-    """Return input tags, with missing values as `takes_missing` has it.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-
-    Returns
-    -------
-    tags : InputTags
-        ``allow_nan`` is True where a Pipeline holds an imputer, too.
-    """
+def input_tags(estimator: Any) -> InputTags:
+    """Return input tags, with ``allow_nan`` decided by `takes_missing`."""
     tags = get_tags(estimator).input_tags
     tags.allow_nan = takes_missing(estimator) is True
     return tags
 
 
-def odd_rows(X):
-    """Find rows that hold values which an estimator may refuse.
+def odd_rows(X: Any) -> NDArray[np.uint8]:
+    """Find rows that hold values which an estimator may refuse, each row by itself.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, ...)
-        Rows.
-
-    Returns
-    -------
-    odd : ndarray of uint8 of shape (n_rows,)
-        0, or a sum of `MISSING`, `INFINITE` and `HUGE` (its square is not finite as
-        float32), for each row by that row alone.
+    Each row has 0, or the sum of `MISSING`, `INFINITE` and `HUGE` (the square of the
+    value is not finite as float32).
     """
     if sp.issparse(X):
         X = X.tocsr()
@@ -168,29 +135,12 @@ def odd_rows(X):
     return np.bitwise_or.reduce(values, axis=1)
 
 
-def read_numbers(X, names=None):
-    """Read each value as a number, whatever the others are.
+def read_numbers(X: Any, names: Sequence[Any] | None = None) -> NDArray[np.float64]:
+    """Read each value of an array or dataframe as a number, whatever the others are.
 
-    Parameters
-    ----------
-    X : {ndarray, dataframe} of shape (n_rows, ...)
-        Rows. Text is read where it says a number.
-
-    names : list, default=None
-        What an error calls the columns.
-
-    Returns
-    -------
-    numbers : ndarray of float64 of shape (n_rows, ...)
-        NaN for what is missing, and for text or dates among numbers.
-
-    Raises
-    ------
-    TypeError
-        If a value is a container, such as a dict.
-
-    ValueError
-        If there is text in a column and no number, so that the column is text.
+    NaN stands for what is missing, and for text or dates among numbers. `names` are
+    those of the columns in messages. Raises ValueError for a column of text without any
+    number, TypeError for a value that is a container, such as a dict.
     """
     if is_frame(X):
         names = names or column_names(X) or range(X.shape[1])
@@ -206,19 +156,8 @@ def read_numbers(X, names=None):
     return np.column_stack(read).reshape(X.shape)
 
 
-def without_words(values):
-    """Replace what is neither a number nor missing.
-
-    Parameters
-    ----------
-    values : list
-        Of one column of numbers.
-
-    Returns
-    -------
-    values : ndarray of object of shape (n_rows,)
-        With NaN in its place, or the number that a text says.
-    """
+def without_words(values: list[Any]) -> NDArray[np.object_]:
+    """Replace text in a column of numbers by the number it holds, or by NaN."""
     kept = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
         is_kept = isinstance(value, Number) or _is_missing(value)
@@ -226,57 +165,36 @@ def without_words(values):
     return kept
 
 
-def finite_or_default(features, default):
-    """Put a public row in the place of each row that is not finite.
+def finite_or_default(
+    features: NDArray[np.float64], default: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Replace each row that is not finite by a default row made of public facts alone.
 
-    Parameters
-    ----------
-    features : ndarray of float64 of shape (n_rows, n_features)
-        Private rows, as `read_numbers` or a representation made them.
-
-    default : ndarray of shape (n_features,)
-        Finite, and made of public facts alone.
-
-    Returns
-    -------
-    features : ndarray of float64 of shape (n_rows, n_features)
-        Finite. Each row depends on that row alone, bit by bit: it is as it was, or the
-        default.
+    Each row of the result depends on that row alone, bit by bit.
     """
     is_finite = np.isfinite(features).all(axis=1, keepdims=True)
     return np.where(is_finite, features, default)
 
 
-def as_words(values):
-    """Spell what is neither text nor missing.
-
-    Parameters
-    ----------
-    values : list
-        Of one column of text.
-
-    Returns
-    -------
-    values : ndarray of object of shape (n_rows,)
-        Text, and what is missing.
-    """
-    spelled = np.empty(len(values), dtype=object)
+def as_words(values: list[Any]) -> NDArray[np.object_]:
+    """Convert values of a column of text that are neither text nor missing to text."""
+    text = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
         is_nan = isinstance(value, Real) and value != value
         is_kept = isinstance(value, str) or _is_missing(value) or is_nan
-        spelled[row] = value if is_kept else _spelled(value)
-    return spelled
+        text[row] = value if is_kept else _to_text(value)
+    return text
 
 
-def _spelled(value):
+def _to_text(value: Any) -> str:
     try:
         return str(value)
     except ValueError:  # a number of thousands of digits
         return ""
 
 
-def _wrapped(estimator):
-    """List the estimators that another one is made of."""
+def _wrapped(estimator: Any) -> list[Any]:
+    """List the estimators that an estimator wraps."""
     parts = [getattr(estimator, "estimator", None)]
     parts += [part for _, part in getattr(estimator, "estimators", None) or []]
     return [
@@ -286,19 +204,19 @@ def _wrapped(estimator):
     ]
 
 
-def _package_of_fit(estimator):
-    """Name the package that an estimator has its `fit` from."""
+def _package_of_fit(estimator: Any) -> str | None:
+    """Return the name of the package that defines the `fit` of an estimator."""
     for kind in type(estimator).__mro__:
         if "fit" in vars(kind):
             return kind.__module__.partition(".")[0]
     return None
 
 
-def _column(X, index):
+def _column(X: Any, index: int) -> NDArray[Any]:
     return np.asarray(_safe_indexing(X, index, axis=1))
 
 
-def _odd_values(values):
+def _odd_values(values: NDArray[Any] | np.float64) -> NDArray[np.uint8]:
     """Return MISSING, INFINITE, HUGE or 0 for each value."""
     kind = values.dtype.kind
     if kind == "O":
@@ -315,7 +233,7 @@ def _odd_values(values):
     return odd
 
 
-def _odd_object(value):
+def _odd_object(value: Any) -> int:
     if isinstance(value, (str, bytes)):
         return 0
     if _is_missing(value):
@@ -328,16 +246,16 @@ def _odd_object(value):
         return HUGE
 
 
-def _read_column(values, name):
+def _read_column(values: NDArray[Any], name: Any) -> NDArray[np.float64]:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind in "cmM":
         raise TypeError(
-            f"Column {name!r} is of type {values.dtype}; make numbers of it."
+            f"Column {name!r} is of type {values.dtype}; convert it to numbers."
         )
     values = values.astype(object)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning would tell of a value
+        warnings.simplefilter("ignore")  # a warning would reveal a value
         try:
             return values.astype(np.float64)
         except (ArithmeticError, TypeError, ValueError):
@@ -350,8 +268,8 @@ def _read_column(values, name):
     return numbers
 
 
-def _read_value(value):
-    """Read a number from one value, NaN if it is none."""
+def _read_value(value: Any) -> float:
+    """Read one value as a number, or as NaN if it is none."""
     try:
         return float(value)
     except OverflowError:
@@ -362,6 +280,6 @@ def _read_value(value):
         return np.nan
 
 
-def _is_missing(value):
-    # That of pandas refuses to be compared.
+def _is_missing(value: Any) -> bool:
+    # pandas.NA cannot be compared.
     return value is None or type(value).__name__ in ("NAType", "NaTType")

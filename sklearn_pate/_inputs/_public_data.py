@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 __all__ = ["PublicData", "public_rows_by_name"]
 
@@ -44,13 +44,13 @@ class PublicData:
             raise ValueError("PublicData(None) holds no rows; pass the public rows.")
         self.X = X.X if isinstance(X, PublicData) else X
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # clone() and searches would copy every public row otherwise
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shape = getattr(self.X, "shape", None)
         of_shape = f" of shape {tuple(shape)}" if shape is not None else ""
         return f"PublicData(<{type(self.X).__name__}{of_shape}>)"
@@ -60,7 +60,7 @@ def public_rows_by_name(method: Method) -> Method:
     """Refuse more positional arguments than X and y, with a message on `X_public`."""
 
     @wraps(method)
-    def checked(self, X, y, *others, **named):
+    def checked(self: Any, X: Any, y: Any, *others: Any, **named: Any) -> Any:
         if others:
             name = method.__name__
             raise TypeError(

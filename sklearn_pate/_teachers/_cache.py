@@ -1,58 +1,50 @@
-"""Finished teachers on disk, so that a poll that was killed can go on.
+"""Results of finished teachers on disk, so that an interrupted fit can continue.
 
-What is kept are raw votes, and warnings that may quote rows: sensitive. joblib.Memory
-writes arguments into its messages and metadata, so it gets to see a hash and a function
-only.
+They are raw votes, and warnings that may quote rows: sensitive. joblib.Memory writes
+arguments into its messages and metadata, so it is passed a hash and a function only.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import joblib
+from sklearn.base import BaseEstimator
 
 from sklearn_pate._estimators._hashing import estimator_hash
 from sklearn_pate._estimators._seeding import seeded_clone
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._teachers._task import Outcome
+from sklearn_pate._teachers._vote_form import Form
 
 __all__ = ["TeacherMemory"]
 
 
 class TeacherMemory:
-    """Remembers what teachers of one poll returned, by what they were made of.
+    """Cache of the results of one fit's teachers, in a folder shared by all workers.
 
-    Parameters
-    ----------
-    location : str
-        A folder that all workers share. In it, a folder that only this user can read is
-        made.
-
-    estimator : classifier
-        The teacher. Its parameters count, the code of its classes and functions does
-        not.
-
-    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-        Public rows.
-
-    form : VoteForm or SoftVoteForm
-        What teachers are asked for.
-
-    representation : transformer, default=None
-        Fitted on public rows; what shards are transformed by.
-
-    Raises
-    ------
-    ValueError
-        If the estimator cannot be told from another one.
+    Results are stored in a subfolder that only this user can read, by hashes of the
+    estimator's parameters (not of its code), `X_public`, the form, the representation
+    fitted on public rows, and package versions.
     """
 
-    def __init__(self, location, estimator, X_public, form, representation=None):
+    def __init__(
+        self,
+        location: str,
+        estimator: BaseEstimator,
+        X_public: Table,
+        form: Form,
+        representation: BaseEstimator | None = None,
+    ) -> None:
         teacher = seeded_clone(estimator, 0), representation
         try:
             of_teacher = estimator_hash(*teacher)
         except Exception as error:
             raise ValueError(
                 f"memory={location!r} needs an estimator (and a representation) that "
-                "can be told from others; define its classes and functions in a module "
+                "can be hashed; define its classes and functions in a module "
                 f"({error})."
             ) from error
         versions = _versions(*teacher)
@@ -60,55 +52,48 @@ class TeacherMemory:
         self._poll = joblib.hash((of_teacher, X_public, form, versions))
         cached = _cached(location)
         if not any(_private(location).rglob("func_code.py")):
-            # Writes down the function's code. Left to the workers, one may read what
-            # another has half written, take it for other code, and remove everything.
+            # joblib stores the function's code. Workers that do it at the same time may
+            # read an incomplete file, take it for other code, and clear the cache.
             cached.clear(warn=False)
 
-    def of_teacher(self, *parts):
-        """Return the place for what one teacher returns.
+    def of_teacher(self, *parts: object) -> Callable[[Callable[[], Outcome]], Outcome]:
+        """Return the cache slot of a teacher: it calls a function the first time only.
 
-        Parameters
-        ----------
-        *parts : object
-            What it depends on, beside what all teachers share. Hashed here, in the
-            polling process, as a journey to another one changes some hashes.
-
-        Returns
-        -------
-        place : callable
-            Takes a function without arguments, and returns what it returned the first
-            time. If it raises, nothing is kept.
+        `parts` are hashed in this process: pickling changes the hashes of some objects.
+        A function that raises leaves the slot empty.
         """
-        return _Place(self._location, joblib.hash((self._poll, parts)))
+        return _Slot(self._location, joblib.hash((self._poll, parts)))
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Slot:
     location: str
     key: str
 
-    def __call__(self, train):
+    def __call__(self, train: Callable[[], Outcome]) -> Outcome:
         return _cached(self.location)(self.key, train)
 
 
-def _private(location):
+def _private(location: str) -> Path:
     folder = Path(location, "joblib", "sklearn_pate")
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     return folder
 
 
-def _cached(location):
+def _cached(location: str) -> Any:
     _private(location)
     return joblib.Memory(location, verbose=0).cache(_call, ignore=["train"])
 
 
-def _call(key, train):
+def _call(key: str, train: Callable[[], Outcome]) -> Outcome:
     return train()
 
 
-def _versions(teacher, representation):
-    """List the versions of the packages that the votes come from."""
+def _versions(
+    teacher: BaseEstimator, representation: BaseEstimator | None
+) -> list[tuple[str, str]]:
+    """List the versions of the packages used by the teacher."""
     parts = [teacher, *teacher.get_params(deep=True).values(), representation]
     packages = {type(part).__module__.partition(".")[0] for part in parts}
     packages |= {"sklearn_pate", "sklearn", "numpy", "scipy"}

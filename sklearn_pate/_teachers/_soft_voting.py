@@ -1,77 +1,39 @@
-"""What a teacher says of groups of public rows: softened, clipped, in whole numbers."""
+"""Soft votes of a teacher on public batches: softened, clipped, in whole numbers."""
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses, in_all_classes
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout
 
 __all__ = ["OutputsForm", "SoftVoteForm"]
 
-# A probability, but for round-off in half precision.
+#: Class probabilities of public rows, and their hidden representation.
+Outputs: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32] | None]
+
+# Largest probability, with round-off in half precision.
 _LARGEST = 1.001
 
 
 @dataclass(frozen=True)
 class OutputsForm:
-    """What a teacher is asked for: its outputs on public rows, as they are.
+    """Unclipped class probabilities, and hidden representations, of public rows.
 
     They are sensitive, and no mechanism releases them: :class:`SoftVoteForm` clips them
-    first.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-
-    with_representation : bool
-        Whether its hidden representation is asked for, too.
-
-    Notes
-    -----
-    Sun et al. 2019, Section 2.2: predictions, and the outputs of a hidden layer as a
-    hint.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_pate._teachers import OutputsForm
-    >>> teacher = LogisticRegression().fit([[-1.0], [1.0]], [0, 2])
-    >>> form = OutputsForm(n_classes=3, with_representation=False)
-    >>> probabilities, _ = form.read(teacher, np.array([[0.0], [9.0]]))
-    >>> probabilities[0]  # class 1 was not in its shard
-    array([0.5, 0. , 0.5], dtype=float32)
+    first (Sun et al. 2019, Section 2.2).
     """
 
     n_classes: int
     with_representation: bool
 
-    def read(self, teacher, X_public):
-        """Ask a fitted teacher.
+    def read(self, teacher: Any, X_public: Any) -> Outputs:
+        """Return a fitted teacher's probabilities, of shape (n_public, n_classes).
 
-        Parameters
-        ----------
-        teacher : classifier
-            Fitted on class indices.
-
-        X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-            Public rows, for this teacher to do with as it likes.
-
-        Returns
-        -------
-        probabilities : ndarray of float32 of shape (n_public, n_classes)
-            Of all classes.
-
-        representation : ndarray of float32 of shape (n_public, n_hidden) or None
-            What goes into the last linear layer of a network; for any other teacher,
-            its probabilities.
-
-        Raises
-        ------
-        ValueError
-            If these are no probabilities.
+        The representation, of shape (n_public, n_hidden), is the input of the last
+        linear layer of a network; for any other teacher, its probabilities.
         """
         probabilities = in_all_classes(
             np.asarray(teacher.predict_proba(X_public)),
@@ -93,25 +55,8 @@ class OutputsForm:
             raise ValueError("the hidden representation is not finite")
         return probabilities, representation
 
-    def constant(self, code, n_public):
-        """Return what a teacher says that knows one class only.
-
-        Parameters
-        ----------
-        code : int
-            Index of the class.
-
-        n_public : int
-            Number of public rows.
-
-        Returns
-        -------
-        probabilities : ndarray of float32 of shape (n_public, n_classes)
-            All of that class.
-
-        representation : ndarray or None
-            The same: all rows are alike to this teacher.
-        """
+    def constant(self, code: int, n_public: int) -> Outputs:
+        """Return the outputs of a teacher of a single class."""
         probabilities = np.zeros((n_public, self.n_classes), dtype=np.float32)
         probabilities[:, code] = 1
         return probabilities, probabilities if self.with_representation else None
@@ -119,175 +64,90 @@ class OutputsForm:
 
 @dataclass(frozen=True)
 class SoftVoteForm:
-    """What a teacher is asked for: a clipped vector about groups of public rows.
+    """Soft votes: a clipped vector about public batches.
 
-    The vector is sensitive. It is short enough, whatever the teacher has seen, that the
-    sum over teachers can be released with noise
-    (:class:`~sklearn_pate.mechanisms.NoisySum`).
+    The vector is sensitive. Its length is bounded for any teacher, so that the sum over
+    teachers can be released with noise (:class:`~sklearn_pate.mechanisms.NoisySum`).
+    `batch_of_row` is -1 for a row in no batch, and is made of public rows alone.
+    `clipping_bound` is the L2 norm that the values of a batch are scaled down to, in
+    probabilities; noise is in units of it. Softening by `temperature`, and weights by
+    the teacher's confidence if `weighted`, come before the clipping.
 
-    Parameters
-    ----------
-    layout : SoftVoteLayout
-        Where things are in the vector.
+    For a batch, the mean over its rows of the softened probabilities (Sun et al. 2019,
+    Section 2.2), each multiplied by the confidence if `weighted` (Section 3.2). The sum
+    of the weights need not be sent: the values of a batch add up to it.
 
-    group_of_row : ndarray of int of shape (n_public,)
-        The group of each public row, -1 for none. Made of public rows alone.
-
-    temperature : float
-        Class probabilities are softened to p^(1/T), scaled to sum to 1. That is before
-        the clipping, and costs no privacy.
-
-    clipping_bound : float
-        L2 norm that the values of a group are scaled down to, in probabilities. Noise
-        is in multiples of it, so that it costs no privacy.
-
-    weighted : bool
-        Whether each row counts by the teacher's confidence, the probability of its
-        likeliest class. That is before the clipping, too.
-
-    Notes
-    -----
-    For a group of rows, the mean over them of the softened probabilities (Sun et al.
-    2019, Section 2.2), each multiplied by the confidence if `weighted` (Section 3.2).
-    The sum of the weights need not be sent: the values of a group add up to it.
-
-    For the hint, the mean over each group of the teacher's hidden representation, from
-    which the mean over all groups is taken; the cosines between groups, and zero
+    For the hint, the mean over each batch of the teacher's hidden representation,
+    centred by the mean over all batches; the cosines between batches, and zero
     instead of negative ones; all scaled to the norm that the layout allows. It needs no
-    hidden layers that correspond to one another.
+    correspondence between the hidden layers of teachers.
 
-    Everything is rounded down to multiples of 1/1024 of the bound. The squared norm of
-    the result is a whole number, at most that of the vector before, which floating
+    All numbers are rounded down to multiples of 1/1024 of the bound. The squared norm
+    of the result is a whole number, at most that of the vector before, which floating
     point puts above the bound's by less than one part in 10^12: it is within the bound.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_pate._votes._soft_votes import SoftVoteLayout
-    >>> from sklearn_pate._teachers import SoftVoteForm
-    >>> form = SoftVoteForm(
-    ...     SoftVoteLayout(n_groups=2, n_classes=2),
-    ...     group_of_row=np.array([0, 0, 1]),
-    ...     temperature=1.0,
-    ...     clipping_bound=0.5,
-    ...     weighted=False,
-    ... )
-    >>> probabilities = np.array([[0.8, 0.2], [0.6, 0.4], [0.0, 1.0]])
-    >>> vector = form.of_outputs(probabilities, None)  # in multiples of 0.5 / 1024
-    >>> vector
-    array([[ 941,  403,    0, 1024]], dtype=int32)
     """
 
     layout: SoftVoteLayout
-    group_of_row: np.ndarray
+    batch_of_row: NDArray[np.intp]
     temperature: float
     clipping_bound: float
     weighted: bool
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """Number of classes."""
         return self.layout.n_classes
 
     @property
-    def _outputs(self):
+    def _outputs(self) -> OutputsForm:
         return OutputsForm(self.n_classes, self.layout.n_hint_parts > 0)
 
-    def read(self, teacher, X_public):
-        """Ask a fitted teacher.
-
-        Parameters
-        ----------
-        teacher : classifier
-            Fitted on class indices.
-
-        X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-            Public rows, for this teacher to do with as it likes.
-
-        Returns
-        -------
-        vector : ndarray of int32 of shape (1, layout.size)
-            Within the bounds of the layout.
-        """
+    def read(self, teacher: Any, X_public: Any) -> NDArray[np.int32]:
+        """Return the soft votes of a fitted teacher."""
         return self.of_outputs(*self._outputs.read(teacher, X_public))
 
-    def constant(self, code, n_public):
-        """Return what a teacher says that knows one class only.
-
-        Parameters
-        ----------
-        code : int
-            Index of the class.
-
-        n_public : int
-            Number of public rows.
-
-        Returns
-        -------
-        vector : ndarray of int32 of shape (1, layout.size)
-            That class, and no hint.
-        """
+    def constant(self, code: int, n_public: int) -> NDArray[np.int32]:
+        """Return the soft votes of a teacher of a single class, without a hint."""
         return self.of_outputs(*self._outputs.constant(code, n_public))
 
-    def of_outputs(self, probabilities, representation):
-        """Make a vector of a teacher's outputs.
-
-        Parameters
-        ----------
-        probabilities : ndarray of shape (n_public, n_classes)
-            Of all classes.
-
-        representation : ndarray of shape (n_public, n_hidden) or None
-            Only read if the layout has a hint.
-
-        Returns
-        -------
-        vector : ndarray of int32 of shape (1, layout.size)
-            Within the bounds of the layout.
-        """
+    def of_outputs(
+        self, probabilities: NDArray[Any], representation: NDArray[Any] | None
+    ) -> NDArray[np.int32]:
+        """Turn a teacher's outputs into a vector of shape (1, layout.size)."""
         probabilities = np.asarray(probabilities, dtype=np.float64)
         values = soften_probabilities(probabilities, self.temperature)
         if self.weighted:
             values *= probabilities.max(axis=1, keepdims=True)
-        means = self._group_means(values)
+        means = self._batch_means(values)
         norms = np.linalg.norm(means, axis=1, keepdims=True)
         clipped = means / np.maximum(norms, self.clipping_bound)
         parts = [np.floor(clipped * STEPS).ravel()]
         if self.layout.n_hint_parts:
-            means = self._group_means(np.asarray(representation, dtype=np.float64))
+            means = self._batch_means(np.asarray(representation, dtype=np.float64))
             parts.append(_hint(means, np.sqrt(self.layout.n_hint_parts)))
         return np.concatenate(parts).astype(np.int32)[np.newaxis]
 
-    def _group_means(self, values):
-        rows = np.flatnonzero(self.group_of_row >= 0)
-        groups = self.group_of_row[rows]
-        sums = np.zeros((self.layout.n_groups, values.shape[1]))
-        np.add.at(sums, groups, values[rows])
-        sizes = np.bincount(groups, minlength=self.layout.n_groups)
+    def _batch_means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows = np.flatnonzero(self.batch_of_row >= 0)
+        batches = self.batch_of_row[rows]
+        sums = np.zeros((self.layout.n_batches, values.shape[1]))
+        np.add.at(sums, batches, values[rows])
+        sizes = np.bincount(batches, minlength=self.layout.n_batches)
         return sums / np.maximum(sizes, 1)[:, np.newaxis]
 
 
-def _are_probabilities(values):
-    # They need not add up to 1: what is too long is clipped.
-    return values.dtype.kind == "f" and np.all((values >= 0) & (values <= _LARGEST))
+def _are_probabilities(values: NDArray[Any]) -> bool:
+    # They need not add up to 1, as vectors are clipped.
+    is_float = values.dtype.kind == "f"
+    return is_float and bool(np.all((values >= 0) & (values <= _LARGEST)))
 
 
-def soften_probabilities(probabilities, temperature):
-    """Even out class probabilities.
+def soften_probabilities(
+    probabilities: NDArray[np.float64], temperature: float
+) -> NDArray[np.float64]:
+    """Compute p^(1/T), scaled to sum to 1: the softmax of logits over T.
 
-    Parameters
-    ----------
-    probabilities : ndarray of float of shape (n_rows, n_classes)
-        Not negative.
-
-    temperature : float
-        Positive; 1 changes nothing but the scale.
-
-    Returns
-    -------
-    softened : ndarray of shape (n_rows, n_classes)
-        The softmax of logits over T, p^(1/T) scaled to sum to 1; zeros where all were
-        zero.
+    A row of zeros stays zero.
     """
     largest = probabilities.max(axis=1, keepdims=True)
     weights = (probabilities / np.where(largest > 0, largest, 1)) ** (1 / temperature)
@@ -295,11 +155,11 @@ def soften_probabilities(probabilities, temperature):
     return weights / np.where(total > 0, total, 1)
 
 
-def _hint(means, norm):
-    """Return how alike groups are, in whole numbers, within a norm."""
+def _hint(means: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+    """Return the similarity of each pair of batches, in units of the norm / STEPS."""
     centred = means - means.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    # Groups that lie in the middle, but for round-off, are like no other.
+    # Batches at the mean, up to round-off, are similar to no other.
     negligible = 1e-9 * max(np.linalg.norm(means, axis=1).max(), 1e-300)
     directions = np.where(lengths > negligible, centred, 0) / np.maximum(
         lengths, negligible
@@ -311,8 +171,10 @@ def _hint(means, norm):
     return np.floor(pairs * (norm / total) * STEPS)
 
 
-def _representation(teacher, X_public, probabilities):
-    """Return what a network makes of rows before its last layer, if it is one."""
+def _representation(
+    teacher: Any, X_public: Any, probabilities: NDArray[np.float32]
+) -> NDArray[Any]:
+    """Return a network's hidden representation of rows, else the probabilities."""
     steps = getattr(teacher, "steps", None)
     if steps is not None:  # a Pipeline
         if len(steps) > 1:
@@ -322,7 +184,7 @@ def _representation(teacher, X_public, probabilities):
         return _representation(teacher.estimator_, X_public, probabilities)
     if not hasattr(teacher, "module_"):
         return probabilities
-    import torch  # not earlier: not everybody has it
+    import torch  # optional
 
     from sklearn_pate._estimators._hidden_layer import hidden_representation
 

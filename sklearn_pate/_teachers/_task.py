@@ -1,4 +1,4 @@
-"""What a task is given, what comes back, and which teachers need no training."""
+"""Tasks and results of teachers, and teachers that need no training."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -36,16 +36,16 @@ __all__ = [
     "warning_texts",
 ]
 
-#: Votes, texts of warnings, and how many rows were dropped, of one teacher.
+#: Contribution, texts of warnings and number of dropped rows of one teacher.
 Outcome: TypeAlias = tuple[Any, tuple[str, ...], int]
 
-#: What the failure begins with of a teacher that had been trained.
+#: Start of the failure text of a teacher that was trained.
 ON_PUBLIC_ROWS = "on X_public, "
 
 
 @dataclass(frozen=True)
 class Poll:
-    """What all tasks share, beside the public rows."""
+    """Inputs that all teachers share, beside the public rows."""
 
     estimator: BaseEstimator
     form: Form
@@ -54,25 +54,25 @@ class Poll:
     polling_thread: tuple[int, int]
 
     @property
-    def sees_rows_first(self) -> Any:
-        """The representation, or the teacher where there is none."""
+    def first_step(self) -> Any:
+        """First estimator that is applied to private rows."""
         return self.estimator if self.representation is None else self.representation
 
     @contextmanager
-    def alone(self, seed: int) -> Iterator[list[warnings.WarningMessage]]:
-        """Seed and limit what runs within, catch its warnings, and let nothing out."""
+    def isolated(self, seed: int) -> Iterator[list[warnings.WarningMessage]]:
+        """Seed and limit a teacher, catch its warnings, and suppress its output."""
         with (
             one_thread(this_thread() != self.polling_thread),
             autologging_off(),
             muted(),
             seeded_globals(seed),
-            # Warnings may quote private rows, like errors. The filters belong to the
-            # whole process, like the generators: scikit-learn's own Parallel, which
-            # would carry its configuration along, sets them while other threads run.
+            # Warnings may quote private rows, as errors may. Filters are global to the
+            # process, as generators are: scikit-learn's Parallel, which would pass on
+            # its configuration, sets them while other threads run.
             warnings.catch_warnings(record=True) as caught,
             config_context(**self.config),
-            # What runs in parallel inside a teacher would compete with the other
-            # teachers, and on a cluster wait for them.
+            # Parallel code inside a teacher would compete with other teachers, and
+            # wait for them on a cluster.
             parallel_config(backend="sequential"),
         ):
             warnings.simplefilter("always")
@@ -81,16 +81,16 @@ class Poll:
 
 @dataclass(frozen=True)
 class Shard:
-    """What one teacher learns from, and where its votes are kept."""
+    """Private rows and seed of one teacher, and the cache slot of its result."""
 
     teacher: int
     X: Table
     codes: NDArray[np.intp]
     seed: int
-    place: Callable[[Callable[[], Outcome]], Outcome] | None
+    slot: Callable[[Callable[[], Outcome]], Outcome] | None
 
     def without(self, is_odd: NDArray[np.bool_]) -> Self:
-        """Drop odd rows; return the same shard if there is none."""
+        """Drop odd rows; return the same shard if there are none."""
         if not np.any(is_odd):
             return self
         rows = np.flatnonzero(~is_odd)
@@ -99,7 +99,7 @@ class Shard:
 
 @dataclass
 class TeacherResult:
-    """What comes back from a teacher: what it said, what went wrong, its warnings."""
+    """Result of one teacher: its contribution or failure, and its warnings."""
 
     teacher: int
     contribution: Contribution | None = None
@@ -109,15 +109,15 @@ class TeacherResult:
 
 
 class PublicRowsError(Exception):
-    """Says what a trained teacher failed with when it was asked."""
+    """Failure of a trained teacher on public rows."""
 
 
 class BlockError(ValueError):
-    """Ends the poll: if a block abstained, one shard would change many votes."""
+    """Failure of a block; it ends the fit, as a shard must not change many votes."""
 
 
 def usable_rows(estimator: Any, shard: Shard) -> Shard:
-    """Drop rows of an array with values that an estimator is known to refuse."""
+    """Drop rows of an array with values that an estimator refuses."""
     X = shard.X
     is_array = isinstance(X, np.ndarray) or sp.issparse(X)
     if not is_array or takes_missing(estimator) is not False:
@@ -128,7 +128,7 @@ def usable_rows(estimator: Any, shard: Shard) -> Shard:
 def count_dropped(
     results: list[TeacherResult], shards: list[Shard], usable: list[Shard]
 ) -> list[TeacherResult]:
-    """Write down how many rows were dropped before a teacher saw them."""
+    """Add the rows that were dropped before training to the results."""
     for result, shard, rest in zip(results, shards, usable, strict=True):
         result.n_dropped += shard.codes.size - rest.codes.size
     return results
@@ -137,7 +137,7 @@ def count_dropped(
 def result_without_training(
     poll: Poll, X_public: Any, shard: Shard
 ) -> TeacherResult | None:
-    """Return the result of a teacher that has nothing to learn, else None."""
+    """Return the result for an empty shard or a single class, else None."""
     codes = shard.codes
     if codes.size == 0:
         return TeacherResult(shard.teacher)
@@ -149,11 +149,11 @@ def result_without_training(
 
 
 def result_of(shard: Shard, train: Callable[[], Outcome]) -> TeacherResult:
-    """Train a teacher, unless that was done before, and write its result."""
+    """Return the result of a teacher, trained unless it is cached."""
     result = TeacherResult(shard.teacher)
     try:
         result.contribution, result.warnings, result.n_dropped = (
-            train() if shard.place is None else shard.place(train)
+            train() if shard.slot is None else shard.slot(train)
         )
     except BlockError:
         raise

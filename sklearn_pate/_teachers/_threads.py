@@ -1,40 +1,33 @@
-"""One thread a teacher."""
+"""Limit of one thread a teacher."""
 
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+from sklearn_pate._estimators._shared_change import SharedChange
 
 __all__ = ["one_thread", "this_thread"]
 
 
-def this_thread():
-    """Identify the calling thread on this machine.
-
-    Returns
-    -------
-    identity : tuple of (int, int)
-        Process and thread.
-    """
+def this_thread() -> tuple[int, int]:
+    """Return the process and thread numbers of the calling thread."""
     return os.getpid(), threading.get_ident()
 
 
 @contextmanager
-def one_thread(limit=True):
-    """Give BLAS, OpenMP and torch one thread each.
+def one_thread(limit: bool = True) -> Iterator[None]:
+    """Give BLAS, OpenMP and torch one thread each, if `limit`.
 
-    Small shards gain nothing from threads and lose much when several teachers compete
-    for the cores; and the number of threads would change the rounding, so that votes
-    would depend on `n_jobs`. Set once in the thread that polls, and for each teacher
-    that is trained elsewhere.
-
-    Parameters
-    ----------
-    limit : bool, default=True
-        False does nothing.
+    Small shards gain nothing from threads, and several teachers would compete for the
+    cores; the number of threads also changes the rounding, so that votes would depend
+    on `n_jobs`. Set once in the thread that collects results, and for each teacher that
+    is trained elsewhere.
     """
     if not limit:
         yield
@@ -42,55 +35,45 @@ def one_thread(limit=True):
     controller = _controller(len(sys.modules))
     with (
         controller.select(user_api="openmp").limit(limits=1),  # of this thread only
-        _WHOLE_PROCESS.limited(controller.select(user_api="blas")),
+        _ONE_THREAD.block(),
     ):
         yield
 
 
 @lru_cache(maxsize=1)
-def _controller(n_modules):
-    # Looking for the libraries takes milliseconds; new ones come with new modules.
+def _controller(n_modules: int) -> ThreadpoolController:
+    # The search takes milliseconds; new libraries come with new modules.
     return ThreadpoolController()
 
 
-class _WholeProcess:
-    """Limits what all threads share: the first one limits, the last one restores."""
+class _OneThread(SharedChange):
+    """One thread of BLAS and torch, for all threads of this process."""
 
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._n_inside = 0
+    def _begin(self, *, is_first: bool) -> None:
+        if not is_first:
+            return
+        self._torch: Any = sys.modules.get("torch")
+        self._torch_threads = self._torch and self._torch.get_num_threads()
+        blas = _controller(len(sys.modules)).select(user_api="blas")
+        self._libraries = blas.lib_controllers
+        self._let_any_thread_set()
+        self._blas = blas.limit(limits=1)
+        if self._torch is not None:
+            self._torch.set_num_threads(1)
 
-    @contextmanager
-    def limited(self, blas):
-        """Limit BLAS and torch, as long as anybody is inside."""
-        with self._lock:
-            if self._n_inside == 0:
-                self._torch = sys.modules.get("torch")
-                self._torch_threads = self._torch and self._torch.get_num_threads()
-                self._libraries = blas.lib_controllers
-                self._let_any_thread_set()
-                self._blas = blas.limit(limits=1)
-                if self._torch is not None:
-                    self._torch.set_num_threads(1)
-            self._n_inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0:
-                    self._let_any_thread_set()
-                    self._blas.restore_original_limits()
-                    self._let_any_thread_set()
-                    if self._torch is not None:
-                        self._torch.set_num_threads(self._torch_threads)
+    def _undo(self) -> None:
+        self._let_any_thread_set()
+        self._blas.restore_original_limits()
+        self._let_any_thread_set()
+        if self._torch is not None:
+            self._torch.set_num_threads(self._torch_threads)
 
-    def _let_any_thread_set(self):
-        # From threadpoolctl 3.8 on, the first thread that sets a limit is the only one
-        # whose calls have an effect. Here the last one to leave restores.
+    def _let_any_thread_set(self) -> None:
+        # Since threadpoolctl 3.8 only the first thread that sets a limit can change it,
+        # but here the last thread to leave restores it.
         for library in self._libraries:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread(force=True)
 
 
-_WHOLE_PROCESS = _WholeProcess()
+_ONE_THREAD = _OneThread()

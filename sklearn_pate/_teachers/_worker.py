@@ -1,4 +1,4 @@
-"""What happens in a task: teachers are fitted, vote, and are forgotten."""
+"""Task that trains teachers one by one and returns their results."""
 
 import sys
 from copy import deepcopy
@@ -31,7 +31,7 @@ def vote_one_by_one(
     poll: Poll, X_public: Any, shards: list[Shard]
 ) -> list[TeacherResult]:
     """Train one teacher after the other."""
-    usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
+    usable = [usable_rows(poll.first_step, shard) for shard in shards]
     results = [
         result_without_training(poll, X_public, shard)
         or result_of(shard, partial(_train_on_most, poll, X_public, shard))
@@ -41,7 +41,7 @@ def vote_one_by_one(
 
 
 def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
-    """Train; if that fails or warns, without rows whose values may be the reason."""
+    """Train; if that fails or warns, drop rows whose values may be the reason."""
     outcome: Outcome | None = None
     failures: list[Exception] = []
     n_rows = shard.codes.size
@@ -49,7 +49,7 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         rest = shard
         if refused:
             rest = shard.without(odd_rows(shard.X) & refused > 0)
-            # Those that miss values are dropped only where training fails.
+            # Rows with missing values are dropped only if training fails.
             if rest.codes.size == n_rows or (outcome and refused & MISSING):
                 continue
             if outcome and rest.codes.size == 0:
@@ -63,7 +63,7 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         except Exception as failure:
             failures.append(failure)
             continue
-        # Rows are not dropped for a warning that comes without them, too.
+        # Rows are not dropped for a warning that persists without them.
         if outcome is None or not texts:
             outcome = contribution, texts, n_dropped + shard.codes.size - n_rows
         if refused or not texts:
@@ -74,30 +74,30 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
 
 
 def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
-    """Return what a teacher says, its warnings, and how many rows it did not take."""
+    """Return the contribution of a teacher, its warnings, and its dropped rows."""
     had_torch = "torch" in sys.modules
-    with poll.alone(shard.seed) as caught:
+    with poll.isolated(shard.seed) as caught:
         teacher = drop_callbacks(seeded_clone(poll.estimator, shard.seed))
-        # Copies: a teacher that scales in place, say, would otherwise hand what it
-        # learnt from its shard to the teachers after it, and fail on a memory map.
+        # Copies: a teacher that modifies its rows in place would otherwise pass
+        # information from its shard on to later teachers, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
         contribution: Contribution | None
-        foregone = None
+        untrained = None
         if poll.representation is not None:
             own_X = deepcopy(poll.representation).transform(own_X)
             own = usable_rows(poll.estimator, replace(shard, X=own_X, codes=own_codes))
             if own.codes.size < own_codes.size:
-                foregone = result_without_training(poll, X_public, own)
+                untrained = result_without_training(poll, X_public, own)
             own_X, own_codes = own.X, own.codes
-        if foregone is None:
+        if untrained is None:
             teacher = fit_class_indices(teacher, own_X, own_codes)
             try:
                 contribution = poll.form.read(teacher, own_X_public)
             except Exception as error:
                 raise PublicRowsError(f"{type(error).__name__}: {error}") from error
         else:
-            contribution = foregone.contribution
+            contribution = untrained.contribution
     if "torch" in sys.modules and not had_torch:
-        # The teacher imported it, too late to be seeded and limited: once more.
+        # The teacher imported torch, too late to seed and limit it: train again.
         return _train(poll, X_public, shard)
     return contribution, warning_texts(caught), shard.codes.size - own_codes.size

@@ -1,8 +1,8 @@
 """Vote counts of teachers on public rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,23 +12,23 @@ from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["Votes"]
 
-# Public rows counted at once: small enough to stay in the processor's cache.
+# Number of public rows counted at once, which fit in the processor's cache.
 _BLOCK = 2**16
 
 
 class Votes:
-    """The teachers' votes on the public rows, as counts. Sensitive.
+    """Counts of the teachers' votes on the public rows. Sensitive.
 
     Votes are counted teacher by teacher, so that memory does not grow with the number
     of teachers. The counts are passed to a mechanism only, are not shown by `repr`, and
-    cannot be pickled or copied. What a :class:`~sklearn_pate.mechanisms.Oracle`
-    answers from them may be published, at its cost.
+    cannot be pickled or copied. Answers of a :class:`~sklearn_pate.mechanisms.Oracle`
+    may be published, at its cost.
 
     Parameters
     ----------
     votes_by_teacher : iterable of (ndarray of int of shape (n_public,) or None)
-        Class indices in ``range(n_classes)``, -1 for an abstention, one array a
-        teacher. None abstains everywhere.
+        One array a teacher: class indices in ``range(n_classes)``, -1 for an
+        abstention. None abstains everywhere.
 
     n_public : int
         Number of public rows.
@@ -37,14 +37,15 @@ class Votes:
         Number of classes.
 
     clusters : ndarray of int of shape (n_public,), default=None
-        The cluster of each public row, -1 for none. A teacher then votes for its most
-        frequent class in each cluster, and clusters take the place of public rows. They
-        must be made of public rows alone.
+        Cluster of each public row, -1 for none, made of public rows alone. A teacher
+        then votes for its most frequent class in each cluster, and clusters take the
+        place of public rows.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        What the class indices stand for: themselves, or the classes of `from_labels`.
+        Classes of the indices: the indices themselves, or the classes of
+        `from_labels`.
 
     Raises
     ------
@@ -54,10 +55,9 @@ class Votes:
     Notes
     -----
     All data of one unit of privacy must belong to one teacher: then neighbouring data
-    sets differ in one vote on each query (or cluster) at most, which is what privacy
-    costs rest on. Where two classes are equally frequent in a cluster, a teacher votes
-    for the first one, whatever others vote for. See :doc:`What an answer costs
-    </accounting>`.
+    sets differ in one vote on each query (or cluster) at most, which all privacy costs
+    assume. If two classes are equally frequent in a cluster, a teacher votes for the
+    first one. See :doc:`/accounting`.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Votes:
     >>> votes
     Votes(<private>, n_teachers=120, n_public=3)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=2)
-    >>> oracle.ask([0, 1])
+    >>> oracle.answer([0, 1])
     array([0, 1])
     """
 
@@ -113,34 +113,34 @@ class Votes:
         Parameters
         ----------
         labels_by_party : iterable of array-like of shape (n_public,)
-            The labels that each party gives to the public rows: an array of shape
-            (n_parties, n_public), or a generator that reads one file after the other.
-            -1, None and NaN abstain, unless they are classes. So does any other label
-            that is not a class.
+            Labels of the public rows by each party: an array of shape (n_parties,
+            n_public), or a generator that reads one file after the other. -1, None and
+            NaN abstain, unless they are classes. So does any other label that is not a
+            class.
 
         classes : array-like of shape (n_classes,)
             All labels that count, chosen without a look at the votes. They are
             published with the student.
 
         clusters : ndarray of int of shape (n_public,), default=None
-            The cluster of each public row, for one vote a cluster.
+            Cluster of each public row, for one vote a cluster.
 
         Returns
         -------
         votes : Votes
-            Their classes are sorted, as ``classes_`` of an estimator is.
+            Votes with sorted classes, as in ``classes_`` of an estimator.
 
         Raises
         ------
         ValueError
-            If a party did not label every public row, no label at all is a class, or
-            `classes` are not at least two distinct labels. The message may quote the
+            If a party did not label every public row, no label is a class, or
+            `classes` are not at least two distinct labels. The message may contain the
             number of a party: it is for the data holder.
 
         Warns
         -----
         TeacherWarning
-            If labels may have been left out because they are not classes.
+            If labels may have been ignored because they are not classes.
 
         Examples
         --------
@@ -156,15 +156,15 @@ class Votes:
         n_public = np.shape(first)[0] if np.ndim(first) else 0
         unknown = False
 
-        def teacher_votes():
+        def teacher_votes() -> Iterator[NDArray[np.intp]]:
             nonlocal unknown
             for party, labels in enumerate(chain([first], parties)):
                 if np.shape(labels) != (n_public,):
                     raise ValueError(
                         f"The labels of party {party} have shape {np.shape(labels)}; "
-                        "every party gives one label to each public row, of shape "
-                        f"({n_public or 'n_public'},). (Of a dataframe with one column "
-                        "a party, pass frame.to_numpy().T.)"
+                        "pass one label for each public row, of shape "
+                        f"({n_public or 'n_public'},), such as frame.to_numpy().T of a "
+                        "dataframe with one column a party."
                     )
                 codes = class_indices(labels, known)
                 left_out = np.asarray(labels, dtype=object)[codes < 0]
@@ -182,8 +182,8 @@ class Votes:
             )
         if unknown:
             warn_user(
-                "Some labels may not be in classes, and count as abstentions. How many "
-                "and whose is sensitive: look at the parties' labels themselves.",
+                "Some labels may not be in classes, and count as abstentions; compare "
+                "the parties' labels with classes (details are sensitive).",
                 TeacherWarning,
             )
         return votes
@@ -205,13 +205,11 @@ class Votes:
 
     @property
     def any_cast(self) -> bool:
-        """Whether anybody voted for anything. Sensitive."""
+        """Whether any teacher voted for a class. Sensitive."""
         return bool(self._counts.any())
 
     def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
-        """Count the votes on some public rows.
-
-        Sensitive: what it returns is for a mechanism, and for nobody else.
+        """Return the vote counts of some public rows. Sensitive.
 
         Parameters
         ----------
@@ -231,7 +229,7 @@ class Votes:
         return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
 
     def content(self) -> tuple[Any, ...]:
-        """Return everything about the votes, for a keyed fingerprint.
+        """Return all data of the votes, for a keyed fingerprint.
 
         Returns
         -------
@@ -240,7 +238,8 @@ class Votes:
         """
         return self._counts, self._n_teachers, self.classes
 
-    def _add(self, teacher_votes):
+    def _add(self, teacher_votes: NDArray[np.integer]) -> None:
+        """Check and count the votes of one teacher."""
         n_classes = self.n_classes
         shape, dtype = teacher_votes.shape, teacher_votes.dtype
         if shape != (self._n_public,) or dtype.kind != "i":
@@ -257,7 +256,7 @@ class Votes:
                 "an abstention."
             )
         if self._clusters is not None:
-            teacher_votes = self._by_cluster(teacher_votes)
+            teacher_votes = self._by_cluster(teacher_votes, self._clusters)
         if self._n_teachers > np.iinfo(self._counts.dtype).max:
             self._counts = self._counts.astype(np.min_scalar_type(self._n_teachers))
         counts = self._counts.reshape(-1)
@@ -266,21 +265,23 @@ class Votes:
             cast = np.flatnonzero(votes >= 0)
             counts[(start + cast) * n_classes + votes[cast]] += 1
 
-    def _by_cluster(self, teacher_votes):
-        """Return the most frequent class in each cluster, -1 where there is none."""
+    def _by_cluster(
+        self, teacher_votes: NDArray[np.integer], clusters: NDArray[np.integer]
+    ) -> NDArray[np.integer]:
+        """Return the most frequent class in each cluster, -1 for none."""
         n_clusters, n_classes = self._counts.shape
-        cast = (teacher_votes >= 0) & (self._clusters >= 0)
-        cells = self._clusters[cast] * n_classes + teacher_votes[cast]
+        cast = (teacher_votes >= 0) & (clusters >= 0)
+        cells = clusters[cast] * n_classes + teacher_votes[cast]
         counts = np.bincount(cells, minlength=n_clusters * n_classes)
         counts = counts.reshape(n_clusters, n_classes)
-        # Between equals the first class wins: a matter of this teacher alone.
+        # On a tie the first class wins, so that a vote depends on one teacher only.
         return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         n_teachers, n_public = self.shape
         return f"Votes(<private>, n_teachers={n_teachers}, n_public={n_public})"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
             "Votes are sensitive and cannot be pickled or copied; publish answers only."
         )

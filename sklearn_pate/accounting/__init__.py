@@ -7,7 +7,7 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.accounting.ledger._spending_report import Charge
+from sklearn_pate.accounting.ledger._spending_report import LedgerEntry
 from sklearn_pate.accounting.plurality._exact import local_cost
 from sklearn_pate.accounting.plurality._tight_gaussian import (
     tight_gaussian_worst_case,
@@ -18,7 +18,7 @@ from sklearn_pate.accounting.plurality._tight_laplace import tight_laplace_worst
 __all__ = [
     "DEFAULT_ORDERS",
     "Assumption",
-    "Charge",
+    "LedgerEntry",
     "PrivacyAnalysis",
     "PrivacyLedger",
     "PrivacySpent",

@@ -33,27 +33,28 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Assumption:
-    """An assumption of a private fit, for the data holder to confirm.
+    """Assumption of a private fit, for the data holder to confirm.
 
-    The guarantee fails with any of them. ``str(assumption)`` is its sentence.
+    If an assumption is false, there is no guarantee. ``str(assumption)`` is its
+    sentence.
 
     Parameters
     ----------
     code : str
-        A short name that does not change. Privacy cards and reports hold it. An
-        assumption of your own needs a code that no assumption of this package has.
+        Short permanent name in privacy cards and reports. An assumption of a
+        third-party estimator needs a code that is not used in this package.
 
     sentence : str
-        What is assumed, to follow "that": without a capital or a full stop.
+        Sentence to follow "that", without a capital or a full stop.
 
     question : str, default=""
-        What a privacy report asks whoever signs the assumption. Empty for one that
-        voids privacy, which nobody signs. A privacy card does not hold it, so that a
-        released file is asked about by the questions of this package alone.
+        Question in a privacy report to the person who signs the assumption. Empty for
+        an assumption that voids privacy. Privacy cards do not contain it: reports on
+        released files use the questions of this package.
 
     Examples
     --------
-    A private estimator of your own states its assumptions among those of the package:
+    The assumption of a third-party estimator:
 
     >>> from sklearn_pate.accounting import Assumption, PrivacySpent
     >>> from sklearn_pate.accounting.bounds import pure_dp_curve
@@ -85,11 +86,11 @@ other fit around it, and assumes that everybody in the data has consented.
     sentence: str
     question: str = ""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.sentence
 
 
-# Cards hold codes and sentences: an assumption that changes gets another code.
+# Cards contain codes and sentences: a sentence that changes needs a new code.
 
 # Labels and columns.
 LABEL_SET = Assumption(
@@ -100,28 +101,29 @@ LABEL_SET = Assumption(
 LABEL_SET_READ = Assumption(
     "label-set-read",
     "the label set (read from y) is public",
-    "That a rare label occurs, such as a diagnosis, tells that somebody has it. "
+    "A rare label, such as a diagnosis, reveals that somebody has it. "
     "Were all labels known beforehand?",
 )
 COLUMNS = Assumption(
     "columns-public",
     "the columns of X, their types and their categories are public",
-    "Would a stranger know which columns there are, and what they may hold?",
+    "Would a stranger know the columns and the values that are possible in them?",
 )
 
 # Rows.
 PUBLIC_ROWS = Assumption(
     "public-rows",
     "X_public is public",
-    "X_public are the rows without labels. Nobody in them is protected. May "
-    "everybody see them, and were they chosen without a look at the private rows?",
+    "X_public contains the rows without labels. The people in them are not "
+    "protected. May everybody see them, and were they chosen without using the "
+    "private rows?",
 )
 HELD_OUT_ROWS = Assumption(
     "held-out-rows-public",
     "the rows held out by public_size are public",
     "These are rows of the private table, drawn at random and used without their "
-    "labels. Nobody in them is protected, and the model may give away what they "
-    "hold. May everybody see them?",
+    "labels. The people in them are not protected, and the model may reveal their "
+    "values. May everybody see them?",
 )
 QUALITY_ROWS_PUBLIC = Assumption(
     "quality-rows-public",
@@ -149,59 +151,59 @@ N_FITTED = Assumption(
 OWN_DATA = Assumption(
     "party-own-data",
     "what each party says was made from its own data alone",
-    "Did every party label the public rows by itself, with a model that has seen "
-    "nobody else's private rows?",
+    "Did every party label the public rows by itself, with a model trained on "
+    "no other party's private rows?",
 )
 ONE_PARTY = Assumption(
     "one-party-each",
     "nobody's data is with more than one party",
-    "Can a person be known to two parties, such as a patient of two hospitals? "
-    "Then what is promised to this person is weaker: see the table.",
+    "Can two parties have data of one person, such as a patient of two hospitals? "
+    "The guarantee for this person is then weaker: see the table.",
 )
 
 # Choices.
 CHOSEN_BLINDLY = Assumption(
     "parameters-chosen-blindly",
     "all parameters were chosen without a look at private data",
-    "Were models, thresholds, numbers of teachers and queries settled before any "
-    "look at these data, on public ones, or on others?",
+    "Were models, thresholds, numbers of teachers and queries chosen without these "
+    "data, for instance on public data?",
 )
 OTHER_RANDOM_STATE = Assumption(
     "other-random-state",
     "rows that were prepared in another way were fitted with another random_state",
     "For the engineer: were these data also fitted after another preparation, such "
-    "as clipping or cleaning? If so, did each preparation have a random_state of "
-    "its own? Otherwise, two equal models tell that it changed nothing.",
+    "as clipping or cleaning? If so, did each preparation have a different "
+    "random_state? Otherwise, two equal models reveal that it changed nothing.",
 )
 PUBLIC_REPRESENTATION = Assumption(
     "representation-public",
     "the representation was fitted on public rows alone",
-    "For the engineer: did the representation, and whatever it was started from "
-    "(pretrained weights, a FrozenEstimator), see public rows alone, and may "
-    "everybody see these?",
+    "For the engineer: were the representation and its starting point (pretrained "
+    "weights, a FrozenEstimator) fitted on public rows alone, and may everybody see "
+    "these?",
 )
 ROW_ALONE = Assumption(
     "representation-row-alone",
     "the representation makes each row's features from that row alone, the same each "
     "time",
     "For the engineer: every private row is transformed alone. If a row is added "
-    "or removed, do the features of all others stay as they are, bit by bit? They "
-    "would not if the representation kept something from one call to the next.",
+    "or removed, do the features of all others stay the same, bit by bit? They would "
+    "not if the representation kept a state from one call to the next.",
 )
 FROZEN_IS_PUBLIC = Assumption(
     "frozen-public",
     "what is in a FrozenEstimator was fitted on public rows",
-    "For the engineer: what is frozen here, on which rows was it fitted, and may "
-    "everybody see these?",
+    "For the engineer: which estimators are frozen here, on which rows were they "
+    "fitted, and may everybody see these?",
 )
 
 # Bounds and arithmetic.
 BOUNDS = Assumption(
     "bounds-public",
     "the bounds of the features and of the rows' norm are public",
-    "For the engineer: the smallest and largest values that count were set by "
-    "hand. Do they come from general knowledge, such as an age between 0 and 120, "
-    "and not from a look at the rows?",
+    "For the engineer: the lower and upper bounds were set by hand. Do they come "
+    "from general knowledge, such as an age between 0 and 120, and not from the "
+    "private rows?",
 )
 ROW_BY_ROW = Assumption(
     "network-row-by-row",
@@ -215,7 +217,7 @@ FLOATING_POINT = Assumption(
     "floating-point arithmetic is near enough to that of real numbers: nobody reads "
     "the last bits of the noise",
     "For the engineer: computers round, and the last digits of published weights "
-    "may tell more than the proof allows. Is this gap acceptable for these data?",
+    "may reveal more than the proof allows. Is this gap acceptable for these data?",
 )
 
 # Searches.
@@ -229,8 +231,8 @@ ALIKE = Assumption(
     "fits-alike",
     "each fit fails, if it does, as privately as it succeeds, and predicts each row by "
     "itself",
-    "For the engineer: does no fit stop because of what one row holds, and does a "
-    "prediction depend on no other row that is predicted along with it?",
+    "For the engineer: can a single row never stop a fit, and does each prediction "
+    "depend on its own row alone?",
 )
 
 # What voids privacy.
@@ -239,7 +241,7 @@ NORM_READ = Assumption(
     "norm-read", "the bound of the rows' norm was read from X, which voids privacy"
 )
 
-#: All of the above, by code.
+#: All assumptions of this package, by code.
 ASSUMPTIONS = {
     one.code: one for one in list(globals().values()) if isinstance(one, Assumption)
 }

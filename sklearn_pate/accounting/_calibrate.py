@@ -1,56 +1,33 @@
-"""Noise for a target epsilon, and queries for a budget."""
+"""Noise for a target epsilon, and number of queries for a privacy budget."""
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 
 __all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise"]
 
-#: The widest noise that can be drawn, in votes.
+#: Largest scale of noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
-# A noise scale is found to this relative precision, on the safe side.
+# Relative precision of a noise scale, which is rounded towards more noise.
 _RELATIVE_TOLERANCE = 5e-5
 _LARGEST_N_QUERIES = 2**40
 
 
 def is_positive(value: Any) -> bool:
-    """Tell whether a value is a positive, finite number, and no bool.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-
-    Returns
-    -------
-    positive : bool
-        Whether it can be a scale, a threshold or an epsilon.
-    """
+    """Check that a value is a positive, finite number, and no bool."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return bool(is_number and 0 < value < np.inf)
 
 
-def check_positive(name, value):
-    """Raise unless a parameter is positive and finite.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-
-    value : float
-        Its value.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless a parameter is positive and finite."""
     if not is_positive(value):
         raise ValueError(f"{name}={value!r} must be a positive, finite number.")
 
@@ -58,41 +35,14 @@ def check_positive(name, value):
 def six_digits(value: float, rounding: Callable[[float], float]) -> float:
     """Round to six significant digits, so that a statement can print them all.
 
-    Parameters
-    ----------
-    value : float
-        Positive.
-
-    rounding : callable
-        ``np.ceil`` or ``np.floor``, whichever means more noise.
-
-    Returns
-    -------
-    value : float
-        The rounded value.
+    `rounding` is ``np.ceil`` or ``np.floor``, whichever means more noise.
     """
     shift = 10.0 ** (5 - int(np.floor(np.log10(value))))
     return float(rounding(value * shift) / shift)
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return `epsilon` as a float, or raise if it is not positive and finite.
-
-    Parameters
-    ----------
-    epsilon : float
-        The value to check.
-
-    Returns
-    -------
-    epsilon : float
-        The same value.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
+    """Return `epsilon` as a float, or raise if it is not positive and finite."""
     if not is_positive(epsilon):
         raise ValueError(
             f"epsilon={epsilon!r} must be a positive, finite number; typical values "
@@ -110,16 +60,15 @@ def calibrate_noise(
 ) -> float:
     """Find the smallest noise scale whose guarantee is within (epsilon, delta).
 
-    :class:`~sklearn_pate.PATEClassifier` does this by itself. The scale may be
-    published if the curves are worst cases.
+    The scale may be published if the curves are worst cases.
 
     Parameters
     ----------
     curve_at_scale : callable
         ``curve_at_scale(scale, orders)`` returns the
-        :class:`~sklearn_pate.accounting.RdpCurve` of everything that will be released
-        with that noise scale, in votes: a worst case. From a curve that depends on
-        votes comes a scale that depends on them, which voids the guarantee.
+        worst-case :class:`~sklearn_pate.accounting.RdpCurve` of everything that will
+        be released with that noise scale, in votes. A curve that depends on votes
+        gives a scale that depends on them, which voids the guarantee.
 
     epsilon : float
         The target, positive.
@@ -129,14 +78,14 @@ def calibrate_noise(
         the number of rows.
 
     rough_curve_at_scale : callable, default=None
-        The same, faster, and nearly right: where to look first.
+        A faster approximation of `curve_at_scale`, where the search starts.
 
     Returns
     -------
     scale : float
-        Sufficient, ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, and
-        the smallest such scale but for one part in 5000, if more noise never costs
-        more. It has six significant digits, so that a statement can print it in full.
+        The smallest scale with
+        ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, up to one part
+        in 5000, if more noise never costs more. It has six significant digits.
 
     Raises
     ------
@@ -145,9 +94,9 @@ def calibrate_noise(
 
     Notes
     -----
-    Epsilon is that of the curve by Canonne, Kamath, Steinke (2020), Proposition 12, at
-    a few default orders about the best one: fewer orders never promise more. The root
-    is bracketed, found by Brent's method, and rounded up.
+    Epsilon comes from the curve by Canonne, Kamath, Steinke (2020), Proposition 12, at
+    a few default orders around the best one: with fewer orders, epsilon is never
+    smaller. The root is bracketed, found by Brent's method, and rounded up.
 
     Examples
     --------
@@ -167,29 +116,28 @@ def calibrate_noise(
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     rough = rough_curve_at_scale or curve_at_scale
 
-    def excess(curve_at_scale, orders):
-        def at(log_scale):
-            curve = curve_at_scale(np.exp(log_scale), orders)
-            # A cost may depend in its last digits on which orders are asked together.
-            return curve.quiet_epsilon(delta) - epsilon * (1 - 1e-6)
-
-        return at
+    def excess(
+        curve_at: Callable[..., RdpCurve], orders: NDArray[np.float64], log_scale: float
+    ) -> float:
+        curve = curve_at(np.exp(log_scale), orders)
+        # The last digits of a cost may depend on which orders are computed together.
+        return curve.quiet_epsilon(delta) - epsilon * (1 - 1e-6)
 
     unreachable = ValueError(
         f"epsilon={epsilon!r} cannot be reached with delta={delta!r} by noise of up to "
-        f"{LARGEST_SCALE} votes; raise epsilon or delta, or ask fewer queries."
+        f"{LARGEST_SCALE} votes; raise epsilon or delta, or use fewer queries."
     )
-    near = _root(excess(rough, DEFAULT_ORDERS), 0.0, np.log(4), 0.01)
+    near = _root(partial(excess, rough, DEFAULT_ORDERS), 0.0, np.log(4), 0.01)
     if near is None:
         raise unreachable
-    # A guarantee from a few orders is one from all: these are about the best one.
+    # A guarantee from a few orders is valid: these are the ones around the best.
     best = rough(np.exp(near), DEFAULT_ORDERS).best_order(delta)
     orders = DEFAULT_ORDERS[np.abs(np.log((DEFAULT_ORDERS - 1) / (best - 1))) < 0.25]
-    at = excess(curve_at_scale, orders)
-    log_scale = _root(at, near, 0.02, _RELATIVE_TOLERANCE)
+    exact = partial(excess, curve_at_scale, orders)
+    log_scale = _root(exact, near, 0.02, _RELATIVE_TOLERANCE)
     while log_scale is not None:
-        scale = six_digits(np.exp(log_scale), np.ceil)  # more noise is the safe side
-        if at(np.log(scale)) <= 0:
+        scale = six_digits(np.exp(log_scale), np.ceil)  # more noise
+        if exact(np.log(scale)) <= 0:
             return scale
         log_scale += 2 * _RELATIVE_TOLERANCE
         if scale > LARGEST_SCALE:
@@ -197,8 +145,10 @@ def calibrate_noise(
     raise unreachable
 
 
-def _root(function, start, step, tolerance):
-    """Solve for the zero of a falling function; None if it lies above all scales."""
+def _root(
+    function: Callable[[float], float], start: float, step: float, tolerance: float
+) -> float | None:
+    """Solve for the zero of a decreasing function; None if it lies above all scales."""
     limit = np.log(LARGEST_SCALE)
     low = high = min(start, limit)
     while function(high) > 0:
@@ -222,14 +172,13 @@ def calibrate_n_queries(
     Parameters
     ----------
     curve_at_n_queries : callable
-        ``curve_at_n_queries(n_queries)`` returns the
-        :class:`~sklearn_pate.accounting.RdpCurve` of that many queries, for instance
+        ``curve_at_n_queries(n_queries)`` returns the worst-case
+        :class:`~sklearn_pate.accounting.RdpCurve` of that many queries, such as
         ``lambda n: mechanism.account_curve(n, n_classes)``. More queries must not
-        cost less. With a curve that depends on votes, the number does too: as a rule
-        when to stop, it voids the guarantee.
+        cost less. A curve that depends on votes voids the guarantee.
 
     epsilon : float
-        The budget, positive.
+        Privacy budget, positive.
 
     delta : float
         The probability mass that epsilon need not cover, in (0, 1), well below one over
@@ -238,8 +187,7 @@ def calibrate_n_queries(
     Returns
     -------
     n_queries : int
-        0 if not even one query fits. The search ends above 2^40 queries, and
-        returns what is known to fit.
+        0 if no query fits. The search ends above 2^40 queries.
 
     Raises
     ------
@@ -248,7 +196,7 @@ def calibrate_n_queries(
 
     Notes
     -----
-    Epsilon is that of the curve by Canonne, Kamath, Steinke (2020), Proposition 12.
+    Epsilon comes from the curve by Canonne, Kamath, Steinke (2020), Proposition 12.
 
     Examples
     --------
@@ -262,7 +210,7 @@ def calibrate_n_queries(
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
 
-    def fits(n_queries):
+    def fits(n_queries: int) -> bool:
         return curve_at_n_queries(n_queries).quiet_epsilon(delta) <= epsilon
 
     if not fits(1):

@@ -1,4 +1,4 @@
-"""The exact cost of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
+"""Exact privacy cost of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -11,44 +11,31 @@ __all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu", "largest_gdp_mu"]
 
 # Variance spent on rounding a continuous Gaussian to a discrete one.
 _ROUNDING_VARIANCE = 2.25
-# Epsilon is rounded up by so much, which covers round-off and the slack of more than a
-# million counts.
+# Epsilon is rounded up by this, which covers round-off and the rounding of more than a
+# million counts to discrete noise.
 _SAFETY = 1e-9
 
 
 def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
-    """Shift of the Gaussian test that a release with discrete Gaussian noise is.
+    """Compute mu of the Gaussian test for a release with discrete Gaussian noise.
 
-    Parameters
-    ----------
-    sigma : float
-        Scale of the discrete Gaussian noise on every count. More noise hides a change
-        better: mu is smaller.
+    `sigma` is the scale of the noise on every count; `squared_distance` bounds the
+    squared L2 distance between the counts of neighbouring data sets, and is 2 for one
+    vote that moves. A release is a post-processing of one draw from N(0, 1) or N(mu,
+    1), up to the error below; mu is `inf` if sigma is at most 1.5.
 
-    squared_distance : float, default=2
-        Squared L2 distance between the counts of neighbouring data sets, at most; 2 is
-        a vote that moves.
-
-    Returns
-    -------
-    mu : float
-        A release is a post-processing of one draw from N(0, 1) or N(mu, 1), up to
-        what the notes say; `inf` if sigma is at most 1.5.
-
-    Notes
-    -----
     mu = sqrt(squared_distance) / sqrt(sigma^2 - t^2) with t^2 = 2.25. With continuous
     noise it would be sqrt(squared_distance) / sigma (Dong, Roth, Su 2022, Theorem 2.7).
 
     For discrete noise, draw y from N(n, sigma^2 - t^2) and round it to the integer k
     with probability exp(-(k-y)^2 / 2t^2) / S(y), S(y) = sum_j exp(-(j-y)^2 / 2t^2). By
-    Poisson summation S(y) = sqrt(2 pi) t (1 + 2 sum_{j>=1} e^{-2 pi^2 t^2 j^2}
-    cos(2 pi j y)), within a factor 1 +- h of sqrt(2 pi) t, where h = 1.03e-19. Without
-    S(y), the law of k would be proportional to the density of N(n, sigma^2) at k, the
-    discrete Gaussian, whose own normaliser is within 1 +- h of 1 for the same reason.
-    So the two laws differ pointwise by a factor e^{+-2.1h} a count. Only the counts
-    that change need rounding: the others have one law under both data sets. If c of
-    them change, every outcome's log-probability is off by at most 2.1 c h.
+    Poisson summation S(y) = sqrt(2 pi) t (1 + 2 sum_{j>=1} e^{-2 pi^2 t^2 j^2} cos(2 pi
+    j y)), within a factor 1 +- h of sqrt(2 pi) t, where h = 1.03e-19. Without S(y), the
+    law of k would be proportional to the density of N(n, sigma^2) at k, the discrete
+    Gaussian, whose own normaliser is within 1 +- h of 1 for the same reason. So the two
+    laws differ pointwise by a factor e^{+-2.1h} per count. Only the counts that change
+    need rounding: the others have one law under both data sets. If c of them change,
+    every outcome's log-probability is off by at most 2.1 c h.
     """
     check_positive("sigma", sigma)
     variance = float(sigma) ** 2 - _ROUNDING_VARIANCE
@@ -56,57 +43,20 @@ def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
 
 
 def gdp_delta(epsilon: float, mu: float) -> float:
-    """Smallest delta that goes with epsilon, for a Gaussian test.
+    """Compute the smallest delta of a Gaussian test at a given epsilon.
 
-    Parameters
-    ----------
-    epsilon : float
-        Not negative.
-
-    mu : float
-        Distance of the two means, in standard deviations; positive.
-
-    Returns
-    -------
-    delta : float
-        Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu).
-
-    Notes
-    -----
-    Balle, Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 2.13. Releases of
-    several mu_i together are one test with mu^2 = sum of mu_i^2.
-
-    Examples
-    --------
-    >>> from sklearn_pate.accounting._gdp import gdp_delta
-    >>> round(gdp_delta(1.0, 1.0), 6)
-    0.126937
+    delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle, Wang
+    2018, Theorem 8; Dong, Roth, Su 2022, Corollary 2.13). Releases of several mu_i
+    together are one test with mu^2 = sum of mu_i^2.
     """
     check_positive("mu", mu)
     return float(np.exp(_log_delta(epsilon, mu)))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon of a Gaussian test at a given delta.
+    """Compute the smallest epsilon of a Gaussian test at a given delta.
 
-    Parameters
-    ----------
-    mu : float
-        Distance of the two means, in standard deviations.
-
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    epsilon : float
-        Rounded up by one part in 10^9; `inf` for an infinite mu.
-
-    Examples
-    --------
-    >>> from sklearn_pate.accounting._gdp import gdp_epsilon
-    >>> round(gdp_epsilon(2.0, 1e-5), 3)
-    9.997
+    Rounded up by one part in 10^9; `inf` for an infinite mu.
     """
     log_delta = np.log(check_delta(delta))
     if not np.isfinite(mu):
@@ -123,21 +73,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 
 def largest_gdp_mu(epsilon: float, delta: float) -> float:
-    """Largest mu whose Gaussian test is within (epsilon, delta).
-
-    Parameters
-    ----------
-    epsilon : float
-        The target, positive.
-
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    mu : float
-        ``gdp_epsilon(mu, delta) <= epsilon``, nearly equal.
-    """
+    """Find the largest mu with ``gdp_epsilon(mu, delta) <= epsilon``, rounded down."""
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     high = 1.0
     while gdp_epsilon(high, delta) <= epsilon:
@@ -151,8 +87,8 @@ def largest_gdp_mu(epsilon: float, delta: float) -> float:
     return float(mu)
 
 
-def _log_delta(epsilon, mu):
+def _log_delta(epsilon: float, mu: float) -> float:
     log_first = log_ndtr(mu / 2 - epsilon / mu)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    # The second is smaller, but for round-off.
+    # The second term is smaller, up to round-off.
     return log_first + np.log(max(-np.expm1(log_second - log_first), 1e-300))

@@ -10,35 +10,18 @@ from sklearn_pate.exceptions import warn_user
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
-#: The Renyi orders at which costs are computed where no others are asked for: 385 of
-#: them, from 1.016 to 2^18 + 1, geometric in (order - 1). They are dense near 1, where
-#: large budgets are decided, and reach as far as very small ones need. Public, and
-#: read-only.
+#: Default Renyi orders: 385 of them, from 1.016 to 2^18 + 1, geometric in (order - 1).
+#: They are dense near 1 for large budgets, and go far enough for very small ones.
+#: Public, and read-only.
 DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-96, 289) / 16)
 DEFAULT_ORDERS.flags.writeable = False
 
-# Share of epsilon that a missing order may cost without a warning.
+# Fraction of epsilon that a missing order may cost without a warning.
 _NEGLIGIBLE = 0.01
 
 
 def check_delta(delta: float) -> float:
-    """Return `delta` as a float, or raise if it is not strictly between 0 and 1.
-
-    Parameters
-    ----------
-    delta : float
-        The value to check.
-
-    Returns
-    -------
-    delta : float
-        The same value.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
+    """Return `delta` as a float, or raise if it is not strictly between 0 and 1."""
     if not isinstance(delta, Real) or not 0 < delta < 1:
         raise ValueError(
             f"delta={delta!r} must be a number strictly between 0 and 1; "
@@ -51,41 +34,39 @@ def check_delta(delta: float) -> float:
 class RdpCurve:
     """A Renyi differential privacy guarantee at several orders.
 
-    Curves of independent releases about the same data add up (`+`), and `k`
-    releases with the same curve cost ``curve * k``. Only costs for one kind of
-    neighbours add up. It may be published if it is a worst case; a curve that was
-    computed from votes is as sensitive as they are, and it does not know which it is.
+    Curves of independent releases about the same data add up (`+`), and `k` releases
+    with the same curve cost ``curve * k``. Only costs of one neighbour relation add
+    up. A worst case may be published; a curve computed from votes is as sensitive as
+    they are. The curve itself does not record which of the two it is.
 
     Parameters
     ----------
     orders : array-like of shape (n_orders,)
-        Renyi orders, each greater than 1, in increasing order. Any of them give a
-        guarantee; more of them give a smaller epsilon.
+        Renyi orders, each greater than 1, increasing. Any set of orders gives a
+        guarantee; more orders give a smaller epsilon.
 
     values : array-like of shape (n_orders,)
         The Renyi divergence bound at each order, in nats; not negative, `inf` where
         no bound is known.
 
     pure_epsilon : float, default=inf
-        An epsilon that holds without any delta, the Renyi divergence of infinite order,
+        Epsilon of a guarantee without delta, the Renyi divergence of infinite order,
         where one is known. It adds up and multiplies as `values` do.
 
     Raises
     ------
     ValueError
-        If `orders`, `values` or `pure_epsilon` are something else; if curves with
-        different orders are added, or one is multiplied by a negative or infinite
-        number.
+        If a parameter is invalid, if curves with different orders are added, or if one
+        is multiplied by a negative or infinite number.
 
     Notes
     -----
     A mechanism M satisfies (a, r)-RDP when D_a(M(d) || M(d')) <= r for all
-    neighbours d, d', and such guarantees add up, also where a release is chosen in view
-    of earlier ones, as long as each cost is a worst case and was fixed beforehand
-    (Mironov 2017, "Renyi differential privacy", Definition 4 and Proposition 1).
-    Whether the guarantee holds for all data sets, or for the one at hand only, is a
-    matter of where the curve comes from: see the mechanisms' ``worst_case_curve`` and
-    ``local_curve``.
+    neighbours d, d'. Such guarantees add up, also where a release is chosen in view of
+    earlier ones, as long as each cost is a worst case and was fixed beforehand (Mironov
+    2017, "Renyi differential privacy", Definition 4 and Proposition 1). A mechanism's
+    ``worst_case_curve`` holds for all data sets, its ``local_curve`` only for the one
+    at hand.
 
     Examples
     --------
@@ -98,7 +79,7 @@ class RdpCurve:
     >>> round((100 * count).to_epsilon(1e-5), 2)  # of a hundred such counts
     4.73
 
-    And one answer of another kind about the same people, at the same orders:
+    One answer of a different mechanism about the same people, at the same orders:
 
     >>> from sklearn_pate.accounting.bounds import gumbel_worst_case
     >>> round((count + gumbel_worst_case(c=0.2)).to_epsilon(1e-5), 2)
@@ -172,7 +153,7 @@ class RdpCurve:
 
     __rmul__ = __mul__
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, RdpCurve):
             return NotImplemented
         return (
@@ -181,9 +162,9 @@ class RdpCurve:
             and self.pure_epsilon == other.pure_epsilon
         )
 
-    __hash__ = None  # type: ignore[assignment] # arrays have none
+    __hash__ = None  # type: ignore[assignment] # arrays cannot be hashed
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"RdpCurve({self.orders.size} orders from {self.orders[0]:g} to "
             f"{self.orders[-1]:g})"
@@ -198,14 +179,13 @@ class RdpCurve:
             The probability mass that epsilon need not cover, in (0, 1).
 
         conversion : {"cks", "classical"}, default="cks"
-            The inequality to use. "classical" is what the PATE papers used, and is
-            never smaller.
+            The inequality to use. "classical", used in the PATE papers, never gives a
+            smaller epsilon.
 
         Returns
         -------
         epsilon : float
-            The smallest epsilon over the orders, not negative, in nats. It may be
-            published if the curve may.
+            The smallest epsilon over the orders, not negative, in nats.
 
         Raises
         ------
@@ -215,8 +195,8 @@ class RdpCurve:
         Warns
         -----
         UserWarning
-            If the best order is the first or the last one: an order outside the
-            range would do better.
+            If the best order is the first or the last one: an order outside the range
+            would give a smaller epsilon.
 
         Notes
         -----
@@ -229,7 +209,7 @@ class RdpCurve:
         best = int(np.argmin(epsilons))
         epsilon = max(float(epsilons[best]), 0.0)
         at_end = epsilons.size > 1 and best in (0, epsilons.size - 1)
-        # Pure guarantees are best at the last order, where nothing is left to gain.
+        # Pure guarantees are best at the last order; a larger one would gain nothing.
         if at_end and 0 < epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
             warn_user(
                 f"The best order, {self.orders[best]:g}, is at the end of the orders; "
@@ -238,9 +218,7 @@ class RdpCurve:
         return epsilon
 
     def quiet_epsilon(self, delta: float, conversion: str = "cks") -> float:
-        """Convert like `to_epsilon`, whichever order is best.
-
-        For orders that are fixed for a reason, and for searches over many curves.
+        """Convert like `to_epsilon`, without its warning.
 
         Parameters
         ----------
@@ -253,7 +231,7 @@ class RdpCurve:
         Returns
         -------
         epsilon : float
-            The same as that of `to_epsilon`, without its warning.
+            The same as that of `to_epsilon`.
 
         Raises
         ------
@@ -264,7 +242,7 @@ class RdpCurve:
         return max(float(epsilons.min()), 0.0)
 
     def epsilons(self, delta: float) -> NDArray[np.float64]:
-        """Convert at each order on its own.
+        """Convert to an epsilon at each order.
 
         Parameters
         ----------
@@ -274,8 +252,8 @@ class RdpCurve:
         Returns
         -------
         epsilons : ndarray of shape (n_orders,)
-            By Proposition 12 of Canonne, Kamath, Steinke (2020). Perhaps negative: the
-            guarantee is then that of 0.
+            By Proposition 12 of Canonne, Kamath, Steinke (2020). May be negative: the
+            guarantee then holds with epsilon 0.
 
         Raises
         ------
@@ -285,12 +263,12 @@ class RdpCurve:
         return self._epsilons(delta, "cks")[0]
 
     def unbounded(self) -> "RdpCurve":
-        """Take the promise back, as seeded noise does.
+        """Return a curve without a guarantee, for seeded noise.
 
         Returns
         -------
         curve : RdpCurve
-            At the same orders, infinite everywhere.
+            Infinite at the same orders.
         """
         return RdpCurve(self.orders, np.full_like(self.values, np.inf))
 
@@ -314,7 +292,9 @@ class RdpCurve:
         """
         return float(self.orders[np.argmin(self.epsilons(delta))])
 
-    def _epsilons(self, delta, conversion):
+    def _epsilons(
+        self, delta: float, conversion: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return epsilon at each order, and the part of it that depends on delta."""
         delta = check_delta(delta)
         orders = self.orders

@@ -1,4 +1,4 @@
-"""What may be said about a fit, and what must stay inside."""
+"""Privacy statement of a fit, which may be published."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ __all__ = [
     "write_epsilon",
 ]
 
-#: How neighbouring data sets differ, by unit and relation.
+#: Difference between neighbouring data sets, by unit of privacy and relation.
 NEIGHBOURS = {
     ("row", "replace-one"): (
         "replace one row by any other; the number of rows is public"
@@ -36,21 +36,7 @@ RELEASES = ("answers", "sum", "model", "search")
 
 
 def check_neighbours(unit: str, relation: str) -> None:
-    """Raise unless a neighbour relation is known for a unit.
-
-    Parameters
-    ----------
-    unit : str
-        Whom a statement protects.
-
-    relation : str
-        Against which change.
-
-    Raises
-    ------
-    ValueError
-        If they are no key of `NEIGHBOURS`.
-    """
+    """Raise unless a neighbour relation is known for a unit of privacy."""
     if (unit, relation) not in NEIGHBOURS:
         raise ValueError(
             f"unit={unit!r} with relation={relation!r} is unknown; (unit, relation) "
@@ -60,64 +46,66 @@ def check_neighbours(unit: str, relation: str) -> None:
 
 @dataclass(frozen=True)
 class PrivacySpent:
-    """The privacy statement of one fit. May be published.
+    """Privacy statement of one fit. May be published.
 
     It depends on no private value, and unpacks as ``epsilon, delta = privacy_spent``.
-    Printed, it is the sentence to put one's name to.
+    ``print(privacy_spent)`` gives the statement in words, ready to be signed.
 
     Parameters
     ----------
     epsilon : float
         Worst case over all private data, in nats. Infinite if the noise was seeded: the
-        fit then has no guarantee, and nothing of it may be published.
+        fit then has no guarantee, and none of its results may be published.
 
     delta : float
-        The probability mass that epsilon does not cover; 0 where there is none.
+        The probability mass that epsilon does not cover, 0 for a pure guarantee.
 
     unit : {"row", "group", "party"}
-        Whom the statement protects.
+        Unit of privacy.
 
     relation : {"replace-one", "add-remove", "add-remove-or-change"}
-        Against which change of one unit. "replace-one" is for rows and parties, whose
-        number is public; "add-remove" for rows and groups; "add-remove-or-change" for
-        groups. Costs of two units or two relations neither add up nor compare.
+        Neighbour relation, the change of one unit that is hidden. "replace-one" is for
+        rows and parties, whose number is public; "add-remove" for rows and groups;
+        "add-remove-or-change" for groups. Costs of two units or two relations can
+        neither be added nor compared.
 
     release : {"answers", "sum", "model", "search"}
-        What was released: answers to queries, or noisy counts; one noisy sum of
-        vectors; a model that was trained with noise; the winner of a private search.
+        Kind of release: answers to queries or noisy counts, one noisy sum of vectors,
+        a model trained with noise, or the winner of a private search.
 
     mechanism : str
         The mechanism with its parameters.
 
     n_teachers : int or None
-        Number of teachers, or of neighbours that vote; None for a learner without any.
+        Number of teachers, or of neighbours that vote; None for a learner without
+        votes.
 
     n_queries : int or None
-        Number of queries paid for; None for a learner that asks none.
+        Number of queries that the cost covers; None for a learner without queries.
 
     assumptions : tuple of Assumption
-        What was taken to be public, for the data holder to confirm. The guarantee
-        fails with any of them.
+        Assumptions for the data holder to confirm. If one of them is false, there is
+        no guarantee.
 
     curve : RdpCurve
-        The Renyi curve behind epsilon. Curves of several fits on the same data add up;
-        their sum's ``to_epsilon(delta)`` is the cost of all of them together.
+        Renyi curve behind epsilon. Curves of several fits on the same data add up;
+        ``to_epsilon(delta)`` of their sum is the cost of all of them together.
 
     Raises
     ------
     ValueError
-        If `relation` is unknown for `unit`, `release` is unknown or lacks its numbers,
-        or `assumptions` is empty or holds anything else.
+        If `relation` is unknown for `unit`, `release` is unknown, `n_teachers` or
+        `n_queries` is missing, or `assumptions` is empty or of another type.
 
     Notes
     -----
-    Whatever an outsider looks for (an event S in what is published, M), and for any two
-    data sets d and d' that are neighbours in the sense of `neighbours`,
+    With M the release, for any event S and any two data sets d and d' that are
+    neighbours in the sense of `neighbours`,
     Pr[M(d) in S] <= e^epsilon Pr[M(d') in S] + delta (Dwork, Kenthapadi, McSherry,
     Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
     generation"). For a :class:`~sklearn_pate.PATEClassifier` epsilon is
-    ``curve.to_epsilon(delta)``; other learners may state a smaller one, that of a pure
-    guarantee or of an exact composition. The proofs are in :doc:`What an answer costs
+    ``curve.to_epsilon(delta)``; other learners may state a smaller one, from a pure
+    guarantee or an exact composition. The proofs are in :doc:`Privacy cost of an answer
     </accounting>`.
 
     Examples
@@ -164,29 +152,31 @@ class PrivacySpent:
             raise ValueError(
                 f"release={self.release!r} is unknown; use one of {[*RELEASES]}."
             )
-        asked = (self.n_teachers, self.n_queries)
-        if self.release in ("answers", "sum") and None in asked:
+        if self.release in ("answers", "sum") and None in (
+            self.n_teachers,
+            self.n_queries,
+        ):
             raise ValueError(
-                f"release={self.release!r} with n_teachers={self.n_teachers!r} and "
-                f"n_queries={self.n_queries!r} does not say who was asked, and how "
-                "often; give both numbers, or release='model' where nobody was asked."
+                f"release={self.release!r} needs n_teachers and n_queries, got "
+                f"{self.n_teachers!r} and {self.n_queries!r}; pass both numbers, or "
+                "release='model' for a learner without queries."
             )
         if not self.assumptions or not all(
             isinstance(one, Assumption) for one in self.assumptions
         ):
             raise ValueError(
-                f"assumptions={self.assumptions!r} must hold at least one, each an "
-                "Assumption(code, sentence, query)."
+                f"assumptions={self.assumptions!r} must hold at least one "
+                "Assumption(code, sentence, question)."
             )
 
     @property
     def neighbours(self) -> str:
-        """The exact change of the private data that is hidden.
+        """The change of the private data that is hidden.
 
         Returns
         -------
         neighbours : str
-            By `unit` and `relation`, to follow "neighbouring data sets".
+            Description by `unit` and `relation`, to follow "neighbouring data sets".
         """
         return NEIGHBOURS[self.unit, self.relation]
 
@@ -194,12 +184,12 @@ class PrivacySpent:
         yield self.epsilon
         yield self.delta
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"PrivacySpent(epsilon={write_epsilon(self.epsilon)}, delta={self.delta})"
         )
 
-    def __str__(self):
+    def __str__(self) -> str:
         if np.isinf(self.epsilon):
             guarantee = "This fit gives no privacy guarantee (epsilon=inf)"
         else:
@@ -210,7 +200,7 @@ class PrivacySpent:
         if self.n_queries is None:
             release = f"one model was released by {self.mechanism}"
         else:
-            # Only nearest neighbours vote about rows that may be added or removed.
+            # Of the learners with votes, only nearest neighbours have this relation.
             from_samples = self.relation == "add-remove"
             voters = f"the {self.n_teachers} nearest rows of secret samples"
             release = (
@@ -230,9 +220,8 @@ class PrivacySpent:
         Returns
         -------
         statement : dict
-            Ready for ``json.dumps``, but for an infinite epsilon, which JSON lacks. It
-            has every field but `curve`, `neighbours`, and code and sentence of each
-            assumption. May be published.
+            Every field except `curve`, `neighbours`, and code and sentence of each
+            assumption; ready for ``json.dumps`` unless epsilon is infinite.
         """
         return {
             field.name: getattr(self, field.name)
@@ -247,34 +236,24 @@ class PrivacySpent:
 
 
 def write_epsilon(epsilon: float) -> str:
-    """Write epsilon with three decimals, never below its value but for rounding.
-
-    Parameters
-    ----------
-    epsilon : float
-        Perhaps infinite.
-
-    Returns
-    -------
-    text : str
-        As statements have it.
-    """
+    """Write epsilon with three decimals, rounded up."""
     if np.isinf(epsilon):
         return "inf"
-    # What calibration or a product rounded up by a last digit is no further step.
+    # A last digit that calibration or a product rounded up must not add a step.
     return f"{np.ceil(epsilon * 1000 * (1 - 1e-12)) / 1000 + 0:.3f}"
 
 
-def _enumerate(assumptions):
+def _enumerate(assumptions: tuple[Assumption, ...]) -> str:
+    """Join the sentences of assumptions."""
     *most, last = (f"that {one}" for one in assumptions)
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def plans_privacy(estimator: Any) -> bool:
-    """Tell whether an estimator can state the privacy cost of a fit beforehand.
+    """Check that an estimator can state the privacy cost of a fit beforehand.
 
-    It has ``plan_privacy(X, y, **fit_params)``, which returns what ``privacy_spent_``
-    will be after ``fit`` on the same. An estimator that has it promises that nothing
-    else of its fit depends on private rows.
+    Its ``plan_privacy(X, y, **fit_params)`` returns what ``privacy_spent_`` will be
+    after ``fit`` with the same arguments. No other part of its fit may depend on
+    private rows.
     """
     return callable(getattr(type(estimator), "plan_privacy", None))

@@ -1,7 +1,7 @@
 """Analysis of the votes behind a fit. Sensitive: not for publication."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,77 +14,75 @@ __all__ = ["PrivacyAnalysis"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivacyAnalysis:
-    """What the votes say about a fit. Sensitive: not for publication.
+    """Data-dependent privacy analysis of the votes. Sensitive: not for publication.
 
-    Everything here depends on private data. It prints redacted, cannot be pickled, and
-    a pickled or copied estimator comes without it.
+    All attributes depend on private data. Printing shows none of them, and a pickled or
+    copied estimator does not contain the analysis.
 
     Parameters
     ----------
     epsilon : float
         Data-dependent epsilon of this fit, from the exact cost of the votes; at most
-        ``privacy_spent_.epsilon`` of as many answers, but no guarantee: it does not
-        hold for other data.
+        ``privacy_spent_.epsilon`` for the same number of answers. It is no guarantee:
+        it does not hold for other data.
 
     delta : float
         The probability mass that epsilon does not cover.
 
     curve : RdpCurve
-        The Renyi curve behind `epsilon`, see
-        :func:`~sklearn_pate.accounting.local_cost`. It cannot be sanitized.
+        Renyi curve behind `epsilon`, see :func:`~sklearn_pate.accounting.local_cost`.
+        It cannot be sanitized.
 
     optimal_epsilon : float or None
-        The same from the sharpest bound that is a function of the probability that a
+        Epsilon from the tightest bound that is a function of the probability that a
         plurality loses. `sanitize` releases it. None for an interactive mechanism.
 
     paper_epsilon : float or None
-        Epsilon as the mechanism's paper computed it; for few votes perhaps more than
-        ``privacy_spent_.epsilon``, which knows a tighter worst case.
+        Epsilon as computed in the mechanism's paper; for few votes it may exceed
+        ``privacy_spent_.epsilon``, which uses a tighter worst case.
 
     exceeds_claim : bool or None
-        Whether a query, or all of them together, cost more at these votes than the
-        mechanism claims for any votes, rounding aside. True means that the mechanism's
-        cost is wrong, and ``privacy_spent_`` with it: publish nothing of this fit. A
-        fit neither raises nor warns about it, which would tell of the votes. False
-        proves nothing about other votes. None where the cost depends on no votes.
+        True if one query, or all of them together, cost more at these votes than the
+        mechanism claims for any votes, rounding aside. Then the mechanism's cost and
+        ``privacy_spent_`` are wrong: publish no result of this fit. A fit neither
+        raises nor warns, as this would reveal something about the votes. False proves
+        nothing about other votes. None if the cost does not depend on votes.
 
     along_transcript : bool
-        Whether queries depended on earlier answers. The figures above then hold
-        along the queries that were asked, as in the papers' tables, and bound nothing
-        at all; ``privacy_spent_`` does.
+        True if queries depended on earlier answers. The figures above are then
+        computed for these queries only, as in the papers' tables, and are no bounds;
+        ``privacy_spent_`` is one.
 
     in_ledger : bool
-        Whether the fit was charged to a ledger.
+        True if the fit was charged to a ledger.
 
     counts : ndarray of int of shape (n_queries, n_classes)
         Votes per class for each query, in the order of ``queried_indices_``.
 
     mechanism : Mechanism
-        What answered.
+        Mechanism of the answers.
 
     n_teachers : int
         Number of teachers.
 
     teacher_failures : list of (int, str)
-        Index and error of every teacher that failed.
+        Index and error message of every teacher that failed.
 
     teacher_warnings : list of (int, str)
         Index of the teacher and text of every warning.
 
     data_problems : list of str
-        How many rows no teacher learned from, as they have no group id or a label that
-        is not in `classes`, and which of `classes` no row has. Empty without any.
+        Number of rows that were left out because they have no group id or a label that
+        is not in `classes`, and the labels in `classes` that no row has.
 
     Notes
     -----
-    `epsilon` is by :func:`~sklearn_pate.accounting.local_cost`, `optimal_epsilon` by
-    the tightest bound that is a function of the probability that a plurality loses, as
-    Theorem 6 of Papernot et al. 2018 is, and `paper_epsilon` by
-    :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+    `optimal_epsilon` belongs to the kind of bounds of Theorem 6 of Papernot et al.
+    2018. `paper_epsilon` is by :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
     :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
-    :func:`~sklearn_pate.accounting.bounds.confident_2018`; the first two are converted
-    by Canonne, Kamath, Steinke (2020), Proposition 12, the last as the papers did. See
-    :doc:`What an answer costs </accounting>`.
+    :func:`~sklearn_pate.accounting.bounds.confident_2018`, converted as in the papers;
+    the other two are converted by Canonne, Kamath, Steinke (2020), Proposition 12. See
+    :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
@@ -98,7 +96,7 @@ class PrivacyAnalysis:
     ...     epsilon=None,
     ...     classes=[0, 1],
     ... )
-    >>> votes = 200 * [[0, 1, 1]]  # made up: 200 parties that agree on three rows
+    >>> votes = 200 * [[0, 1, 1]]  # 200 parties that agree on three rows
     >>> pate = pate.fit_from_votes([[0.0], [1.0], [2.0]], votes)
     >>> pate.privacy_analysis_
     PrivacyAnalysis(<sensitive: depends on private data, do not publish>)
@@ -132,16 +130,16 @@ class PrivacyAnalysis:
         Returns
         -------
         plurality : ndarray of int of shape (n_queries,)
-            Class indices, the first of equals. Sensitive: no noise hides them.
+            Class indices, the first of equals. Sensitive: they have no noise.
         """
         return np.argmax(self.counts, axis=1)
 
     def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
-        """Release the data-dependent epsilon with noise, at a cost of its own.
+        """Release the data-dependent epsilon with noise, at an additional cost.
 
-        What it returns may be published; `epsilon` may not. It is a statement about the
+        The result may be published; `epsilon` may not. It is a statement about the
         votes of this fit, in the sense of Papernot et al. 2018, and does not replace
-        ``privacy_spent_``. Every call is a release of its own: call it once.
+        ``privacy_spent_``. Every call is a separate release: call it once.
 
         Parameters
         ----------
@@ -156,34 +154,34 @@ class PrivacyAnalysis:
         Returns
         -------
         sanitized : SanitizedCost
-            With the cost of the release included.
+            The noisy epsilon, which includes the cost of its release.
 
         Raises
         ------
         ValueError
             If the noise of the answers was seeded, the queries depended on earlier
-            answers, or the fit was charged to a ledger, whose budget would not cover
+            answers, or the fit was charged to a ledger, whose budget does not cover
             this release.
 
         TypeError
-            If noisy histograms were released: what they cost depends on no votes.
+            If noisy histograms were released: their cost does not depend on votes.
 
         Notes
         -----
         Papernot et al. 2018, Appendix B, with a smooth sensitivity (Nissim,
-        Raskhodnikova, Smith 2007) and a cost of its own, as the published one is no
-        upper bound: :doc:`What an answer costs </accounting>`.
+        Raskhodnikova, Smith 2007) and a corrected cost, as the published one is no
+        upper bound: :doc:`Privacy cost of an answer </accounting>`.
         """
         if self.in_ledger:
             raise ValueError(
                 "This fit was charged to a ledger, whose budget covers the answers but "
-                "not a figure about the votes; publish privacy_spent_, or fit without "
+                "not the analysis of the votes; publish privacy_spent_, or fit without "
                 "a ledger."
             )
         if self.along_transcript:
             raise ValueError(
-                "The queries depended on earlier answers, so that the cost along "
-                "them bounds nothing; publish privacy_spent_, or ask with "
+                "The queries depended on earlier answers, so that their data-dependent "
+                "cost is no bound; publish privacy_spent_, or fit with "
                 "query_strategy='random' or 'representative'."
             )
         if self.mechanism.noise_seed is not None:
@@ -199,10 +197,10 @@ class PrivacyAnalysis:
             **release,
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "PrivacyAnalysis(<sensitive: depends on private data, do not publish>)"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "A PrivacyAnalysis is sensitive and cannot be pickled or copied; publish "
             "privacy_spent_ instead."

@@ -1,12 +1,13 @@
-"""Bounds on the cost of a noisy plurality vote, to compare with.
+"""Classical bounds on the privacy cost of a noisy plurality vote, for comparison.
 
-The classical worst cases depend on no data and may be published. The bounds of the
-PATE papers, and the sharpest ones of their kind, depend on the votes that were cast and
-are as sensitive as the votes.
+The classical worst cases depend on no data and may be published. The bounds of the PATE
+papers depend on the votes and are as sensitive as they are.
 """
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from sklearn_pate.accounting._calibrate import check_positive
@@ -40,8 +41,10 @@ __all__ = [
 ]
 
 
-def _distinct_votes(counts):
-    """Sort the counts of each query, and count equal queries once."""
+def _distinct_votes(
+    counts: ArrayLike,
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the distinct sorted counts of the queries, and how often each occurs."""
     counts = np.sort(check_counts(counts), axis=1)
     first, inverse = distinct_rows(counts)
     return counts[first], np.bincount(inverse)
@@ -50,7 +53,7 @@ def _distinct_votes(counts):
 def laplace_2017(
     counts: ArrayLike, gamma: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Data-dependent bound of the 2017 PATE paper on a list of LNMax answers.
+    """Compute the data-dependent bound of the 2017 PATE paper for LNMax answers.
 
     Sensitive: it depends on the votes, and must not be published.
 
@@ -64,20 +67,19 @@ def laplace_2017(
         Inverse scale of the Laplace noise, in 1 / votes; positive.
 
     orders : array-like of shape (n_orders,)
-        Renyi orders, increasing, above 1. The paper's moments l = 1..8 are the orders
-        l + 1 = 2..9.
+        Renyi orders, increasing, above 1. The moments l = 1..8 of the paper are the
+        orders l + 1 = 2..9.
 
     Returns
     -------
     curve : RdpCurve
-        Summed over the queries; the paper's figure is
+        Sum over the queries; the figure of the paper is
         ``.to_epsilon(delta, conversion="classical")``. Sensitive.
 
     Raises
     ------
     ValueError
-        If `counts` are not vote counts, `orders` do not increase from above 1, or
-        a scale is not positive.
+        If a parameter is out of range.
 
     Notes
     -----
@@ -86,8 +88,8 @@ def laplace_2017(
     moment is the least of e0^2 l (l+1) / 2, e0 l, and, only while q is below
     (e^{e0} - 1)/(e^{2 e0} - 1),
     ln[ (1-q) ((1-q)/(1 - e^{e0} q))^l + q e^{e0 l} ]; the divergence is moment / l.
-    The bound is one-sided: it covers D_a(M(d) || M(d')) at the data d at hand. It was
-    made for continuous noise; :class:`~sklearn_pate.mechanisms.LNMax` is charged by
+    The bound covers one direction, D_a(M(d) || M(d')) at the data d at hand, and
+    continuous noise. For :class:`~sklearn_pate.mechanisms.LNMax`, see
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`.
 
     Examples
@@ -122,7 +124,7 @@ def laplace_2017(
         theorem_3 = np.logaddexp(
             np.log1p(-q) + moment * ratio, log_q + pure_epsilon * moment
         )
-        # Round-off takes a divergence of about 1e-17 below zero.
+        # Round-off may make a divergence of about 1e-17 negative.
         moment_by_query = np.clip(theorem_3, 0, independent[i])
         total[i] += np.sum(repeats * moment_by_query)
     return RdpCurve(orders, total / moments)
@@ -131,9 +133,9 @@ def laplace_2017(
 def laplace_2017_strong_composition(
     n_queries: int, gamma: float, delta: float
 ) -> float:
-    """Data-independent epsilon of the 2017 PATE paper, by strong composition.
+    """Compute epsilon of the 2017 PATE paper, by strong composition.
 
-    It depends on no vote, and may be published.
+    Data-independent: it may be published.
 
     Parameters
     ----------
@@ -158,8 +160,8 @@ def laplace_2017_strong_composition(
 
     Notes
     -----
-    Papernot et al. 2017, Section 3.2, for continuous noise. Kept for comparison with
-    the paper; :func:`laplace_worst_case` is always at least as good.
+    Papernot et al. 2017, Section 3.2, for continuous noise. :func:`laplace_worst_case`
+    is never larger.
 
     Examples
     --------
@@ -179,7 +181,7 @@ def laplace_2017_strong_composition(
 def gaussian_2018(
     counts: ArrayLike, sigma: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Data-dependent bound of the 2018 PATE paper on a list of GNMax answers.
+    """Compute the data-dependent bound of the 2018 PATE paper for GNMax answers.
 
     Sensitive: it depends on the votes, and must not be published.
 
@@ -198,27 +200,26 @@ def gaussian_2018(
     Returns
     -------
     curve : RdpCurve
-        Summed over the queries. Sensitive.
+        Sum over the queries. Sensitive.
 
     Raises
     ------
     ValueError
-        If `counts` are not vote counts, `orders` do not increase from above 1, or
-        a scale is not positive.
+        If a parameter is out of range.
 
     Notes
     -----
     Papernot et al. 2018, Theorem 6 at the choice of Proposition 10, with q bounded as
-    in Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ). The
-    bound is one-sided: it covers D_a(M(d) || M(d')) at the data d at hand. Where it
-    does not apply or is larger, a / sigma^2 takes its place (Proposition 8). It was
-    made for continuous noise; :class:`~sklearn_pate.mechanisms.GNMax` is charged by
+    in Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ).
+    Where it does not apply or is larger, a / sigma^2 is used (Proposition 8). The bound
+    covers one direction, D_a(M(d) || M(d')) at the data d at hand, and continuous
+    noise. For :class:`~sklearn_pate.mechanisms.GNMax`, see
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`.
 
     Examples
     --------
-    A hundred queries on which 230 of 250 teachers agree, as the paper would have
-    stated it, and the worst case over all votes:
+    A hundred queries on which 230 of 250 teachers agree, by the method of the paper,
+    and the worst case over all votes:
 
     >>> from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
     >>> curve = gaussian_2018(100 * [[230, 20]], sigma=40)
@@ -239,11 +240,11 @@ def confident_2018(
     sigma: float,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
-    """Compute what ConfidentGNMax costs in expectation, as in the 2018 PATE paper.
+    """Compute the expected cost of ConfidentGNMax, as in the 2018 PATE paper.
 
-    Sensitive, and **no bound for any run**: the cost of an answer counts with the
-    probability that it is given, and a cap on answers is left out. It is here to
-    reproduce the paper.
+    Sensitive, and **no bound for any run**: the cost of an answer is multiplied by the
+    probability that it is given, and a limit on answers is ignored. For reproducing
+    the paper only.
 
     Parameters
     ----------
@@ -265,20 +266,19 @@ def confident_2018(
     Returns
     -------
     curve : RdpCurve
-        Summed over the queries. Sensitive, and no guarantee.
+        Sum over the queries. Sensitive, and no guarantee.
 
     Raises
     ------
     ValueError
-        If `counts` are not vote counts, `orders` do not increase from above 1, or
-        a scale is not positive.
+        If a parameter is out of range.
 
     Notes
     -----
-    Papernot et al. 2018, Theorem 6 and Section 4.2. The check answers yes with
-    probability p = Phi((max n - threshold) / sigma_threshold); its cost is that of
-    GNMax with q = min(p, 1 - p) and noise sqrt(2) sigma_threshold. What can be stated
-    is ``account_curve`` of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`.
+    Papernot et al. 2018, Theorem 6 and Section 4.2. The check passes with probability
+    p = Phi((max n - threshold) / sigma_threshold); its cost is that of GNMax with
+    q = min(p, 1 - p) and noise sqrt(2) sigma_threshold. The guarantee is
+    ``account_curve`` of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def confident_2018(
     return checks + answers
 
 
-def _log_q(sorted_counts, sigma):
+def _log_q(sorted_counts: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
     """Bound the log-probability that the plurality loses (Proposition 7)."""
     gaps = sorted_counts[:, -1:] - sorted_counts[:, :-1]
     n_classes = sorted_counts.shape[1]
@@ -311,7 +311,12 @@ def _log_q(sorted_counts, sigma):
     return np.minimum(union, np.log1p(-1 / n_classes))
 
 
-def _weighted_theorem_6(log_q, sigma, orders, weights):
+def _weighted_theorem_6(
+    log_q: NDArray[np.float64],
+    sigma: float,
+    orders: ArrayLike,
+    weights: NDArray[Any],
+) -> RdpCurve:
     """Sum Theorem 6, or a / sigma^2 where it does not apply or is larger."""
     orders = np.asarray(orders, dtype=np.float64)
     worst_case = orders / sigma**2
@@ -332,7 +337,7 @@ def _weighted_theorem_6(log_q, sigma, orders, weights):
         bound = np.logaddexp(
             log_1_q + (order - 1) * log_a, lq + (order - 1) * log_b
         ) / (order - 1)
-        # The theorem asks for order <= mu_1; round-off takes 1e-17 below zero.
+        # The theorem requires order <= mu_1; round-off may make 1e-17 negative.
         bound = np.where(order <= m + 1, np.maximum(bound, 0), np.inf)
         total[i] += np.sum(left * np.minimum(bound, worst_case[i]))
     return RdpCurve(orders, total)

@@ -1,10 +1,11 @@
-"""PETDLClassifier: teachers send clipped knowledge, and its noisy sum is released."""
+"""Private deep learning with teacher ensembles: one noisy sum of soft votes."""
 
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 
 from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameters import resolve_n_teachers
@@ -37,90 +38,95 @@ __all__ = ["PETDLClassifier"]
 
 
 class PETDLClassifier(TeacherEnsemble):
-    """Private Deep Learning with Teacher Ensembles, with a guarantee that holds.
+    """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
 
-    Teachers are trained on disjoint shards of the private rows. Each sends one vector:
-    its class probabilities for groups of public rows, and perhaps a hint: how alike the
-    groups are in its hidden layer. The vectors are clipped, added up, and released once
-    with Gaussian noise. A student learns from the sum, and may be published with
-    ``privacy_spent_`` as its statement.
+    Teachers are trained on disjoint shards of the private rows. Each sends one vector
+    of soft votes: its class probabilities for public batches, which are sets of public
+    rows, and optionally a hint: the similarities of batches in its hidden layer. The
+    vectors are clipped and added up, and the sum is released once with Gaussian noise.
+    A student learns from the sum, and may be published with ``privacy_spent_`` as its
+    statement.
 
     Parameters
     ----------
     estimator : classifier, default=None
         The teacher, with `predict_proba`; None is ``RandomForestClassifier()``. See
-        :class:`~sklearn_pate.PATEClassifier`. The hint of a skorch network is what goes
-        into its last ``torch.nn.Linear``; that of others are their probabilities.
+        :class:`~sklearn_pate.PATEClassifier`. The hint is computed from the input of
+        the last ``torch.nn.Linear`` of a skorch network, or from the probabilities of
+        another teacher.
 
     student : classifier, default=None
         None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
-        :class:`~sklearn_pate.students.ConvSmall` network; it needs the extra ``deep``.
-        Any gets soft labels, unlabelled rows and the hint as far as it accepts them.
+        :class:`~sklearn_pate.students.ConvSmall` network; install the extra ``deep``. A
+        student gets soft labels, unlabelled rows and the hint if it accepts them.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards; for an epsilon of 1, it takes a hundred or more. "auto" is the
-        rounded root of the number of rows, refused for ``privacy_unit="group"``.
+        Number of shards, a hundred or more for an epsilon of 1. "auto" is the rounded
+        square root of the number of rows; refused for ``privacy_unit="group"``.
 
-    batch_size : int, default=128
-        Number of public rows that one group has, about: larger ones are fewer, and cost
-        less privacy in all, but tell less of each row. It is also the number of rows in
-        a batch of the default student.
+    public_batch_size : int, default=128
+        Approximate number of public rows in a public batch. Larger batches are fewer,
+        and cost less privacy in total, but are less informative about each row. It is
+        also the batch size of the default student.
 
     batches : {"cluster", "random"}, default="cluster"
-        How public rows are grouped. "cluster" puts rows that look alike together, so
-        that a label for all of them is mostly right for each. "random" is the paper's
-        batch, which says how frequent classes are in it.
+        Assignment of public rows to public batches. "cluster" puts similar rows
+        together, so that one label is correct for most of them. "random" is the paper's
+        batch, whose label estimates its class frequencies.
 
     core : float, default=0.5
-        Share of a cluster's rows, nearest to its centre, that teachers are asked about
-        and that get its label.
+        Share of the rows of a cluster, nearest to its centre, that form the batch.
 
     temperature : float, default=1.0
-        Softens the teachers' probabilities to p^(1/T) before they are averaged over a
-        group. The student's targets are sharpened back.
+        Softens the probabilities of teachers to p^(1/T) before they are averaged over a
+        batch. The targets of the student are sharpened accordingly.
 
     clipping_bound : float, default=1.0
-        L2 norm, at most 1, that the values of a group are scaled down to. The noise is
-        proportional to it; a lower bound makes sure teachers count as others do.
+        L2 norm, at most 1, to which longer values of a batch are scaled down. The noise
+        is proportional to it; a lower bound limits confident teachers most.
 
     weighted : bool, default=False
-        Whether each row counts by the teacher's confidence in it, at no privacy cost;
-        worth it where teachers know different classes.
+        Whether the teacher's confidence in a row is the weight of the row, at no
+        privacy cost; useful if teachers know different classes.
 
     noise_scale : float, default=None
         Standard deviation of the noise on each number of the sum, in clipping bounds.
         None calibrates it to `epsilon`.
 
     hint_epochs : int, default=0
-        Number of passes in which the student first learns the hint; 0 asks for none.
+        Number of epochs for which the student is trained on the hint first; 0 releases
+        no hint.
 
     hint_share : float, default=0.2
-        Share of the privacy that goes to the hint, if there is one.
+        Share of the privacy cost for the hint, if there is one.
 
     distillation_epochs : int, default=20
-        Number of passes in which the default student learns the labels.
+        Number of epochs for which the default student is trained on the labels.
 
     compression : float, default=1
-        What the width of each layer of the default student is divided by.
+        Divisor of the width of each layer of the default student.
 
     image_shape : tuple of int, default=None
-        Of the default student: (height, width) or (channels, height, width).
+        Shape of rows for the default student: (height, width) or (channels, height,
+        width).
 
     augmentation : object, default=None
-        Of the default student, see :class:`~sklearn_pate.students.FixMatchClassifier`.
+        Augmentation of the default student, see
+        :class:`~sklearn_pate.students.FixMatchClassifier`.
 
     representation : transformer, default=None
-        Fitted on public rows only. Teachers are trained, and clusters found, in what it
-        makes of rows.
+        Fitted on public rows only. Teachers are trained, and clusters computed, on
+        transformed rows.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon. None uses `noise_scale` and reports what it costs.
+        The publishable epsilon. None uses `noise_scale` and states its epsilon.
 
     delta : float, default=1e-5
-        What epsilon does not cover; well below one over the number of rows.
+        The probability mass that epsilon does not cover, well below one over the number
+        of rows.
 
     privacy_unit : {"row", "group"}, default="row"
-        Whom the statement protects, see :class:`~sklearn_pate.PATEClassifier`.
+        Unit of privacy, see :class:`~sklearn_pate.PATEClassifier`.
 
     public_size : float, default=None
         Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
@@ -128,17 +134,18 @@ class PETDLClassifier(TeacherEnsemble):
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur; a private row with another one is dropped. None reads
-        them from y, and states as an assumption that they are public;
-        `fit_from_outputs` needs them, in its columns' order.
+        them from y, and states as an assumption that they are public. Required by
+        `fit_from_outputs`, for its columns.
 
     ledger : PrivacyLedger, default=None
-        Of all fits on these data, see :class:`~sklearn_pate.PATEClassifier`.
+        The ledger of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`.
 
     noise_seed : int, default=None
-        An integer repeats the noise and **voids every guarantee**.
+        An integer makes the noise reproducible and **voids every guarantee**.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder for what teachers sent, **which is sensitive**, see
+        A folder for the vectors of teachers, **which are sensitive**, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     n_jobs : int, default=None
@@ -148,7 +155,7 @@ class PETDLClassifier(TeacherEnsemble):
         Verbosity of joblib over the teachers.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds shards, teachers, groups and student. It may be known to anyone.
+        Seed of shards, teachers, public batches and student. May be public.
 
     Attributes
     ----------
@@ -160,30 +167,30 @@ class PETDLClassifier(TeacherEnsemble):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. A group of public rows counts as a query, and the hint as several.
+        published. Its number of queries counts public batches, and several for a hint.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive.** The sum before the noise, and what teachers warned of; dropped by
-        pickling.
+        **Sensitive.** The sum without noise, and problems of teachers. Pickled
+        estimators do not have it.
 
     mechanism_ : NoisySum
-        With all its numbers.
+        The mechanism with all its numbers.
 
-    group_of_row_ : ndarray of int of shape (n_public,)
-        The group of each public row, -1 for none. May be published.
+    batch_of_row_ : ndarray of int of shape (n_public,)
+        The public batch of each public row, -1 for none. May be published.
 
-    released_ : ndarray of shape (n_groups, n_classes)
-        The noisy sum over teachers for each group, in probabilities. May be published.
+    released_ : ndarray of shape (n_batches, n_classes)
+        The noisy sum over teachers for each batch, in probabilities. May be published.
 
-    similarities_ : ndarray of shape (n_groups, n_groups) or None
+    similarities_ : ndarray of shape (n_batches, n_batches) or None
         The noisy sum of the hints. May be published.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive.** Rows of X used as public because of `public_size`; dropped by
-        pickling.
+        **Sensitive.** Rows of X used as public because of `public_size`. Pickled
+        estimators do not have it.
 
     n_features_in_ : int
         Number of features.
@@ -194,13 +201,13 @@ class PETDLClassifier(TeacherEnsemble):
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", have soft labels at a temperature, a hint, a query for a batch of public
-    rows, and weights. Their noise is on the student's loss, whose gradient it does not
-    change, and **gives no privacy**; here it is on the sum that the student learns.
+    ensembles", introduce soft labels at a temperature, a hint, batches of public rows,
+    and weights. They add noise to the loss of the student, which does not change its
+    gradient and **gives no privacy**; here, noise is added to the released sum.
 
-    The cost is that of one Gaussian release, exactly
-    (:class:`~sklearn_pate.mechanisms.NoisySum`): ``SoftVoteLayout`` proves how far one
-    teacher moves the sum.
+    The cost is that of one Gaussian release, exactly, see
+    :class:`~sklearn_pate.mechanisms.NoisySum`. The proof of the sensitivity is in the
+    source of ``SoftVoteLayout``.
 
     Examples
     --------
@@ -212,7 +219,7 @@ class PETDLClassifier(TeacherEnsemble):
     >>> X, y = make_blobs(6000, centers=3, random_state=0)
     >>> student = DistillationClassifier(LogisticRegression())
     >>> clf = PETDLClassifier(
-    ...     LogisticRegression(), student, n_teachers=200, batch_size=20
+    ...     LogisticRegression(), student, n_teachers=200, public_batch_size=20
     ... )
     >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
     >>> clf.privacy_spent_
@@ -227,7 +234,7 @@ class PETDLClassifier(TeacherEnsemble):
         student: Any = None,
         *,
         n_teachers: int | Literal["auto"] = "auto",
-        batch_size: int = 128,
+        public_batch_size: int = 128,
         batches: Literal["cluster", "random"] = "cluster",
         core: float = 0.5,
         temperature: float = 1.0,
@@ -256,7 +263,7 @@ class PETDLClassifier(TeacherEnsemble):
         self.estimator = estimator
         self.student = student
         self.n_teachers = n_teachers
-        self.batch_size = batch_size
+        self.public_batch_size = public_batch_size
         self.batches = batches
         self.core = core
         self.temperature = temperature
@@ -285,27 +292,25 @@ class PETDLClassifier(TeacherEnsemble):
     @public_rows_by_name
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
-        """Train teachers on private rows, and a student on their noisy knowledge.
+        """Train teachers on private rows, and a student on their noisy soft votes.
 
-        Every call is a new release with its own cost, unless a `ledger` knows it.
+        Arguments, errors and warnings that are not described here are those of
+        :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. One with values that the teacher does not take is dropped
-            inside its shard; public rows with such values are refused.
+            Private rows.
 
         y : array-like of shape (n_rows,)
-            Their labels. With `classes`, a row without a label is dropped.
+            Their labels.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows, without labels; nobody in them is protected. Wrap them in
-            :class:`~sklearn_pate.PublicData`, or a search may cut them.
+            Public rows, without labels.
 
         groups : array-like of shape (n_rows,), default=None
-            Ids for ``privacy_unit="group"``: whole numbers or strings. A row without
-            one is left out.
+            Group of each row, for ``privacy_unit="group"``.
 
         Returns
         -------
@@ -315,33 +320,16 @@ class PETDLClassifier(TeacherEnsemble):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot work; nothing was released and no privacy
-            was spent. What the student raises comes after the release.
+            If a parameter or the data cannot be used. Nothing was released or charged.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`; nothing was released.
-
-        LedgerError
-            If the file of the `ledger` cannot be read or written; no release was seen.
-
-        Warns
-        -----
-        PublicDataWarning
-            If rows of X are used as public, or `X_public` may be cut by a search.
-
-        PrivacyLeakWarning
-            If the noise is seeded, or `delta` is too large for the number of rows.
-
-        TeacherWarning
-            If teachers may have failed or warned; see ``privacy_analysis_``.
-
-        StudentWarning
-            If the labels hold fewer than two classes.
+            If the cost exceeds the budget of the `ledger`. Nothing was released or
+            charged.
         """
         plan = self._plan(X, y, X_public=X_public, groups=groups)
         private, batches = plan.private, plan.batches
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
-        knowledge, problems = self._train_teachers(
+        soft_votes, problems = self._train_teachers(
             collect,
             assign_shards(private, plan.release.n_teachers, plan.seeds.shards),
             private,
@@ -352,31 +340,31 @@ class PETDLClassifier(TeacherEnsemble):
             aggregate=batches.aggregate,
         )
         # The privacy is spent on the next line: noise is drawn, the sum is released.
-        released = plan.query(knowledge, entry)
+        released = plan.query(soft_votes, entry)
         student = plan.teach(self._unfitted_student(), released)
-        analysis = plan.analyse(knowledge, problems, entry)
+        analysis = plan.analyse(soft_votes, problems, entry)
         return self._set_fitted(
             plan, released, student, analysis, private.public_indices
         )
 
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
-        """Train a student on the noisy knowledge of models that were trained elsewhere.
+        """Train a student on the noisy outputs of models of several parties.
 
-        Each party sent its model's class probabilities for the public rows, and neither
-        rows nor model. They are clipped, added up and released here; whoever runs this
-        sees them. The statement protects all outputs of one party, whatever
+        Each party sends the class probabilities of its model for the public rows, and
+        neither rows nor model. They are clipped, added up and released here, where they
+        are visible. The statement protects all outputs of one party, whatever
         `privacy_unit` is. `estimator` is not used, `representation` for clusters only.
 
         Parameters
         ----------
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
-            The rows that the outputs are about, in the same order.
+            Public rows, in the order of the outputs.
 
         outputs : iterable of array-like of shape (n_public, n_classes)
-            One a party, with a column for each of the sorted `classes`; or pairs of
-            such an array and a hidden representation of shape (n_public, n_hidden) for
-            the hint, which is otherwise that of the probabilities.
+            An array for each party, with a column for each of the sorted `classes`; or
+            pairs of such an array and a hidden representation of shape
+            (n_public, n_hidden), from which the hint is computed instead.
 
         Returns
         -------
@@ -391,7 +379,7 @@ class PETDLClassifier(TeacherEnsemble):
         Warns
         -----
         PrivacyLeakWarning, StudentWarning
-            As in :meth:`fit`, of parties instead of rows.
+            As in :meth:`fit`, for parties instead of rows.
         """
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
@@ -399,16 +387,18 @@ class PETDLClassifier(TeacherEnsemble):
         check_default_student(self, public.X_public)
         received = read_outputs(outputs, public)
         batches = self._plan_batches(public, seeds)
-        knowledge = batches.aggregate(batches.form.of_outputs(*one) for one in received)
-        n_parties = knowledge.shape[0]
+        soft_votes = batches.aggregate(
+            batches.form.of_outputs(*one) for one in received
+        )
+        n_parties = soft_votes.shape[0]
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
         plan = SumPlan(public, release, seeds, batches)
-        entry = open_entry(self, release, knowledge.content(), plan.public_content)
+        entry = open_entry(self, release, soft_votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, the sum is released.
-        released = plan.query(knowledge, entry)
+        released = plan.query(soft_votes, entry)
         student = plan.teach(self._unfitted_student(), released)
-        analysis = plan.analyse(knowledge, TeacherProblems(), entry)
+        analysis = plan.analyse(soft_votes, TeacherProblems(), entry)
         return self._set_fitted(plan, released, student, analysis, None)
 
     def _check_parameters(self) -> None:
@@ -418,7 +408,7 @@ class PETDLClassifier(TeacherEnsemble):
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> SumFitPlan:
-        """Settle everything about a fit that comes before the first teacher."""
+        """Plan a fit: everything that comes before the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
@@ -429,12 +419,12 @@ class PETDLClassifier(TeacherEnsemble):
         return SumFitPlan(public, release, seeds, batches, private)
 
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
-        """Settle the public batches, and what teachers send about them."""
+        """Plan the public batches and the vectors of teachers."""
         return plan_batches(
             public.X_public,
             self.representation,
             n_classes=len(public.classes),
-            batch_size=self.batch_size,
+            public_batch_size=self.public_batch_size,
             by=self.batches,
             core=self.core,
             hint_epochs=self.hint_epochs,
@@ -448,7 +438,7 @@ class PETDLClassifier(TeacherEnsemble):
     def _plan_release(
         self, public: PublicInputs, batches: PublicBatches, n_teachers: int
     ) -> ReleasePlan:
-        """Calibrate the noise of the sum, and state what it costs."""
+        """Calibrate the noise of the sum, and state its cost."""
         return plan_sum(
             NoisySum(self.noise_scale, noise_seed=self.noise_seed),
             batches.layout,
@@ -471,7 +461,7 @@ class PETDLClassifier(TeacherEnsemble):
         self.student_ = student
         self.classes_ = plan.public.classes
         self.representation_ = plan.batches.representation
-        self.group_of_row_ = plan.batches.clusters.of_row
+        self.batch_of_row_ = plan.batches.clusters.of_row
         self.released_ = released.values
         self.similarities_ = released.similarities
         self._set_release(plan.release.mechanism, plan.statement)
@@ -479,10 +469,10 @@ class PETDLClassifier(TeacherEnsemble):
         self.public_indices_ = public_indices
         return self
 
-    def _unfitted_student(self):
+    def _unfitted_student(self) -> Any:
         return petdl_student(self)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.noise_seed is None
         return tags

@@ -1,8 +1,9 @@
-"""Plan of PETDL: public batches, what teachers send about them, its noisy sum."""
+"""Plan of PETDL: public batches, vectors of teachers, and their noisy sum."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +43,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ReleasedSum:
-    """Noisy sum over teachers.
+    """Noisy sum over teachers of softened probabilities, and of hints if there are.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_batches, n_classes)
-        Of softened probabilities.
-
-    similarities : ndarray of shape (n_batches, n_batches) or None
-        Of hints; None where teachers were asked for none.
+    `values` has shape (n_batches, n_classes), `similarities` (n_batches, n_batches).
     """
 
     values: NDArray[np.floating]
@@ -59,24 +54,9 @@ class ReleasedSum:
 
 @dataclass(frozen=True)
 class PublicBatches:
-    """Everything about the public batches that public rows and parameters decide.
+    """Public batches, and the form of the vectors that teachers send about them.
 
-    Parameters
-    ----------
-    representation : transformer or None
-        Fitted on public rows.
-
-    X_for_teachers : table of shape (n_public, ...)
-        Public rows as teachers see them.
-
-    clusters : Clusters
-        The batch of each public row, -1 for none.
-
-    form : SoftVoteForm
-        What teachers are asked for.
-
-    hint_epochs : int
-        Number of passes in which a student learns the hint.
+    `X_for_teachers` are the public rows, transformed by the `representation`.
     """
 
     representation: BaseEstimator | None
@@ -90,14 +70,16 @@ class PublicBatches:
         """Layout of a teacher's vector."""
         return self.form.layout
 
-    def aggregate(self, contributions: Iterable[NDArray[np.int64] | None]) -> SoftVotes:
+    def aggregate(
+        self, contributions: Iterable[NDArray[np.integer] | None]
+    ) -> SoftVotes:
         """Add up the vectors of teachers, None for one that failed."""
         return SoftVotes(contributions, layout=self.layout)
 
     def values(self, vector: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values of a vector by batch and class, in 1/1024 of the bound.
+        """Return the values of a vector by batch and class, in bounds over `STEPS`.
 
-        `vector` has shape (1, layout.size): a sum, with or without noise.
+        `vector`, of shape (1, layout.size), is a sum with or without noise.
         """
         return self.layout.split(vector)[0][0]
 
@@ -112,23 +94,23 @@ class PublicBatches:
 
 @dataclass(frozen=True)
 class SumPlan(TaughtPlan):
-    """Plan of the release of a sum, of vectors that were made anywhere."""
+    """Plan of the release of a sum, of vectors of teachers or parties."""
 
     batches: PublicBatches
 
     @property
-    def public_content(self) -> tuple:
-        """All public data that decide the sum."""
+    def public_content(self) -> tuple[Any, ...]:
+        """All public data that the sum depends on."""
         return self.public.X_public, self.public.classes, self.batches.clusters
 
-    def query(self, knowledge: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
+    def query(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
-        oracle = Oracle(knowledge, self.release.mechanism, n_queries=1, entry=entry)
-        oracle.ask([0])
-        return self.batches.read(oracle.transcript().histograms)
+        oracle = Oracle(soft_votes, self.release.mechanism, n_queries=1, entry=entry)
+        oracle.answer([0])
+        return self.batches.read(cast(NDArray, oracle.transcript().histograms))
 
     def teach(self, student: BaseEstimator, released: ReleasedSum) -> BaseEstimator:
-        """Train a clone of a student on public rows and the released sum alone."""
+        """Train a clone of a student on public rows and the released sum only."""
         batches, hint = self.batches, None
         clusters, values = batches.clusters, released.values
         if released.similarities is not None:
@@ -150,12 +132,12 @@ class SumPlan(TaughtPlan):
         )
 
     def analyse(
-        self, knowledge: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
+        self, soft_votes: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
     ) -> PrivacyAnalysis:
-        """Keep the sum before the noise, and what teachers reported. Sensitive."""
+        """Keep the sum without noise, and the problems of teachers. Sensitive."""
         return analyse_release(
             self.release,
-            self.batches.values(knowledge.counts([0])),
+            self.batches.values(soft_votes.counts([0])),
             problems,
             in_ledger=entry is not None,
         )
@@ -173,7 +155,7 @@ def plan_batches(
     representation: BaseEstimator | None,
     *,
     n_classes: int,
-    batch_size: int,
+    public_batch_size: int,
     by: str,
     core: float,
     hint_epochs: int,
@@ -183,19 +165,16 @@ def plan_batches(
     weighted: bool,
     seed: int,
 ) -> PublicBatches:
-    """Cut the public rows into batches, and settle what is asked about them.
+    """Assign public rows to public batches, and set the form of soft votes.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than two batches, or the public rows cannot be compared.
+    Raises ValueError for fewer than two batches, or rows without distances.
     """
     n_public = X_public.shape[0]
-    n_batches = n_public // batch_size
+    n_batches = n_public // public_batch_size
     if n_batches < 2:
         raise ValueError(
-            f"batch_size={batch_size} makes fewer than two groups of {n_public} public "
-            "rows; lower batch_size, or bring more public rows."
+            f"public_batch_size={public_batch_size} makes fewer than two public "
+            f"batches of {n_public} rows; lower it, or pass more public rows."
         )
     representation, X_for_teachers = represent(representation, X_public, seed)
     random_state = check_random_state(seed % MAX_SEED)
@@ -234,7 +213,7 @@ def plan_sum(
     assumptions: tuple[Assumption, ...],
     n_teachers: int,
 ) -> ReleasePlan:
-    """Calibrate the noise of the sum, and state what it costs."""
+    """Calibrate the noise of the sum, and state its cost."""
 
     def calibrated(epsilon: float | None) -> NoisySum:
         return mechanism.prepared(n_parts=layout.n_parts, epsilon=epsilon, delta=delta)
@@ -249,7 +228,7 @@ def plan_sum(
         n_queries=1,
         n_values=layout.size,
     )
-    # One release of a vector, which is stated by its parts.
+    # One release of a vector; the statement counts its parts.
     statement = replace(release.statement, n_queries=layout.n_parts)
     return replace(release, statement=statement)
 
@@ -257,31 +236,18 @@ def plan_sum(
 def _random_batches(
     n_public: int, n_batches: int, random_state: np.random.RandomState
 ) -> Clusters:
-    """Cut the public rows into random batches."""
+    """Assign the public rows to batches at random."""
     of_row = random_state.permutation(np.arange(n_public) % n_batches)
     _, medoids = np.unique(of_row, return_index=True)
     return Clusters(of_row, medoids)
 
 
 def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Find the sums that are likeliest to lie behind noisy ones, roughly.
+    """Estimate sums of shape (n_batches, n_classes) from noisy ones.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_groups, n_classes)
-        Sums with Gaussian noise.
-
-    Returns
-    -------
-    values : ndarray of shape (n_groups, n_classes)
-        None negative. All groups have the same total, the mean of those before: how
-        much all teachers say is much alike, and known far better than what they say of
-        one group.
-
-    Notes
-    -----
     The nearest point of a simplex to each row (Duchi, Shalev-Shwartz, Singer, Chandra
-    2008, Figure 1). It is made of what was released, and costs no privacy.
+    2008, Figure 1), a post-processing. No result is negative, and all rows have the
+    mean total: totals differ little, and their mean has less noise than each.
     """
     total = values.sum(axis=1).mean()
     if total <= 0:  # nothing but noise

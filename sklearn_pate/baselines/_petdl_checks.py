@@ -1,7 +1,8 @@
-"""Parameters and parties' outputs of PETDLClassifier, checked before any work."""
+"""Checks of the parameters of PETDLClassifier, and of the outputs of parties."""
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate.students._train_student import accepts_hints
 
 __all__ = [
@@ -21,42 +23,25 @@ __all__ = [
 BATCHES = ("cluster", "random")
 
 
-def petdl_student(petdl):
-    """Return the student to be cloned.
-
-    Parameters
-    ----------
-    petdl : PETDLClassifier
-        Its parameters are read.
-
-    Returns
-    -------
-    student : classifier
-        A small network where no student is named.
-    """
+def petdl_student(petdl: Any) -> Any:
+    """Return the student of a PETDLClassifier, by default a small network."""
     if petdl.student is not None:
         return petdl.student
-    from sklearn_pate.students import ConvSmall, FixMatchClassifier  # they import torch
+    from sklearn_pate.students import ConvSmall, FixMatchClassifier  # imports torch
 
     return FixMatchClassifier(
         ConvSmall(petdl.compression),
         image_shape=petdl.image_shape,
         augmentation=petdl.augmentation,
         max_epochs=petdl.distillation_epochs,
-        batch_size=petdl.batch_size,
-        labeled_batch_size=min(64, petdl.batch_size),
+        batch_size=petdl.public_batch_size,
+        labeled_batch_size=min(64, petdl.public_batch_size),
     )
 
 
-def check_petdl_parameters(petdl):
-    """Raise ValueError for the first parameter that cannot work, whatever the data.
-
-    Parameters
-    ----------
-    petdl : PETDLClassifier
-        Its parameters are read, not changed.
-    """
-    for name in ("batch_size", "distillation_epochs"):
+def check_petdl_parameters(petdl: Any) -> None:
+    """Raise ValueError for the first parameter of a PETDLClassifier that is invalid."""
+    for name in ("public_batch_size", "distillation_epochs"):
         check_count(name, getattr(petdl, name))
     if petdl.hint_epochs != 0:
         check_count("hint_epochs", petdl.hint_epochs)
@@ -71,7 +56,7 @@ def check_petdl_parameters(petdl):
         check_number(name, value, 0, 1 if name == "core" else math.inf)
         if value == 0 or math.isinf(value):
             raise ValueError(
-                f"{name}={value!r} leaves nothing to learn; pass 1.0, say."
+                f"{name}={value!r} must be positive and finite, such as 1.0."
             )
     check_number("compression", petdl.compression, 1, math.inf)
     if not isinstance(petdl.weighted, bool | np.bool_):
@@ -88,33 +73,21 @@ def check_petdl_parameters(petdl):
         )
     if petdl.hint_epochs and not accepts_hints(petdl_student(petdl)):
         raise ValueError(
-            f"hint_epochs={petdl.hint_epochs!r} would pay for a hint that "
-            f"{petdl.student!r} does not learn from; set hint_epochs=0, or use a "
-            "student such as FixMatchClassifier()."
+            f"hint_epochs={petdl.hint_epochs!r} releases a hint, which "
+            f"{petdl.student!r} does not accept; set hint_epochs=0, or use a student "
+            "such as FixMatchClassifier()."
         )
     if petdl.clipping_bound > 1:
         raise ValueError(
-            f"clipping_bound={petdl.clipping_bound!r} clips nothing, as probabilities "
-            "are never longer than 1, and only adds noise; pass 1.0 or less."
+            f"clipping_bound={petdl.clipping_bound!r} only adds noise, as the norm of "
+            "probabilities is at most 1; pass 1.0 or less."
         )
 
 
-def check_default_student(petdl, X_public):
-    """Raise for what the default student would not take, before it is paid for.
+def check_default_student(petdl: Any, X_public: Table) -> None:
+    """Raise ValueError, before anything is charged, if the default student would fail.
 
-    Parameters
-    ----------
-    petdl : PETDLClassifier
-        Its parameters are read.
-
-    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
-        Public rows.
-
-    Raises
-    ------
-    ValueError
-        If `image_shape` is not that of the rows, `augmentation` cannot work, or the
-        rows are no numbers.
+    `image_shape` may differ from the rows, `augmentation` be invalid, or rows be text.
     """
     if petdl.student is None:
         student = petdl_student(petdl)
@@ -125,27 +98,14 @@ def check_default_student(petdl, X_public):
 def read_outputs(
     outputs: Iterable, public: PublicInputs
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Check the outputs that `fit_from_outputs` received, one by one.
+    """Check the outputs of parties one by one.
 
-    Parameters
-    ----------
-    outputs : iterable
-        As in :meth:`PETDLClassifier.fit_from_outputs`.
-
-    public : PublicInputs
-        What they are about.
-
-    Yields
-    ------
-    probabilities : ndarray of float32 of shape (n_public, n_classes)
-        Of one party.
-
-    representation : ndarray of float32 of shape (n_public, n_hidden)
-        The probabilities where the party sent no other.
+    Yields the probabilities of a party, of shape (n_public, n_classes), and its hidden
+    representation, of shape (n_public, n_hidden), by default its probabilities.
     """
     if not isinstance(outputs, Iterable):
         raise ValueError(
-            f"outputs={outputs!r} must hold one array of class probabilities a party."
+            f"outputs={outputs!r} must hold an array of class probabilities per party."
         )
     for party, output in enumerate(outputs):
         pair = output if isinstance(output, tuple) else (output, output)
@@ -153,15 +113,15 @@ def read_outputs(
             probabilities, representation = map(_as_float32, pair)
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"The outputs of party {party} are no array of numbers, nor a pair of "
-                "such arrays; send what predict_proba returns."
+                f"The outputs of party {party} are neither an array of numbers nor a "
+                "pair of such arrays; pass the result of predict_proba."
             ) from error
         expected = public.n_public, len(public.classes)
         if probabilities.shape != expected:
             raise ValueError(
-                f"The outputs of party {party} have shape {probabilities.shape}; "
-                f"every party sends class probabilities of shape {expected}, a row for "
-                "each public row and a column for each of the sorted classes."
+                f"The outputs of party {party} have shape {probabilities.shape}; pass "
+                f"class probabilities of shape {expected}, a row for each public row "
+                "and a column for each of the sorted classes."
             )
         if representation.ndim != 2 or len(representation) != public.n_public:
             raise ValueError(
@@ -171,18 +131,18 @@ def read_outputs(
             )
         if not (np.all(probabilities >= 0) and np.all(np.isfinite(probabilities))):
             raise ValueError(
-                f"The outputs of party {party} are no probabilities; send what "
-                "predict_proba returns."
+                f"The outputs of party {party} are not probabilities; pass the result "
+                "of predict_proba."
             )
         if not np.all(np.isfinite(representation)):
             raise ValueError(
-                f"The representation of party {party} holds NaN or infinity; send the "
-                "class probabilities alone."
+                f"The representation of party {party} holds NaN or infinity; pass the "
+                "class probabilities only."
             )
         yield probabilities, representation
 
 
-def _as_float32(values):
-    # As teachers' outputs are; what is too large for it is found to be infinite.
+def _as_float32(values: Any) -> NDArray[np.float32]:
+    """Convert to float32, the type of outputs of teachers; large values overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Features of private rows, each of which is a function of that row alone."""
+"""Features of private rows, each computed from that row alone."""
 
 import contextlib
 import warnings
@@ -17,30 +17,24 @@ from sklearn_pate.students.queries._row_similarity import numeric_features
 
 __all__ = ["RowFeatures"]
 
-# Public rows on which a representation is tried, and how far their features may be from
-# those of the rows together, as a share of the largest feature.
+# Number of public rows on which a representation is tried, and largest difference of
+# features from those of all rows together, as a share of the largest feature.
 _N_TRIED, _TOLERANCE = 8, 1e-3
 
 
 class RowFeatures:
-    """Compute features one row at a time.
+    """Features that a representation, fitted on public rows, computes row by row.
 
-    Parameters
-    ----------
-    representation : transformer or None
-        Fitted on public rows. It is copied, so that what is published has not seen a
-        private row.
+    The representation is copied, so that the published one has had no private row.
 
-    Notes
-    -----
-    A matrix product of many rows is cut into blocks, and the last bits of a row's
-    features depend on its place in them: with one row more, hundreds of other rows
-    change, and votes that no proof counts. A single row has one place. Each array row
-    is copied as float64 into the same memory and transformed there, by one thread; each
-    row of a frame or sparse matrix is cut out with the types of its columns.
+    A matrix product of many rows is computed in blocks, and the last bits of the
+    features of a row depend on its place in them: an added row changes hundreds of
+    other rows, and more votes than the proof allows. So each array row is copied as
+    float64 into the same memory and transformed there, by one thread; each row of a
+    frame or sparse matrix is taken with the types of its columns.
 
-    Where no finite features of a private row can be computed, it takes the default in
-    their place: an error would tell about that row.
+    A private row without finite features gets default features: an error would depend
+    on that row.
     """
 
     def __init__(self, representation: Any) -> None:
@@ -48,21 +42,9 @@ class RowFeatures:
         self._memory: NDArray[np.float64] | None = None
 
     def check(self, X_public: Any, features: NDArray[np.float64]) -> None:
-        """Try the representation on single public rows.
+        """Raise ValueError if public rows alone have other features than together.
 
-        Parameters
-        ----------
-        X_public : {ndarray, csr matrix, dataframe} of shape (n_public, n_features)
-            Public rows.
-
-        features : ndarray of shape (n_public, n_dimensions)
-            What the representation makes of them together.
-
-        Raises
-        ------
-        ValueError
-            If it takes no single row, makes other features of a row the next time, or
-            makes others of a row alone than of a row among others.
+        `features` are those of all rows of `X_public` together.
         """
         if self._representation is None:
             return
@@ -73,10 +55,10 @@ class RowFeatures:
                 again = np.array([self._of_row(X_public, row) for row in tried[::-1]])
         except Exception as error:
             raise ValueError(
-                f"representation={self._representation!r} cannot transform one row of "
-                "float64 alone, as each private row has to be; use one that can, or "
-                "put a FunctionTransformer that casts the row in front of it. Its "
-                f"error on a public row was {type(error).__name__}: {error}"
+                f"representation={self._representation!r} cannot transform a single "
+                "row of float64, as it must for private rows; use another, or put a "
+                "FunctionTransformer that casts the row in front of it. Its error on a "
+                f"public row was {type(error).__name__}: {error}"
             ) from error
         together = features[tried]
         size = np.abs(features).max(initial=0.0)
@@ -86,35 +68,21 @@ class RowFeatures:
             or not np.allclose(first, together, rtol=0, atol=_TOLERANCE * size)
         ):
             raise ValueError(
-                f"representation={self._representation!r} makes features of a public "
-                "row that depend on other rows or on earlier calls; use one that makes "
-                "the same features of a row each time, whatever rows are beside it."
+                f"representation={self._representation!r} computes features of a "
+                "public row that depend on other rows or earlier calls; use one that "
+                "computes the same features of a row each time, from that row alone."
             )
 
     def of_rows(
         self, X: Any, rows: NDArray[np.intp], default: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Compute the features of private rows.
+        """Compute the features of private rows, or `default` where they are not finite.
 
-        Parameters
-        ----------
-        X : {ndarray, csr matrix, dataframe} of shape (n_rows, n_features)
-            Private rows.
-
-        rows : ndarray of int of shape (n_wanted,)
-            Which of them.
-
-        default : ndarray of shape (n_dimensions,)
-            Public features, for rows of which no finite ones can be computed.
-
-        Returns
-        -------
-        features : ndarray of float64 of shape (n_wanted, n_dimensions)
-            As sensitive as the rows.
+        `rows` are indices; `default` has shape (n_dimensions,). Sensitive.
         """
         with _quiet():
             if self._representation is None:
-                # Each number is converted alone, whichever others there are.
+                # Each number is converted independently of others.
                 with contextlib.suppress(Exception):
                     features = np.asarray(_safe_indexing(X, rows), dtype=np.float64)
                     return finite_or_default(features.reshape(len(rows), -1), default)
@@ -123,7 +91,7 @@ class RowFeatures:
     def _or_default(
         self, X: Any, row: int, default: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the features of a row, or the default."""
+        """Compute the features of a row, or return the default."""
         try:
             features = self._of_row(X, row)
         except Exception:
@@ -131,7 +99,7 @@ class RowFeatures:
         return features if features.shape == default.shape else default
 
     def _of_row(self, X: Any, row: int) -> NDArray[np.float64]:
-        """Return the features of one row, finite."""
+        """Compute the finite features of one row."""
         alone = self._alone(X, row)
         if self._representation is not None:
             alone = self._representation.transform(alone)
@@ -142,7 +110,7 @@ class RowFeatures:
         return features[0].copy()
 
     def _alone(self, X: Any, row: int) -> Any:
-        """Return one row as a table of its own."""
+        """Return one row as a table."""
         if is_frame(X) or not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
             return _safe_indexing(X, [int(row)])  # polars takes no other
         if self._memory is None:
@@ -153,7 +121,7 @@ class RowFeatures:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Compute on one thread, and let nothing out that may tell of a row."""
+    """Compute with one thread, and without output, which may depend on a row."""
     with (
         one_thread(),
         autologging_off(),

@@ -1,4 +1,4 @@
-"""Data sets of the papers: original files, pinned by their hash."""
+"""Data sets of the papers: original files, checked by their hash."""
 
 from sklearn_pate.datasets._adult import fetch_adult
 from sklearn_pate.datasets._cifar10 import fetch_cifar10

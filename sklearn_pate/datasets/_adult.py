@@ -1,4 +1,4 @@
-"""UCI Adult: who earns more than 50,000 dollars a year."""
+"""UCI Adult: people who earn more than 50,000 dollars a year."""
 
 import io
 from os import PathLike
@@ -65,7 +65,7 @@ _DESCR = """UCI Adult (census income), B. Becker and R. Kohavi, 1996, CC BY 4.0.
 
 Without as_frame, each category is replaced by an integer, as in the experiments of
 Papernot et al. (2017). Their order is not known; here it is that of first appearance in
-the file, with which votes cost about what the published votes cost.
+the file, with which the privacy cost of votes is about that of the published votes.
 """
 
 
@@ -79,15 +79,15 @@ def fetch_adult(
 ) -> Any:
     """Load UCI Adult, downloading it if necessary.
 
-    Who earns more than 50,000 dollars a year: people in a census of the USA in 1994,
-    one row a person, without names. The rows are public. A fit that treats them as
-    private shows what a statement would cost, and protects nobody anew.
+    The task is to predict which people earn more than 50,000 dollars a year, from a
+    census of the USA in 1994 with one row per person. The rows are public: a fit that
+    treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        Folder of data sets. None means that of the environment variable
+        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
@@ -95,7 +95,7 @@ def fetch_adult(
         rows.
 
     download_if_missing : bool, default=True
-        Whether the network may be used.
+        Whether a missing file is downloaded.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -148,7 +148,7 @@ def fetch_adult(
         )
         for file in (_TRAIN, _TEST)
     )
-    # Codes come from both parts, whatever the subset: they mean the same in each.
+    # Codes come from both parts, so that they are the same in each subset.
     *features, labels = zip(*train, *test, strict=True)
     table = Table(dict(zip(_FEATURES, features, strict=True)), _NUMERIC)
     kept = {
@@ -176,9 +176,9 @@ def fetch_adult(
     )
 
 
-def _rows(content):
+def _rows(content: bytes) -> list[list[str]]:
     lines = (line.strip() for line in io.StringIO(content.decode()))
-    # adult.test opens with a remark, and its labels end in a dot.
+    # adult.test begins with a comment, and its labels end in a dot.
     return [
         line.rstrip(".").split(", ")
         for line in lines

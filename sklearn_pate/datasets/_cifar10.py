@@ -32,8 +32,8 @@ _CLASSES = (
 _N_VALUES = 3 * 32 * 32
 _DESCR = """CIFAR-10, A. Krizhevsky, Learning multiple layers of features, 2009.
 
-60000 colour images of animals and vehicles: 50000 training rows and 10000 test rows, as
-many of each of 10 classes. The target is the place of the class in target_names. A row
+60000 colour images of animals and vehicles: 50000 training rows and 10000 test rows, in
+10 classes of equal size. The target is the index of the class in target_names. A row
 holds the 3072 values of an image, line by line and pixel by pixel, red, green and blue
 of each: data.reshape(-1, 32, 32, 3) is the images, and
 data.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2) what a network with three input
@@ -50,21 +50,21 @@ def fetch_cifar10(
 ) -> Any:
     """Load CIFAR-10, downloading it if necessary.
 
-    Small colour images of animals and vehicles. The rows are public. A fit that treats
-    them as private shows what a statement would cost, and protects nobody anew.
+    Small colour images of animals and vehicles. The rows are public: a fit that treats
+    them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        Folder of data sets. None means that of the environment variable
+        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test"}, default="train"
         The original split. Both are in one archive of 170 MB.
 
     download_if_missing : bool, default=True
-        Whether the network may be used.
+        Whether a missing file is downloaded.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -113,27 +113,13 @@ def fetch_cifar10(
 def rows_of_archive(
     content: bytes, batches: tuple[str, ...]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Read images and classes from the binary version of CIFAR-10.
+    """Read images and classes, in the order of `batches`, from the binary version.
 
-    Parameters
-    ----------
-    content : bytes
-        A tar archive, compressed by gzip, with the batches in its folder
-        ``cifar-10-batches-bin``. A record of a batch is one byte for the class and 1024
-        bytes, line by line, for each of red, green and blue.
-
-    batches : tuple of str
-        Names of the files to read, in this order.
-
-    Returns
-    -------
-    data : ndarray of uint8 of shape (n_rows, 3072)
-        Images of shape (32, 32, 3), line by line.
-
-    target : ndarray of int64 of shape (n_rows,)
-        Classes from 0 to 9.
+    `content` is a tar archive, compressed by gzip. A record of a batch is one byte for
+    the class and 1024 bytes, line by line, for each of red, green and blue. Images are
+    returned as rows of shape (32, 32, 3), line by line.
     """
-    # Decompressed once: each step back in a compressed archive would do it again.
+    # Decompressed once, as going back in a compressed archive starts again.
     unpacked = io.BytesIO(gzip.decompress(content))
     with tarfile.open(fileobj=unpacked, mode="r:") as archive:
         records = b"".join(_member(archive, name) for name in batches)
@@ -142,5 +128,7 @@ def rows_of_archive(
     return images.reshape(-1, _N_VALUES), rows[:, 0].astype(np.int64)
 
 
-def _member(archive, name):
-    return archive.extractfile(f"cifar-10-batches-bin/{name}").read()
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    member = archive.extractfile(f"cifar-10-batches-bin/{name}")
+    assert member is not None  # a file, not a folder
+    return member.read()

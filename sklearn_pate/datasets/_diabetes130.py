@@ -1,4 +1,4 @@
-"""UCI Diabetes 130-US hospitals: which patient is back within 30 days."""
+"""UCI Diabetes 130-US hospitals: patients readmitted within 30 days."""
 
 import csv
 import io
@@ -58,24 +58,24 @@ def fetch_diabetes130(
 ) -> Any:
     """Load UCI Diabetes 130-US hospitals, downloading it if necessary.
 
-    Which patient is back within 30 days: stays of patients with diabetes in hospitals
-    of the USA from 1999 to 2008, one row a stay, without names. Many patients have
-    several: the unit of privacy is the patient, ``privacy_unit="group"``, as a
-    statement about rows protects less whoever has many. The rows are public. A fit that
-    treats them as private shows what a statement would cost, and protects nobody anew.
+    The task is to predict which patients are readmitted within 30 days, from stays of
+    patients with diabetes in hospitals of the USA from 1999 to 2008, with one row per
+    stay. As many patients have several stays, the unit of privacy is the patient,
+    ``privacy_unit="group"``. The rows are public: a fit that treats them as private is
+    a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        Folder of data sets. None means that of the environment variable
+        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True
-        Whether the network may be used.
+        Whether a missing file is downloaded.
 
     return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch. The groups are then lost.
+        Return ``(data, target)``, without groups, instead of a Bunch.
 
     as_frame : bool, default=False
         Return a pandas DataFrame with the original categories, instead of an array in

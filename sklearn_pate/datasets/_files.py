@@ -1,4 +1,4 @@
-"""Where data files are, and how they get there: found by hash, or downloaded."""
+"""Data files: found in a folder and checked by hash, or downloaded."""
 
 import gzip
 import hashlib
@@ -8,34 +8,25 @@ import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from sklearn.datasets import fetch_file, get_data_home
 
 __all__ = ["DataFile", "read_data_file"]
 
-_GZIP = b"\x1f\x8b"  # how every gzip file begins
+_BROKEN_DOWNLOAD = (OSError, KeyError, EOFError, zlib.error, zipfile.BadZipFile)
+_GZIP = b"\x1f\x8b"  # first bytes of every gzip file
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """One original file of a data set.
+    """Original file of a data set, in a sub-folder of `data_home`.
 
-    Parameters
-    ----------
-    folder : str
-        Sub-folder of `data_home`.
-
-    name : str
-        The file's original name.
-
-    sha256 : str
-        Hash of the file itself, never of an archive around it. A file whose own name
-        ends in ``.gz`` is kept, and hashed, as it is.
-
-    urls : tuple of str
-        Mirrors, tried in order: the file, compressed by gzip or not, or a zip archive
-        that holds it.
+    `sha256` is the hash of the file itself, never of an archive around it; a file whose
+    name ends in ``.gz`` is kept and hashed as it is. `urls` are mirrors, tried in
+    order, of the file, of the file compressed by gzip, or of a zip archive that holds
+    it.
     """
 
     folder: str
@@ -44,32 +35,16 @@ class DataFile:
     urls: tuple[str, ...]
 
 
-def read_data_file(file, *, data_home=None, download_if_missing=True):
-    """Return the bytes of a data file, downloading it at most once.
+def read_data_file(
+    file: DataFile,
+    *,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+) -> bytes:
+    """Return the uncompressed content of a data file, downloading it if necessary.
 
-    Parameters
-    ----------
-    file : DataFile
-        What to read.
-
-    data_home : str or path-like, default=None
-        Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
-        ``sklearn.datasets.get_data_home()``.
-
-    download_if_missing : bool, default=True
-        Whether the network may be used.
-
-    Returns
-    -------
-    content : bytes
-        Uncompressed, with the pinned hash.
-
-    Raises
-    ------
-    OSError
-        If the file, or its ``.gz`` sibling, is there with a wrong hash (it is left
-        alone); if it is missing and may not, or cannot, be downloaded.
+    Raises OSError if the file, or its ``.gz`` sibling, has a wrong hash (it is not
+    changed), or if it is missing and is not downloaded.
     """
     path = _data_home(data_home) / file.folder / file.name
     for candidate in (path, path.with_name(path.name + ".gz")):
@@ -86,12 +61,12 @@ def read_data_file(file, *, data_home=None, download_if_missing=True):
     return content
 
 
-def _data_home(data_home):
+def _data_home(data_home: str | PathLike[str] | None) -> Path:
     chosen = data_home or os.environ.get("SKLEARN_PATE_DATA")
     return Path(chosen or Path(get_data_home()) / "sklearn_pate").expanduser()
 
 
-def _read_checked(path, file):
+def _read_checked(path: Path, file: DataFile) -> bytes:
     content = path.read_bytes()
     if path.name != file.name:  # the compressed sibling
         content = gzip.decompress(content)
@@ -104,21 +79,15 @@ def _read_checked(path, file):
     return content
 
 
-def _download(file, path):
+def _download(file: DataFile, path: Path) -> bytes:
     problems = []
     with tempfile.TemporaryDirectory() as folder:
         for url in file.urls:
             try:
-                # A fresh folder a mirror: fetch_file never meets another one's file.
+                # A new folder, as fetch_file would reuse the file of another mirror.
                 fetched = fetch_file(url, folder=tempfile.mkdtemp(dir=folder))
                 content = _unpack(Path(fetched).read_bytes(), file.name)
-            except (
-                OSError,
-                KeyError,
-                EOFError,
-                zlib.error,
-                zipfile.BadZipFile,
-            ) as error:
+            except _BROKEN_DOWNLOAD as error:
                 problems.append(f"{url}: {error}")
                 continue
             if hashlib.sha256(content).hexdigest() == file.sha256:
@@ -130,22 +99,20 @@ def _download(file, path):
     )
 
 
-def _unpack(content, name):
-    """Return the content itself, unzipped, or the member of a zip with this name."""
+def _unpack(content: bytes, name: str) -> bytes:
+    """Return the content, decompressed, or the member `name` of a zip archive."""
     if content.startswith(_GZIP) and not name.endswith(".gz"):
         return gzip.decompress(content)
     if not zipfile.is_zipfile(io.BytesIO(content)):
         return content
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        member = next(
-            (one for one in archive.namelist() if Path(one).name == name), None
-        )
-        if member is None:
-            raise KeyError(f"no {name} in the archive")
-        return archive.read(member)
+        for member in archive.namelist():
+            if Path(member).name == name:
+                return archive.read(member)
+    raise KeyError(f"no {name} in the archive")
 
 
-def _write_at_once(path, content):
+def _write_at_once(path: Path, content: bytes) -> None:
     # Another process may be reading or writing the same file.
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

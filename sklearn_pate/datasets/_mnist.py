@@ -4,6 +4,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sklearn_pate.datasets._files import DataFile, read_data_file
@@ -16,7 +17,7 @@ _MIRRORS = (
 )
 
 
-def _file(name, sha256):
+def _file(name: str, sha256: str) -> DataFile:
     return DataFile(
         "mnist", name, sha256, tuple(f"{mirror}/{name}.gz" for mirror in _MIRRORS)
     )
@@ -67,15 +68,15 @@ def fetch_mnist(
 ) -> Any:
     """Load MNIST, downloading it if necessary.
 
-    Handwritten digits. Each writer wrote many, and the files do not say who: a
-    statement about rows is none about writers. The rows are public. A fit that treats
-    them as private shows what a statement would cost, and protects nobody anew.
+    Handwritten digits. Each writer wrote many, and the files do not name the writers: a
+    privacy statement about rows does not cover writers. The rows are public: a fit that
+    treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        Folder of data sets. None means that of the environment variable
+        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
@@ -83,7 +84,7 @@ def fetch_mnist(
         rows.
 
     download_if_missing : bool, default=True
-        Whether the network may be used.
+        Whether a missing file is downloaded.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -123,7 +124,7 @@ def fetch_mnist(
         raise ValueError(f"subset={subset!r} is unknown; use 'all', 'train' or 'test'.")
     parts = _PARTS.values() if subset == "all" else [_PARTS[subset]]
 
-    def read(file, header):
+    def read(file: DataFile, header: int) -> NDArray[np.uint8]:
         content = read_data_file(
             file, data_home=data_home, download_if_missing=download_if_missing
         )

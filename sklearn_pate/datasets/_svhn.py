@@ -49,15 +49,15 @@ def fetch_svhn(
 ) -> Any:
     """Load the cropped digits of SVHN, downloading them if necessary.
 
-    Digits of house numbers in street views, for non-commercial use; a house has several
-    rows, and the files do not say which. The rows are public. A fit that treats them as
-    private shows what a statement would cost, and protects nobody anew.
+    Digits of house numbers in street views, for non-commercial use. A number with
+    several digits has several rows, and the files do not link them. The rows are
+    public: a fit that treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Where data sets are kept. None means the environment variable
-        ``SKLEARN_PATE_DATA``, or else the folder ``sklearn_pate`` in
+        Folder of data sets. None means that of the environment variable
+        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test", "extra"}, default="train"
@@ -65,7 +65,7 @@ def fetch_svhn(
         of memory while it is read.
 
     download_if_missing : bool, default=True
-        Whether the network may be used.
+        Whether a missing file is downloaded.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -118,21 +118,10 @@ def fetch_svhn(
 
 
 def rows_of_mat(content: bytes) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Read images and digits from a file of SVHN's format 2.
+    """Read images and digits from a MATLAB file of SVHN's format 2.
 
-    Parameters
-    ----------
-    content : bytes
-        A MATLAB file with ``X`` of shape (32, 32, 3, n_rows) and ``y`` of shape
-        (n_rows, 1), in which 10 stands for the digit 0.
-
-    Returns
-    -------
-    data : ndarray of uint8 of shape (n_rows, 3072)
-        Images of shape (32, 32, 3), line by line.
-
-    target : ndarray of int64 of shape (n_rows,)
-        Digits from 0 to 9.
+    Its ``X`` has shape (32, 32, 3, n_rows), and its ``y`` (n_rows, 1), in which 10 is
+    the digit 0. Images are returned as rows of shape (32, 32, 3), line by line.
     """
     variables = loadmat(io.BytesIO(content), variable_names=("X", "y"))
     images = np.moveaxis(variables["X"], -1, 0)

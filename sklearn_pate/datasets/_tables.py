@@ -1,30 +1,23 @@
-"""Tables of text: numbers, and categories as integers or as pandas has them."""
+"""Tables of text, converted to arrays or dataframes."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["Table"]
 
 
 class Table:
-    """Columns of text as read from a file.
+    """Columns of text as read from a file; those not in `numeric` hold categories.
 
-    Categories are numbered in the order of their first appearance.
-
-    Parameters
-    ----------
-    columns : dict of str to sequence of str
-        Every column has the same length.
-
-    numeric : collection of str
-        Columns that hold numbers; the others hold categories.
-
-    Attributes
-    ----------
-    categories : dict of str to list of str
-        Categories of each categorical column, in order of appearance.
+    `categories` lists those of each categorical column in order of first appearance.
     """
 
-    def __init__(self, columns, numeric):
+    def __init__(
+        self, columns: dict[str, Sequence[str]], numeric: Collection[str]
+    ) -> None:
         self._columns = columns
         self.categories = {
             name: list(dict.fromkeys(values))
@@ -32,32 +25,20 @@ class Table:
             if name not in numeric
         }
 
-    def to_array(self):
-        """Return numbers; a category is its position in `categories`.
-
-        Returns
-        -------
-        data : ndarray of shape (n_rows, n_columns), dtype float64
-            One column of numbers for each column.
-        """
+    def to_array(self) -> NDArray[np.float64]:
+        """Return numbers; a category is its position in `categories`."""
         return np.column_stack(
             [self._numbers(name, values) for name, values in self._columns.items()]
         )
 
-    def _numbers(self, name, values):
+    def _numbers(self, name: str, values: Sequence[Any]) -> NDArray[np.float64]:
         if name in self.categories:
             code = {category: i for i, category in enumerate(self.categories[name])}
             values = [code[value] for value in values]
         return np.array(values, dtype=np.float64)
 
-    def to_frame(self):
-        """Return a pandas DataFrame.
-
-        Returns
-        -------
-        data : DataFrame of shape (n_rows, n_columns)
-            With int64 and categorical columns.
-        """
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame of int64 and categorical columns."""
         import pandas as pd
 
         return pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Rules: what an estimator in front of or around a private classifier leaks."""
+"""Rules for leaks of estimators in front of or around a private classifier."""
 
 from numbers import Real
 from typing import Any, NamedTuple
@@ -48,13 +48,13 @@ __all__ = [
     "CONTAINERS",
     "RESAMPLES",
     "ROUNDS",
-    "looks_at_labels",
     "rule_around",
     "rule_in_front",
+    "splits_by_labels",
     "transforms_row_by_row",
 ]
 
-# Their inner steps are looked at one by one.
+# Their inner steps are checked one by one.
 CONTAINERS = (Pipeline, FeatureUnion, ColumnTransformer)
 STRATIFIED = (
     RepeatedStratifiedKFold,
@@ -62,7 +62,7 @@ STRATIFIED = (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-# They are fitted, and look at no value: at the number of columns alone. Subclasses may.
+# Their fit reads the number of columns alone. Subclasses may read values.
 DATA_FREE = (
     AdditiveChi2Sampler,
     GaussianRandomProjection,
@@ -72,7 +72,7 @@ DATA_FREE = (
     SkewedChi2Sampler,
     SparseRandomProjection,
 )
-# They compute each number from its own row without a matrix product, in one order.
+# They transform each row by itself, without a matrix product, in one order.
 ROW_BY_ROW = (
     Binarizer,
     CountVectorizer,
@@ -91,12 +91,12 @@ ROW_BY_ROW = (
     StandardScaler,
     TfidfVectorizer,
 )
-# These settings of theirs do look at values, or at the number of rows.
-SETTINGS_THAT_LOOK = {("gamma", "scale"), ("n_components", "auto")}
+# With these settings they read values or the number of rows.
+SETTINGS_THAT_READ = {("gamma", "scale"), ("n_components", "auto")}
 
 
 class Rule(NamedTuple):
-    """Why an estimator leaks, and what to do instead."""
+    """Reason of a leak, and its remedy."""
 
     reason: str
     remedy: str
@@ -104,43 +104,43 @@ class Rule(NamedTuple):
 
 _INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
 _FROZEN = (
-    "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and take "
-    "X_public through it before the fit: a pipeline does not."
+    "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and transform "
+    "X_public by it before the fit: a pipeline does not."
 )
 _HARMLESS_INSIDE = (
-    "Inside a PATEClassifier it does no harm: as estimator= (each teacher then has "
+    "Inside a PATEClassifier it is harmless: as estimator= (each teacher then has "
     "one, on its own shard) or as student=."
 )
 
 # In front of a private classifier.
 LEARNS = Rule(
-    "is fitted on private rows in front of a private classifier: what it "
-    "learns is part of the published pipeline, without a guarantee.",
+    "is fitted on private rows in front of a private classifier, and is published "
+    "with the pipeline, without a guarantee.",
     _INSIDE + _FROZEN,
 )
 CHOOSES_COLUMNS = Rule(
-    "chooses columns by a function that may look at private rows in front "
-    "of a private classifier: which ones it takes has no guarantee. Names "
-    "of columns and make_column_selector look at no value.",
+    "chooses columns by a function that may read private rows in front of a private "
+    "classifier: the choice has no guarantee. Column names and make_column_selector "
+    "read no values.",
     _INSIDE + _FROZEN,
 )
-LOOKS_ACROSS = Rule(
-    "may look across private rows in front of a private classifier, and one "
-    "person then reaches all rows it sees.",
-    _INSIDE + "If its function treats each row by itself, all is well.",
+COMBINES_ROWS = Rule(
+    "may combine private rows in front of a private classifier, so that one row "
+    "changes others.",
+    _INSIDE + "If its function transforms each row by itself, it is harmless.",
 )
-# A step with fit_resample, as imbalanced-learn has them. One that drops rows is among
-# them: how many are left, and which, decides where all others go.
+# Steps with fit_resample, as in imbalanced-learn. Dropped rows count, too: the number
+# of the others decides their shards.
 RESAMPLES = Rule(
     "repeats, mixes or drops private rows in front of a private classifier: one "
     "changed row changes several of those that it is fitted on, and its privacy "
     "statement is void.",
     "Resample inside estimator= of a PATEClassifier or PETDLClassifier, as "
     "imblearn.pipeline.make_pipeline(step, classifier): each teacher then resamples "
-    "its own shard. Or weigh classes there, with class_weight='balanced'. Private "
-    "classifiers without teachers have no place for it: leave it out.",
+    "its own shard. Or weight classes there, with class_weight='balanced'. For private "
+    "classifiers without teachers, leave it out.",
 )
-# Of a product of many rows, the last bits of each depend on how many there are.
+# In a matrix product, the last bits of each row depend on the number of rows.
 ROUNDS = Rule(
     "transforms all private rows in one call in front of a private classifier whose "
     "neighbouring data sets differ in the number of rows: the last bits of every row "
@@ -152,12 +152,12 @@ ROUNDS = Rule(
 
 # Beside a private classifier.
 BESIDE = Rule(
-    "is fitted on private rows beside a private classifier: it is "
-    "published with it, without any guarantee.",
+    "is fitted on private rows beside a private classifier, and is published with it, "
+    "without a guarantee.",
     "Leave it out, or train it as the student.",
 )
 
-# Around a private classifier: it is fitted several times, perhaps on chosen rows.
+# Around a private classifier, which is fitted several times, perhaps on chosen rows.
 BALANCES = Rule(
     "is fitted on private rows that it chooses by their labels: one changed label "
     "changes which other rows the private classifier inside is fitted on, and its "
@@ -181,23 +181,24 @@ FITS_OFTEN = Rule(
     "PrivacyLedger. " + _HARMLESS_INSIDE,
 )
 SEARCHES = Rule(
-    "is fitted on private rows and labels around a private classifier: what it "
-    "learns there (a choice between candidates, a threshold, a calibration) has no "
-    "guarantee, and each fit inside it is a release with its own cost.",
-    "Put it inside, as student= (it then learns from answers) or as estimator= (it "
-    "then learns inside each teacher), fit it on labelled rows that are public, or "
-    "search with PrivateSearchCV.",
+    "is fitted on private rows and labels around a private classifier: its result (a "
+    "choice between candidates, a threshold, a calibration) has no guarantee, and each "
+    "fit inside it is a release with its own privacy cost.",
+    "Put it inside, as student= (fitted on answers) or as estimator= (fitted in each "
+    "teacher), fit it on labelled rows that are public, or search with "
+    "PrivateSearchCV.",
 )
 STRATIFIES = SEARCHES._replace(
-    reason=f"{SEARCHES.reason} Its splits look at labels, too: one changed label moves "
-    "other rows between folds, which no cost covers; cv=KFold(shuffle=True) does not."
+    reason=f"{SEARCHES.reason} Its splits use labels, too: one changed label moves "
+    "other rows between folds, which no cost covers; cv=KFold(shuffle=True) avoids "
+    "this."
 )
 
 
 def rule_in_front(step: Any) -> Rule | None:
-    """Return why a step in front of a private classifier leaks; None if it does not.
+    """Return the rule that a step in front of a private classifier breaks, or None.
 
-    What is inside it is not looked at.
+    Steps inside it are not checked.
     """
     if isinstance(step, CONTAINERS):
         chooses = isinstance(step, ColumnTransformer) and _chooses_by_values(step)
@@ -212,33 +213,32 @@ def rule_in_front(step: Any) -> Rule | None:
     if _requires_fit(step):
         return LEARNS
     if isinstance(step, FunctionTransformer) and not _is_elementwise(step):
-        return LOOKS_ACROSS
+        return COMBINES_ROWS
     return None
 
 
 def rule_around(estimator: Any) -> Rule:
-    """Return what is wrong with an estimator around a private classifier."""
+    """Return the rule that an estimator around a private classifier breaks."""
     params = estimator.get_params(deep=False)
     if "sampling_strategy" in params:
         return BALANCES
     if "bootstrap" in params:
         return BOOTSTRAPS if params["bootstrap"] else FITS_OFTEN
-    if hasattr(estimator, "cv") and looks_at_labels(estimator.cv):
+    if hasattr(estimator, "cv") and splits_by_labels(estimator.cv):
         return STRATIFIES
     return SEARCHES
 
 
-def looks_at_labels(cv: Any) -> bool:
+def splits_by_labels(cv: Any) -> bool:
     """Tell whether the splits of a classifier's rows depend on y.
 
-    None, a number of folds and a share of rows stand for stratified splitters; what
-    else scikit-learn's searches take is not read.
+    None, a number of folds and a share of rows stand for stratified splitters.
     """
     return cv is None or isinstance(cv, (Real, *STRATIFIED))
 
 
 def transforms_row_by_row(step: Any) -> bool:
-    """Tell whether a transformed row depends on no other row, to the last bit."""
+    """Tell whether each transformed row depends on no other row, to the last bit."""
     if isinstance(step, FunctionTransformer):
         return _is_elementwise(step)
     return step in (None, "passthrough", "drop") or type(step) in ROW_BY_ROW
@@ -248,24 +248,24 @@ def _is_elementwise(step: FunctionTransformer) -> bool:
     return step.func is None or isinstance(step.func, np.ufunc)
 
 
-def _chooses_by_values(column_transformer):
-    """Tell whether a function chooses columns that is not known to see types only."""
+def _chooses_by_values(column_transformer: ColumnTransformer) -> bool:
+    """Tell whether columns are chosen by a function that may read values."""
     return any(
         callable(columns) and type(columns) is not make_column_selector
         for *_, columns in column_transformer.transformers
     )
 
 
-def _is_fitted_on_nothing_private(step):
+def _is_fitted_on_nothing_private(step: Any) -> bool:
     if type(step) in DATA_FREE:
         named = step.get_params(deep=False).items()
         settings = {(name, value) for name, value in named if isinstance(value, str)}
-        return not settings & SETTINGS_THAT_LOOK
+        return not settings & SETTINGS_THAT_READ
     return isinstance(step, FrozenEstimator)
 
 
-def _requires_fit(step):
+def _requires_fit(step: Any) -> bool:
     try:
-        return get_tags(step).requires_fit
-    except (AttributeError, TypeError):  # not scikit-learn's: nobody knows
+        return bool(get_tags(step).requires_fit)
+    except (AttributeError, TypeError):  # no scikit-learn tags
         return True

@@ -24,24 +24,24 @@ __all__ = ["PrivacyLeak", "leaks_of_steps", "privacy_leaks"]
 
 @dataclass(frozen=True)
 class PrivacyLeak:
-    """Something outside a private classifier that is fitted on private rows.
+    """Estimator outside a private classifier that is fitted on private rows.
 
-    No privacy statement covers it. It was found by a look at classes and parameters,
-    and at no data. Printed, it says all of this in words.
+    No privacy statement covers it. It is found by classes and parameters, without data.
+    ``str(leak)`` is a full description.
 
     Parameters
     ----------
     name : str
-        Where it is, as in ``get_params``: "scaler", or "estimator__scaler".
+        Name as in ``get_params``: "scaler", or "estimator__scaler".
 
     estimator : str
-        Its class.
+        Name of its class.
 
     reason : str
-        What it learns.
+        Reason why it leaks.
 
     remedy : str
-        What to do instead.
+        Changes that avoid the leak.
 
     Examples
     --------
@@ -60,37 +60,35 @@ class PrivacyLeak:
     reason: str
     remedy: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         where = f"{self.name} ({self.estimator})" if self.name else self.estimator
         return f"{where} {self.reason} {self.remedy}"
 
 
-# Parameters that decide which rows there are, and whether their number is public.
+# Parameters that change the rows, or whether their number is public.
 DECIDES_ROWS = {"bootstrap", "privacy_unit"}
 
 
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
-    """List what is fitted on private rows around a PATEClassifier, or another learner.
+    """List the estimators around a private classifier that are fitted on private rows.
 
-    A privacy statement covers the private classifier alone. A step in front of it, or a
-    search around it, looks at private rows for free. One that resamples them, as
-    imbalanced-learn and bootstraps do, voids the statement. Nothing is fitted, and no
-    data is needed: the classes and tags of the estimators tell, and what it returns
-    depends on nothing else.
+    A privacy statement covers the private classifier alone, but no step in front of it
+    and no search around it. Resampling, as in imbalanced-learn and bootstraps, voids
+    the statement. Nothing is fitted: the result depends on the classes, tags and
+    parameters of the estimators alone.
 
     Parameters
     ----------
     estimator : estimator
-        A PATEClassifier or another private classifier (one with ``plan_privacy``), a
+        PATEClassifier or another private classifier (one with ``plan_privacy``), a
         Pipeline that ends in one, a search or another meta-estimator around either.
 
     Returns
     -------
     leaks : list of PrivacyLeak
-        Empty if none was found. Some may be harmless, as nobody can tell without
-        reading their code: a step of your own that needs `fit` without learning from
-        rows, a function that treats each row by itself. What is in a
-        FrozenEstimator is taken to have been fitted on public rows.
+        Empty if none was found. Some may be harmless: a step of your own that needs
+        `fit` without learning from rows, or a function that transforms each row by
+        itself. The content of a FrozenEstimator is taken to be fitted on public rows.
 
     Raises
     ------
@@ -99,11 +97,11 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
 
     Notes
     -----
-    It reads types, not code, and proves nothing: an empty list is no guarantee. That a
-    choice between candidates by their scores can tell about a single row, even where
-    each candidate is private, is shown by Papernot and Steinke (2022), "Hyperparameter
-    tuning with Renyi differential privacy";
-    :class:`~sklearn_pate.model_selection.PrivateSearchCV` has a cost for it.
+    An empty list is no guarantee, as the code of estimators is not read. A choice
+    between candidates by their scores can reveal a single row, even if each candidate
+    is private: Papernot and Steinke (2022), "Hyperparameter tuning with Renyi
+    differential privacy"; :class:`~sklearn_pate.model_selection.PrivateSearchCV` has a
+    privacy cost for it.
 
     Examples
     --------
@@ -122,11 +120,11 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     return list(dict.fromkeys(_leaks_around(estimator, "")))
 
 
-def _leaks_around(estimator, prefix):
+def _leaks_around(estimator: Any, prefix: str) -> Iterator[PrivacyLeak]:
     if isinstance(estimator, FrozenEstimator):
         return
     if plans_privacy(estimator):
-        # A private search, of which the steps in front of its candidates are no part.
+        # A private search does not cover the steps in front of its candidates.
         if _grids(estimator) is not None:
             for name, inner in _children(estimator):
                 if _holds_private(inner):
@@ -143,29 +141,28 @@ def _leaks_around(estimator, prefix):
     for name, inner in _children(estimator):
         if _holds_private(inner):
             yield from _leaks_around(inner, f"{prefix}{name}__")
-        elif _is_published(inner) and _grids(estimator) is None:
+        elif (
+            _grids(estimator) is None
+            and not isinstance(inner, FrozenEstimator)
+            and not hasattr(inner, "fit_resample")
+        ):
             yield PrivacyLeak(prefix + name, type(inner).__name__, *BESIDE)
     for candidate in _searched(estimator):
         yield from _leaks_around(candidate, f"{prefix}estimator__")
 
 
-def _is_published(inner):
-    """Tell whether what is beside a private classifier learns, and is published."""
-    return not (isinstance(inner, FrozenEstimator) or hasattr(inner, "fit_resample"))
-
-
 def leaks_of_steps(
     steps: Iterable[tuple[str, Any]], last: Any, prefix: str = ""
 ) -> Iterator[PrivacyLeak]:
-    """List what the steps leak that stand in front of the holder of a classifier."""
+    """List the leaks of steps in front of a classifier, or of its container."""
     for name, step in steps:
         yield from _leaks_of_step(step, prefix + name)
         if _counts_rows(last):
             yield from _rounding_leaks(step, prefix + name)
 
 
-def _leaks_of_step(step, name):
-    """List what a step in front of a private classifier leaks, or one inside it."""
+def _leaks_of_step(step: Any, name: str) -> Iterator[PrivacyLeak]:
+    """List the leaks of a step in front of a private classifier, and inside it."""
     rule = rule_in_front(step)
     if rule is not None:
         yield PrivacyLeak(name, type(step).__name__, *rule)
@@ -174,17 +171,17 @@ def _leaks_of_step(step, name):
             yield from _leaks_of_step(inner, f"{name}__{inner_name}")
 
 
-def _rounding_leaks(step, name):
-    """List what transforms rows together that must not depend on each other."""
+def _rounding_leaks(step: Any, name: str) -> Iterator[PrivacyLeak]:
+    """List the steps that transform rows together where rows must be independent."""
     if isinstance(step, CONTAINERS):
         for inner_name, inner in _children(step):
             yield from _rounding_leaks(inner, f"{name}__{inner_name}")
-    # What leaks more is listed for that.
+    # Leaks of other rules are listed already.
     elif not _is_row_by_row(step) and rule_in_front(step) is None:
         yield PrivacyLeak(name, type(step).__name__, *ROUNDS)
 
 
-def _is_row_by_row(step):
+def _is_row_by_row(step: Any) -> bool:
     if isinstance(step, FrozenEstimator):
         return _is_row_by_row(step.estimator)
     if isinstance(step, CONTAINERS):
@@ -192,20 +189,22 @@ def _is_row_by_row(step):
     return transforms_row_by_row(step)
 
 
-def _counts_rows(estimator):
+def _counts_rows(estimator: Any) -> bool:
     """Tell whether neighbouring data sets may differ in the number of rows."""
-    inner = [one for _, one in _children(estimator)] + _searched(estimator)
-    return getattr(estimator, "_counts_rows", False) or any(map(_counts_rows, inner))
-
-
-def _holds_private(estimator):
-    return plans_privacy(estimator) or any(
-        _holds_private(inner)
-        for inner in [one for _, one in _children(estimator)] + _searched(estimator)
+    return getattr(estimator, "_counts_rows", False) or any(
+        map(_counts_rows, _inner(estimator))
     )
 
 
-def _children(estimator):
+def _holds_private(estimator: Any) -> bool:
+    return plans_privacy(estimator) or any(map(_holds_private, _inner(estimator)))
+
+
+def _inner(estimator: Any) -> list[Any]:
+    return [one for _, one in _children(estimator)] + _searched(estimator)
+
+
+def _children(estimator: Any) -> list[tuple[str, Any]]:
     """List names and estimators among the parameters, also in lists such as steps."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return []
@@ -219,19 +218,19 @@ def _children(estimator):
     return [(name, one) for name, one in children if _is_estimator(one)]
 
 
-def _is_estimator(value):
+def _is_estimator(value: Any) -> bool:
     can_be_fitted = hasattr(value, "fit") or hasattr(value, "fit_resample")
     return can_be_fitted and not isinstance(value, type)
 
 
-def _grids(search):
-    """Return the grids of a search as a list, None for anything else."""
+def _grids(search: Any) -> list[Mapping[str, Any]] | None:
+    """Return the grids of a search as a list, None for other estimators."""
     grids = getattr(search, "param_grid", getattr(search, "param_distributions", None))
     return [grids] if isinstance(grids, Mapping) else grids
 
 
-def _searched(search):
-    """List what a search makes of its estimator, where classes or rows change."""
+def _searched(search: Any) -> list[Any]:
+    """List the candidates of a search whose classes or rows differ."""
     return [
         clone(search.estimator).set_params(**{name: value})
         for grid in _grids(search) or []

@@ -25,7 +25,7 @@ from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.inspection._leak_rules import looks_at_labels
+from sklearn_pate.inspection._leak_rules import splits_by_labels
 
 __all__ = ["SearchPlan", "plan_search"]
 
@@ -198,14 +198,14 @@ def plan_search(
     """
     if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
         raise ValueError(
-            f"search={search!r} is not a GridSearchCV or RandomizedSearchCV, so that "
-            "its number of fits is not known before it starts."
+            f"search is a {type(search).__name__}, not a GridSearchCV or "
+            "RandomizedSearchCV; its number of fits is not known before it starts."
         )
     pate = _pate_in(search.estimator)
     if pate is None or pate.ledger is None:
         raise ValueError(
-            f"search={search!r} has no ledger; set ledger=PrivacyLedger(...) on "
-            "the PATEClassifier inside it."
+            "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
+            "inside it."
         )
     if hasattr(search.cv, "__next__"):
         raise ValueError(
@@ -230,7 +230,7 @@ def plan_search(
     if search.refit:
         cost = cost + np.max(costs(len(y)), axis=0)
     with ledger.reading() as file:
-        share, left = ledger.filter.shares(cost, spent(file))
+        share, left = ledger.filter.budget_fractions(cost, spent(file))
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
@@ -238,7 +238,7 @@ def plan_search(
         share=float(share),
         left=float(left),
         ledger=str(ledger.path),
-        stratified=looks_at_labels(cv),
+        stratified=splits_by_labels(cv),
     )
 
 
@@ -258,8 +258,8 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
         )
     else:
         raise ValueError(
-            f"search={search!r} draws its candidates when it starts; set an integer "
-            "random_state to know them before."
+            f"search has random_state={search.random_state!r} and draws its candidates "
+            "when it starts; set an integer random_state to know them before."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
 

@@ -1,4 +1,4 @@
-"""Mechanisms that turn vote counts into private answers."""
+"""Mechanisms that answer queries on vote counts with differential privacy."""
 
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._exponential import GumbelMax, PermuteAndFlip

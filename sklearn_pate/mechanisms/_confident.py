@@ -1,12 +1,15 @@
-"""ConfidentGNMax: answers only where the teachers agree."""
+"""ConfidentGNMax: answers only if enough teachers agree."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.bounds import (
     confident_2018,
     gaussian_worst_case,
@@ -20,6 +23,7 @@ from sklearn_pate.accounting.plurality._tight_gaussian import (
 )
 from sklearn_pate.mechanisms._gaussian import gaussian_plurality
 from sklearn_pate.mechanisms._plurality import NO_ANSWER, Mechanism
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["ConfidentGNMax"]
 
@@ -28,17 +32,17 @@ _THRESHOLD_NOISE_RATIO = 3.75
 
 
 class ConfidentGNMax(Mechanism):
-    """GNMax that answers only where a noisy check says that the teachers agree.
+    """GNMax that answers only if enough teachers agree, by a noisy check.
 
     Its answers may be published, "no answer" included, at the cost of `account_curve`.
-    The cost does not depend on how many are given.
+    The cost does not depend on the number of answers given.
 
     Parameters
     ----------
     threshold : int or float, default=0.8
-        Votes that the largest count must reach, up to noise: a share of the teachers if
-        it is a float of at most 1.0, a number of votes otherwise. It must be chosen
-        without a look at the votes.
+        Minimum of the largest count, up to noise: a share of the teachers if it is a
+        float of at most 1.0, a number of votes otherwise. It must be chosen without a
+        look at the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the largest count, in votes. None lets
@@ -49,9 +53,8 @@ class ConfidentGNMax(Mechanism):
         :class:`~sklearn_pate.PATEClassifier` calibrate it.
 
     max_answers : int, default=None
-        Answers stop once so many were given. It is fixed, and paid for, before
-        anything is asked: the cost is that of every query's check plus
-        `max_answers` answers, however many are given. None means the number of
+        Maximum number of answers. The cost covers the check of every query and
+        `max_answers` answers, even if fewer are given. None means the number of
         queries.
 
     noise_seed : int, default=None
@@ -62,11 +65,11 @@ class ConfidentGNMax(Mechanism):
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
     `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
-    (Papernot et al. 2018, Algorithm 1). Checks are accounted for by
-    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, answers by
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; the proofs are in
-    :doc:`What an answer costs </accounting>`. The paper's own figure counts the cost
-    of an answer with the probability that it is given, which bounds no run; see
+    (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
+    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; proofs:
+    :doc:`/accounting`. The paper multiplies the cost of an answer by the probability
+    that it is given, which is no upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
 
     Examples
@@ -98,72 +101,73 @@ class ConfidentGNMax(Mechanism):
         self.max_answers = max_answers
         self.noise_seed = noise_seed
 
-    def _answer(self, counts, noise):
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
         return self._answer_where(counts.max(axis=1), counts, noise)
 
-    def _answer_where(self, largest, counts, noise):
-        """Answer where the largest count, less what is expected, passes the check."""
-        drawn = noise.discrete_gaussian(self.sigma_threshold, largest.shape)
-        passed = drawn >= self._check().needed(largest)
+    def _answer_where(
+        self, scores: NDArray[np.int64], counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
+        """Answer the queries whose score passes the noisy check."""
+        drawn = noise.discrete_gaussian(self.sigma_threshold, scores.shape)
+        passed = drawn >= self._check().needed(scores)
         answers = gaussian_plurality(counts, self.sigma, noise)
         return np.where(passed, answers, NO_ANSWER)
 
-    def _with_scale(self, scale):
+    def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(
             sigma=float(scale), sigma_threshold=_THRESHOLD_NOISE_RATIO * float(scale)
         )
 
-    def _cost(self, n_queries, n_answers, n_classes, orders):
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
         checks = tight_threshold_worst_case(self.sigma_threshold, orders) * n_queries
         answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers
 
-    def _plurality(self):
+    def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)
 
-    def _ceiling(self, orders):
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         check = threshold_worst_case(self.sigma_threshold, orders)
         return check + gaussian_worst_case(self.sigma, orders)
 
-    def _guarantee(self):
+    def _guarantee(self) -> dict[str, float]:
         return {"sigma": self.sigma}
 
-    def _check(self):
+    def _check(self) -> NoisyCheck:
         return NoisyCheck(self.threshold, self.sigma_threshold)
 
-    def _paper_curve(self, counts):
+    def _paper_curve(self, counts: ArrayLike) -> RdpCurve | None:
         return confident_2018(counts, self.threshold, self.sigma_threshold, self.sigma)
 
-    def _for_teachers(self, n_teachers):
+    def _for_teachers(self, n_teachers: int) -> Self:
         self._check_threshold()
         ready = clone(self)
         if _is_share(self.threshold):
             ready.set_params(threshold=max(1, round(self.threshold * n_teachers)))
         return ready
 
-    def _check_threshold(self):
+    def _check_threshold(self) -> None:
+        """Raise ValueError unless the threshold and the cap are valid."""
         if not is_positive(self.threshold):
             raise ValueError(
                 f"threshold={self.threshold!r} must be a positive number: a share of "
                 "the teachers such as 0.8, or a number of votes such as 200."
             )
-        max_answers = self.max_answers
-        if max_answers is not None and (
-            not isinstance(max_answers, Integral) or max_answers < 1
-        ):
-            raise ValueError(
-                f"max_answers={max_answers!r} must be None or an integer of at least 1."
-            )
+        check_count("max_answers", self.max_answers, also=(None,))
 
-    def _check_ready(self):
+    def _check_ready(self) -> None:
         super()._check_ready()
         self._check_threshold()
         if _is_share(self.threshold):
             raise ValueError(
-                f"threshold={self.threshold!r} is a share of the teachers, whose "
-                "number is not known here; pass a number of votes, such as 200."
+                f"threshold={self.threshold!r} is a share of an unknown number of "
+                "teachers; pass a number of votes, such as 200."
             )
 
 
-def _is_share(threshold):
+def _is_share(threshold: float) -> bool:
     return not isinstance(threshold, Integral) and threshold <= 1

@@ -15,28 +15,10 @@ __all__ = ["DPSGDSteps"]
 class DPSGDSteps(AccountedRelease):
     """Steps along noisy sums of clipped gradients, each over a Poisson sample.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise on a sum of gradients, in `max_grad_norm`.
-
-    sampling_rate : float
-        Probability of each row to be in the sample of a step.
-
-    n_steps : int
-        Number of steps.
-
-    max_grad_norm : float
-        Bound on the L2 norm of the gradient of a row.
-
-    expected_batch_size : float
-        What noisy sums are divided by.
-
-    accountant : {"pld", "rdp"}, default="pld"
-        How costs of steps are added up, see ``dpsgd_curve``.
-
-    noise_seed : int, default=None
-        With a seed there is no privacy.
+    `noise_multiplier` is the standard deviation of the noise on a sum of gradients in
+    units of `max_grad_norm`, the bound on the L2 norm of a row's gradient. Noisy sums
+    are divided by `expected_batch_size`. `accountant` composes the steps, see
+    ``dpsgd_curve``.
     """
 
     released = "model"
@@ -60,12 +42,12 @@ class DPSGDSteps(AccountedRelease):
         self.noise_seed = noise_seed
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of all steps together, see `AccountedRelease`."""
+        """Privacy cost of all steps together."""
         of_step = sampled_gaussian_curve(self.noise_multiplier, self.sampling_rate)
         return of_step * self.n_steps
 
     def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Epsilon of all steps together, by the `accountant`."""
+        """Stated epsilon of all steps together, by the `accountant`."""
         if self.noise_seed is not None:
             return super().stated_epsilon(n_queries, n_classes, delta)
         epsilon, _ = dpsgd_curve(
@@ -78,13 +60,13 @@ class DPSGDSteps(AccountedRelease):
         return epsilon
 
     def relation(self, unit: str) -> str:
-        """Name what samples hide: a row that is added or removed."""
+        """Return the neighbour relation: a row is added or removed."""
         if unit != "row":
-            raise ValueError(f"unit={unit!r}, and its cost is about rows alone")
+            raise ValueError(f"unit={unit!r}; the cost of DP-SGD holds for rows only")
         return "add-remove"
 
     def in_one_line(self) -> str:
-        """Write what the cost follows from."""
+        """Write the parameters that determine the cost."""
         return (
             f"DP-SGD(noise_multiplier={self.noise_multiplier!r}, "
             f"sampling_rate={self.sampling_rate!r}, n_steps={self.n_steps}, "

@@ -1,11 +1,13 @@
-"""GumbelMax and PermuteAndFlip: the exponential mechanism and its sharper sibling."""
+"""GumbelMax (the exponential mechanism) and PermuteAndFlip."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.bounds import (
     gumbel_worst_case,
     permute_and_flip_worst_case,
@@ -15,12 +17,13 @@ from sklearn_pate.accounting.plurality._outcomes import (
     PermuteAndFlipPlurality,
 )
 from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["GumbelMax", "PermuteAndFlip"]
 
 
 class _AcceptedByGap(Mechanism):
-    """A class is accepted with probability exp(-c (max n - n_j))."""
+    """Plurality that accepts class j with probability exp(-c (max n - n_j))."""
 
     noise_parameters = ("c",)
 
@@ -30,18 +33,20 @@ class _AcceptedByGap(Mechanism):
         self.c: Any = c
         self.noise_seed = noise_seed
 
-    def _with_scale(self, scale):
+    def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
 
-    def _cost(self, n_queries, n_answers, n_classes, orders):
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
         return self._ceiling(orders) * n_answers
 
-    def _guarantee(self):
+    def _guarantee(self) -> dict[str, float]:
         return {"pure_epsilon": 2 * self.c}
 
 
 class GumbelMax(_AcceptedByGap):
-    """The exponential mechanism on vote counts.
+    """Exponential mechanism on vote counts.
 
     Its answers may be published, at the cost of `account_curve`.
 
@@ -50,8 +55,8 @@ class GumbelMax(_AcceptedByGap):
     c : float, default=None
         Inverse scale of the noise, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c is more noise and more privacy. It is published, and must not be
-        chosen by a look at votes.
+        smaller c gives more noise and more privacy. Public: it must be chosen without
+        a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -61,9 +66,9 @@ class GumbelMax(_AcceptedByGap):
     -----
     Pr[j] is proportional to exp(c n_j), which is argmax_j n_j + Gumbel(1 / c) (McSherry
     and Talwar 2007, with sensitivity 1 for each count). It is sampled exactly: a class
-    is proposed at random, and accepted with probability exp(-c (max n - n_j)). Price:
-    :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee, Rogers
-    2020).
+    is proposed at random, and accepted with probability exp(-c (max n - n_j)). Privacy
+    cost: :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee,
+    Rogers 2020).
 
     Examples
     --------
@@ -75,7 +80,9 @@ class GumbelMax(_AcceptedByGap):
     2.15
     """
 
-    def _answer(self, counts, noise):
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
         n_classes = counts.shape[1]
         gaps = counts.max(axis=1, keepdims=True) - counts
         answers = np.empty(len(counts), dtype=np.intp)
@@ -87,10 +94,10 @@ class GumbelMax(_AcceptedByGap):
             left = left[~accepted]
         return answers
 
-    def _ceiling(self, orders):
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         return gumbel_worst_case(self.c, orders)
 
-    def _plurality(self):
+    def _plurality(self) -> GumbelPlurality:
         return GumbelPlurality(self.c)
 
 
@@ -102,10 +109,7 @@ class PermuteAndFlip(_AcceptedByGap):
     Parameters
     ----------
     c : float, default=None
-        Inverse scale of the noise, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c is more noise and more privacy. It is published, and must not be
-        chosen by a look at votes.
+        Inverse scale of the noise, in 1 / votes, as in :class:`GumbelMax`.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -115,8 +119,8 @@ class PermuteAndFlip(_AcceptedByGap):
     -----
     Classes are visited in random order, and the first that passes a trial with
     probability exp(-c (max n - n_j)) is the answer (McKenna and Sheldon 2020). This is
-    argmax_j n_j + exponential noise of rate c (Ding et al. 2021). It is right more
-    often than :class:`GumbelMax` at the same c, and costs more: accounted for by
+    argmax_j n_j + exponential noise of rate c (Ding et al. 2021). At the same c it is
+    more often correct than :class:`GumbelMax` and costs more. Privacy cost:
     :func:`~sklearn_pate.accounting.bounds.permute_and_flip_worst_case`.
 
     Examples
@@ -129,7 +133,9 @@ class PermuteAndFlip(_AcceptedByGap):
     4.62
     """
 
-    def _answer(self, counts, noise):
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
         n_queries, n_classes = counts.shape
         gaps = counts.max(axis=1, keepdims=True) - counts
         unvisited = np.tile(np.arange(n_classes), (n_queries, 1))
@@ -138,15 +144,15 @@ class PermuteAndFlip(_AcceptedByGap):
         for n_unvisited in range(n_classes, 0, -1):
             place = noise.index(n_unvisited, left.size)
             visited = unvisited[left, place]
-            # The last one that is unvisited takes the place of the visited one.
+            # Replace the visited class by the last unvisited one.
             unvisited[left, place] = unvisited[left, n_unvisited - 1]
             passed = noise.bernoulli_exp(self.c, gaps[left, visited])
             answers[left[passed]] = visited[passed]
             left = left[~passed]
         return answers
 
-    def _ceiling(self, orders):
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         return permute_and_flip_worst_case(self.c, orders)
 
-    def _plurality(self):
+    def _plurality(self) -> PermuteAndFlipPlurality:
         return PermuteAndFlipPlurality(self.c)

@@ -1,6 +1,6 @@
 """GNMax and NoisyHistogram: vote counts with Gaussian noise."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +27,10 @@ class GNMax(Mechanism):
     Parameters
     ----------
     sigma : float, default=None
-        Scale of the noise on every count, in votes: its standard deviation, but for
-        noise below one vote. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. More
-        noise, more privacy. It is published, and must not be chosen by a look at votes.
+        Scale of the noise on every count, in votes: its standard deviation, except for
+        noise below one vote. None lets :class:`~sklearn_pate.PATEClassifier` calibrate
+        it to a target epsilon. More noise gives more privacy. Public: it must be chosen
+        without a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -40,10 +40,9 @@ class GNMax(Mechanism):
     -----
     argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete Gaussian noise,
     Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
-    ties broken at random. Accounted for by
+    ties broken at random. Privacy cost:
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
-    an answer while the order a is far below sigma; the proof is in :doc:`What an answer
-    costs </accounting>`.
+    an answer while the order a is far below sigma; proof: :doc:`/accounting`.
 
     Examples
     --------
@@ -63,43 +62,44 @@ class GNMax(Mechanism):
         self.sigma: Any = sigma
         self.noise_seed = noise_seed
 
-    def _answer(self, counts, noise):
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
         return gaussian_plurality(counts, self.sigma, noise)
 
-    def _with_scale(self, scale):
+    def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(sigma=float(scale))
 
-    def _cost(self, n_queries, n_answers, n_classes, orders):
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
         return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
 
-    def _plurality(self):
+    def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)
 
-    def _ceiling(self, orders):
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders)
 
-    def _guarantee(self):
+    def _guarantee(self) -> dict[str, float]:
         return {"sigma": self.sigma}
 
-    def _paper_curve(self, counts):
+    def _paper_curve(self, counts: ArrayLike) -> RdpCurve | None:
         return gaussian_2018(counts, self.sigma)
 
 
 class NoisyHistogram(VoteIndependentMixin, GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
-    It is made of a :class:`GNMax` by ``release="histogram"`` of
+    Made from a :class:`GNMax` by ``release="histogram"`` of
     :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the cost of
-    `account_curve`. What is done with a released histogram, its plurality and soft
-    labels included, costs nothing more.
+    `account_curve`. Their post-processing, such as pluralities and soft labels, has no
+    privacy cost.
 
     Parameters
     ----------
     sigma : float, default=None
-        Scale of the noise on every count, in votes: its standard deviation, but for
-        noise below one vote. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. More
-        noise, more privacy. It is published, and must not be chosen by a look at votes.
+        Scale of the noise on every count, as in :class:`GNMax`.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -110,14 +110,16 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     n + Z, with independent discrete Gaussian noise, Pr[z] proportional to
     exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020). A vote that moves changes
     two counts by 1, which costs a / sigma^2 at order a
-    (:func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`), about 1.6 times what
-    the answer of :class:`GNMax` costs; one that is cast or withdrawn changes one count,
-    which costs half of that.
+    (:func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`), about 1.6 times the
+    cost of an answer of :class:`GNMax`; a vote that is added or withdrawn changes one
+    count, which costs half of that.
 
-    The law of the noise is the same at all counts, and so is the cost: at whole orders
-    it is a / sigma^2 exactly, as a shift by a whole number maps whole numbers to
-    themselves, and at others at most that (Proposition 5 there). There is nothing
-    sensitive in it. See :doc:`What an answer costs </accounting>`.
+    The distribution of the noise is the same at all counts, and so is the cost, which
+    is therefore not sensitive: at whole orders it is a / sigma^2 exactly, as a shift by
+    a whole number maps whole numbers to themselves, and at other orders at most that
+    (Proposition 5 there). So `local_curve`, `enumerated_curve` and `optimal_curve` have
+    closed forms; `local_curve` depends on the votes through abstentions only. Proofs:
+    :doc:`/accounting`.
 
     Examples
     --------
@@ -136,20 +138,20 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> NDArray[np.int64]:
         """Release vote counts with noise.
 
-        Every call draws fresh noise and costs privacy anew: ask each query once.
+        Every call draws fresh noise and has a privacy cost: release each query once.
 
         Parameters
         ----------
         counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers.
+            Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Where the noise comes from; None makes one from `noise_seed`.
+            Source of the noise; None makes one from `noise_seed`.
 
         Returns
         -------
         histograms : ndarray of int of shape (n_queries, n_classes)
-            Some may be negative. To be published as they are, at the cost of
+            Noisy counts, possibly negative. To be published at the cost of
             `account_curve`.
 
         Raises
@@ -160,101 +162,48 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the histograms then protect nobody.
+            If the noise is seeded: the histograms are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
-        if noise is None:
-            noise = NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource(self.noise_seed)
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def respond(
-        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit, for the `Oracle`.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers.
-
-        noise : NoiseSource
-            Where the noise comes from.
-
-        max_answers : int
-            Not used: every query is answered.
-
-        **asked : Any
-            Not used.
-
-        Returns
-        -------
-        response : Response
-            Histograms, and their pluralities as answers.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or `sigma` is not set.
-        """
         histograms = self.release(counts, noise)
         return Response(noise.argmax(histograms), len(histograms), histograms)
 
-    def _cost(self, n_queries, n_answers, n_classes, orders):
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def local_curve(
+    def _local_costs(
         self,
         counts: ArrayLike,
         orders: ArrayLike = LOCAL_ORDERS,
         *,
         votes_by_teacher: ArrayLike | None = None,
-        direction: Literal["both", "forward"] = "both",
-    ) -> RdpCurve:
-        """Compute what queries cost at the votes that were cast.
-
-        That is the worst case, but for abstentions: the cost does not depend on the
-        counts. Sensitive as far as abstentions are.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            The votes behind `counts`, -1 for an abstention. A teacher that abstained
-            can change one count only.
-
-        direction : {"both", "forward"}, default="both"
-            Of no consequence: both directions cost the same.
-
-        Returns
-        -------
-        curve : RdpCurve
-            Summed over the queries. It cannot be sanitized; publish `account_curve`.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or `sigma` is not set.
-        """
-        return self._local_costs(
-            counts, orders, votes_by_teacher=votes_by_teacher
-        ).total
-
-    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, votes_by_teacher=None):
+        **options: Any,
+    ) -> LocalCosts:
         self._check_ready()
-        # Nobody's vote can move where there is none.
+        # A teacher changes two counts of a query, but one if it abstained.
         n_changed = 1 + check_counts(counts).any(axis=1)
-        n_in_all = n_changed.sum()
+        n_changed_in_all = n_changed.sum()
         if votes_by_teacher is not None:
-            n_in_all = np.max(np.sum(1 + (np.asarray(votes_by_teacher) >= 0), axis=1))
+            voted = np.asarray(votes_by_teacher) >= 0
+            n_changed_in_all = np.max(np.sum(1 + voted, axis=1))
         orders = np.asarray(orders, dtype=np.float64)
         one_count = RdpCurve(orders, orders / (2 * self.sigma**2))
-        return LocalCosts(one_count * n_in_all, one_count * n_changed.max(initial=0))
+        return LocalCosts(
+            one_count * n_changed_in_all, one_count * n_changed.max(initial=0)
+        )
 
     def enumerated_curve(
         self,
@@ -263,29 +212,6 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         *,
         probabilities: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Compute what one histogram costs, in closed form: there are too many to list.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_classes,)
-            Votes per class.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders. At whole ones the cost is exact, at others an upper bound.
-
-        probabilities : array-like of shape (n_classes,), default=None
-            Not used.
-
-        Returns
-        -------
-        curve : RdpCurve
-            That of `local_curve`.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or `sigma` is not set.
-        """
         return self.local_curve(np.asarray(counts)[np.newaxis], orders)
 
     def optimal_curve(
@@ -295,40 +221,17 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         *,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Return the worst case: what a histogram costs is no matter of q.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders.
-
-        direction : {"both", "forward"}, default="both"
-            Of no consequence: both directions cost the same.
-
-        Returns
-        -------
-        curve : RdpCurve
-            Summed over the queries. May be published: it is that of `account_curve`.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or `sigma` is not set.
-        """
         self._check_ready()
         n_queries, n_classes = check_counts(counts).shape
         return self.account_curve(n_queries, n_classes, orders)
 
-    def _paper_curve(self, counts):
-        # The paper's data-dependent bounds are those of an answer.
+    def _paper_curve(self, counts: ArrayLike) -> None:
+        # The paper's data-dependent bounds hold for a plurality only.
         return None
 
 
 def gaussian_plurality(
     counts: NDArray[np.integer], sigma: float, noise: NoiseSource
 ) -> NDArray[np.intp]:
-    """Return argmax_j n_j + Z_j for each row of counts, ties broken at random."""
+    """Compute argmax_j n_j + Z_j for each row of counts, ties broken at random."""
     return noise.argmax(counts + noise.discrete_gaussian(sigma, counts.shape))

@@ -1,14 +1,14 @@
-"""InteractiveGNMax: answers where the teachers know better than the student."""
+"""InteractiveGNMax: answers only if the teachers disagree with the student."""
 
-from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS
+from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._mechanism import Response
@@ -19,20 +19,21 @@ __all__ = ["InteractiveGNMax"]
 
 
 class InteractiveGNMax(ConfidentGNMax):
-    """GNMax that answers where the teachers disagree with the student.
+    """GNMax that answers only if the teachers disagree with the student.
 
-    It is asked with the student's class probabilities. Where the votes do not differ
-    enough from them, the student's own opinion is returned if it is sure of it, which
-    costs the check alone. All of it may be published, at the cost of `account_curve`.
+    Queries come with the student's class probabilities. If the votes do not differ
+    enough from them, the student's own class is returned, provided that the student is
+    confident; only the check has a privacy cost then. All of it may be published, at
+    the cost of `account_curve`.
 
     Parameters
     ----------
     threshold : int or float, default=0.4
-        Votes by which a count must exceed what the student expects, up to noise: a
+        Minimum by which a count must exceed the student's expectation, up to noise: a
         share of the teachers if it is a float of at most 1.0, a number of votes
-        otherwise. A student without an opinion expects one in `n_classes`, so that with
-        two classes no count exceeds it by more than half of the teachers. It must be
-        chosen without a look at the votes.
+        otherwise. With equal probabilities the expectation is one vote in `n_classes`,
+        so that for two classes no count exceeds it by more than half of the teachers.
+        It must be chosen without a look at the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the check, in votes. None lets
@@ -43,15 +44,15 @@ class InteractiveGNMax(ConfidentGNMax):
         :class:`~sklearn_pate.PATEClassifier` calibrate it.
 
     confidence : float, default=0.9
-        The student's own class is returned where its probability is above this. That
-        costs nothing: the student is public.
+        Smallest probability above which the student's own class is returned, at no
+        privacy cost, as the student is public.
 
     n_teachers : int, default=None
         Number of teachers, which the probabilities are multiplied by. Public;
-        :class:`~sklearn_pate.PATEClassifier` fills it in.
+        :class:`~sklearn_pate.PATEClassifier` sets it.
 
     max_answers : int, default=None
-        A cap on the answers of the teachers, as for :class:`ConfidentGNMax`.
+        Maximum number of answers of the teachers, as in :class:`ConfidentGNMax`.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -61,14 +62,13 @@ class InteractiveGNMax(ConfidentGNMax):
     -----
     Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
     the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
-    argmax_j p_j; else there is none. Probabilities and threshold are taken as the exact
-    numbers that they are, and the check is decided on whole ones: it passes if
+    argmax_j p_j; else there is none. Probabilities and threshold are used as exact
+    rational numbers, and the check is decided on whole ones: it passes if
     max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
-    vote changes the largest of these by at most one, and the mechanism costs what
-    :class:`ConfidentGNMax` costs. The student's probabilities may come from earlier
-    answers; `local_curve` holds along the probabilities that were used, and is no bound
-    for a student that was trained on the answers. The proof is in :doc:`What an answer
-    costs </accounting>`, Lemma 4.
+    vote changes the largest of these by at most one, and the cost is that of
+    :class:`ConfidentGNMax`. The student's probabilities may come from earlier
+    answers; `local_curve` holds for the probabilities that were used, and is no bound
+    for a student that was trained on the answers. Proof: :doc:`/accounting`, Lemma 4.
 
     Examples
     --------
@@ -110,29 +110,29 @@ class InteractiveGNMax(ConfidentGNMax):
         max_answers: int | None = None,
         noise: NoiseSource | None = None,
     ) -> NDArray[np.intp]:
-        """Answer queries where the teachers disagree with the student.
+        """Answer queries on which the teachers disagree with the student.
 
-        Every call draws fresh noise and costs privacy anew.
+        Every call draws fresh noise and has a privacy cost: answer each query once.
 
         Parameters
         ----------
         counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers.
+            Votes per class, whole numbers. Sensitive.
 
         probabilities : array-like of shape (n_queries, n_classes)
-            The student's class probabilities, which may depend on earlier answers but
-            on no vote otherwise.
+            The student's class probabilities. They may depend on votes only through
+            earlier answers.
 
         max_answers : int, default=None
-            Stop after this many answers of the teachers.
+            Maximum number of answers of the teachers.
 
         noise : NoiseSource, default=None
-            Where the noise comes from; None makes one from `noise_seed`.
+            Source of the noise; None makes one from `noise_seed`.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, the teachers' or the student's own; -1 for no answer. To be
+            Class indices of the teachers or of the student; -1 for no answer. To be
             published at the cost of `account_curve`.
 
         Raises
@@ -144,47 +144,23 @@ class InteractiveGNMax(ConfidentGNMax):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the answers then protect nobody.
+            If the noise is seeded: the answers are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
-        if noise is None:
-            noise = NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource(self.noise_seed)
         cap = len(counts) if max_answers is None else max_answers
         return self.respond(counts, noise, cap, probabilities=probabilities).answers
 
     def respond(
-        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit, for the `Oracle`.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers.
-
-        noise : NoiseSource
-            Where the noise comes from.
-
-        max_answers : int
-            Answers of the teachers that are left of the cap.
-
-        **asked : Any
-            `probabilities`, as for `answer`.
-
-        Returns
-        -------
-        response : Response
-            The student's own answers do not count as given.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or `probabilities` no probabilities of the
-            same shape.
-        """
         counts = check_counts(counts).astype(np.int64)
-        own = self.check_probabilities(asked["probabilities"], counts.shape)
+        own = self.check_probabilities(probabilities, counts.shape)
         surplus = counts - self._expected(own)
         given = self._answer_where(surplus.max(axis=1), counts, noise)
         given = self._capped(given, max_answers)
@@ -203,11 +179,10 @@ class InteractiveGNMax(ConfidentGNMax):
         direction: Literal["both", "forward"] = "both",
         votes_by_teacher: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Compute what these queries cost at the votes that were cast. Sensitive.
+        """Exact privacy cost of queries at the votes that were cast. Sensitive.
 
-        By :func:`~sklearn_pate.accounting.local_cost`, along the probabilities that
-        were used: it is a bound only if they did not depend on answers to these
-        queries.
+        It must not be published, and is a bound only if the probabilities did not
+        depend on answers to these queries.
 
         Parameters
         ----------
@@ -221,16 +196,15 @@ class InteractiveGNMax(ConfidentGNMax):
             The student's class probabilities.
 
         direction : {"both", "forward"}, default="both"
-            "forward" is the one-sided quantity that the PATE papers bound.
+            As in :class:`Mechanism`.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            The votes behind `counts`, -1 for an abstention, for a sharper result.
+            As in :class:`Mechanism`.
 
         Returns
         -------
         curve : RdpCurve
-            Summed over the rows of `counts`. It must not be published, and cannot be
-            sanitized.
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries.
 
         Raises
         ------
@@ -246,7 +220,14 @@ class InteractiveGNMax(ConfidentGNMax):
             direction=direction,
         ).total
 
-    def _local_costs(self, counts, orders=LOCAL_ORDERS, *, probabilities, **options):
+    def _local_costs(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+        **options: Any,
+    ) -> LocalCosts:
         counts = check_counts(counts)
         self._check_ready()
         own = self.check_probabilities(probabilities, counts.shape)
@@ -254,34 +235,33 @@ class InteractiveGNMax(ConfidentGNMax):
             counts, orders, expected=self._expected(own), **options
         )
 
-    def _log_law(self, counts, probabilities=None):
-        own = self.check_probabilities([probabilities], (1, counts.shape[1]))
+    def _log_law(
+        self, counts: NDArray[np.int64], probabilities: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        row = np.asarray(probabilities, dtype=np.float64)[np.newaxis]
+        own = self.check_probabilities(row, (1, counts.shape[1]))
         return self._log_checked_law(counts, counts - self._expected(own))
 
-    def _expected(self, own):
-        """Return the whole votes to subtract from the counts."""
+    def _expected(self, own: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the whole numbers of votes to subtract from the counts."""
         return self._check().whole_expectations(own, self.n_teachers)
 
-    def _paper_curve(self, counts):
-        # The paper gives no figure without the student's probabilities.
+    def _paper_curve(self, counts: ArrayLike) -> None:
+        # The paper's figure depends on the student's probabilities.
         return None
 
-    def _guarantee(self):
+    def _guarantee(self) -> Never:
         raise TypeError(
-            "What InteractiveGNMax costs is no function of the votes alone; use "
-            "local_curve with the probabilities, or ConfidentGNMax."
+            "The privacy cost of InteractiveGNMax depends on the student's "
+            "probabilities; pass them to local_curve, or use ConfidentGNMax."
         )
 
-    def _for_teachers(self, n_teachers):
+    def _for_teachers(self, n_teachers: int) -> Self:
         return super()._for_teachers(n_teachers).set_params(n_teachers=n_teachers)
 
-    def _check_ready(self):
+    def _check_ready(self) -> None:
         super()._check_ready()
-        if not isinstance(self.n_teachers, Integral) or self.n_teachers < 1:
-            raise ValueError(
-                f"n_teachers={self.n_teachers!r} of InteractiveGNMax must be an "
-                "integer of at least 1; set it to the number of teachers."
-            )
+        check_count("n_teachers", self.n_teachers)
         if not is_positive(self.confidence) or self.confidence > 1:
             raise ValueError(
                 f"confidence={self.confidence!r} must be a probability above 0, such "
@@ -292,7 +272,7 @@ class InteractiveGNMax(ConfidentGNMax):
     def check_probabilities(
         probabilities: ArrayLike | None, shape: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Raise unless these are class probabilities.
+        """Return class probabilities as an array, or raise ValueError.
 
         Parameters
         ----------
@@ -300,12 +280,12 @@ class InteractiveGNMax(ConfidentGNMax):
             The student's class probabilities.
 
         shape : tuple of (int, int)
-            The shape that they must have.
+            Required shape.
 
         Returns
         -------
         probabilities : ndarray of shape (n_queries, n_classes)
-            As numbers.
+            The same probabilities.
 
         Raises
         ------

@@ -1,11 +1,13 @@
 """LNMax: plurality with Laplace noise."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.bounds import (
     discrete_laplace_worst_case,
     laplace_2017,
@@ -13,6 +15,7 @@ from sklearn_pate.accounting.bounds import (
 from sklearn_pate.accounting.plurality._noisy_counts import LaplacePlurality
 from sklearn_pate.accounting.plurality._tight_laplace import tight_laplace_worst_case
 from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["LNMax"]
 
@@ -30,8 +33,8 @@ class LNMax(Mechanism):
     gamma : float, default=None
         Inverse scale of the noise on every count, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller gamma is more noise and more privacy. It is published, and must not be
-        chosen by a look at votes.
+        smaller gamma gives more noise and more privacy. Public: it must be chosen
+        without a look at votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -41,9 +44,9 @@ class LNMax(Mechanism):
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
     Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke 2020), and ties
-    broken at random. It is 2 gamma-DP, and accounted for by
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`, with the proof in
-    :doc:`What an answer costs </accounting>`.
+    broken at random. It is 2 gamma-DP. Privacy cost:
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`; proof:
+    :doc:`/accounting`.
 
     Examples
     --------
@@ -63,23 +66,27 @@ class LNMax(Mechanism):
         self.gamma: Any = gamma
         self.noise_seed = noise_seed
 
-    def _answer(self, counts, noise):
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
         return noise.argmax(counts + noise.discrete_laplace(self.gamma, counts.shape))
 
-    def _with_scale(self, scale):
+    def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(gamma=six_digits(1 / scale, np.floor))
 
-    def _cost(self, n_queries, n_answers, n_classes, orders):
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
         return tight_laplace_worst_case(self.gamma, n_classes, orders) * n_answers
 
-    def _plurality(self):
+    def _plurality(self) -> LaplacePlurality:
         return LaplacePlurality(self.gamma)
 
-    def _ceiling(self, orders):
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         return discrete_laplace_worst_case(self.gamma, orders)
 
-    def _guarantee(self):
+    def _guarantee(self) -> dict[str, float]:
         return {"pure_epsilon": 2 * self.gamma}
 
-    def _paper_curve(self, counts):
+    def _paper_curve(self, counts: ArrayLike) -> RdpCurve:
         return laplace_2017(counts, self.gamma, _PAPER_ORDERS)

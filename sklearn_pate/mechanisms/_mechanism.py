@@ -1,4 +1,4 @@
-"""Base classes of releases with noise, whose privacy cost is known beforehand."""
+"""Base classes of mechanisms whose privacy cost follows from their parameters."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,18 +18,11 @@ __all__ = ["AccountedMechanism", "AccountedRelease", "Response", "VoteIndependen
 
 @dataclass(frozen=True)
 class Response:
-    """What comes out of one batch of queries.
+    """Answers to one batch of queries.
 
-    Parameters
-    ----------
-    answers : ndarray of int of shape (n_queries,)
-        Class indices, -1 for no answer.
-
-    n_given : int
-        How many of them came from the votes, and count against the cap.
-
-    histograms : ndarray of int of shape (n_queries, n_classes), default=None
-        Noisy votes, where they are released as well.
+    `answers`, of shape (n_queries,), are class indices, -1 for no answer; `n_given` of
+    them came from the votes and count against the cap. `histograms`, of shape
+    (n_queries, n_classes), are the noisy counts, if these are released too.
     """
 
     answers: NDArray[np.intp]
@@ -41,22 +34,23 @@ class AccountedRelease(BaseEstimator, ABC):
     """A release with noise whose privacy cost follows from its parameters alone.
 
     Parameters are set and read as in scikit-learn (``get_params``, ``set_params``,
-    ``clone``). A privacy card holds them, and its reader computes the cost again.
+    ``clone``). A privacy card holds them, so that its reader can compute the cost
+    again.
     """
 
     noise_seed: int | None
 
-    #: What statements say was released.
+    #: Name of the released thing in statements.
     released: ClassVar[str]
 
     @abstractmethod
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of a whole fit, whatever the data. May be published.
+        """Privacy cost of a whole fit, for any data. May be published.
 
         Parameters
         ----------
         n_queries : int
-            Number of queries; of no consequence where none is asked.
+            Number of queries; not used by mechanisms that answer no queries.
 
         n_classes : int
             Number of classes.
@@ -68,7 +62,7 @@ class AccountedRelease(BaseEstimator, ABC):
         """
 
     def stated_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of a whole fit as it is stated and charged. May be published.
+        """Privacy cost of a whole fit that is stated and charged. May be published.
 
         Parameters
         ----------
@@ -81,7 +75,8 @@ class AccountedRelease(BaseEstimator, ABC):
         Returns
         -------
         curve : RdpCurve
-            That of `account_curve`; infinite for seeded noise, which gives no privacy.
+            Result of `account_curve`; infinite for seeded noise, which gives no
+            privacy.
 
         Raises
         ------
@@ -94,7 +89,7 @@ class AccountedRelease(BaseEstimator, ABC):
         return curve.unbounded()
 
     def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Epsilon of a whole fit as it is stated. May be published.
+        """Stated epsilon of a whole fit. May be published.
 
         Parameters
         ----------
@@ -110,7 +105,8 @@ class AccountedRelease(BaseEstimator, ABC):
         Returns
         -------
         epsilon : float
-            That of `stated_curve`, by Canonne, Kamath, Steinke (2020), Proposition 12.
+            Epsilon of `stated_curve`, by Canonne, Kamath, Steinke (2020), Proposition
+            12.
 
         Raises
         ------
@@ -125,8 +121,8 @@ class AccountedRelease(BaseEstimator, ABC):
         Returns
         -------
         text : str
-            Parameters by name, without those at their default. It depends on them
-            alone, where `repr` depends on the configuration of scikit-learn.
+            Class name and the parameters that differ from their defaults. Unlike
+            `repr`, it does not depend on the configuration of scikit-learn.
         """
         written = {
             name: _written(value) for name, value in self.get_params(deep=False).items()
@@ -144,34 +140,34 @@ class AccountedRelease(BaseEstimator, ABC):
 
     @abstractmethod
     def relation(self, unit: str) -> str:
-        """Name the neighbour relation that the cost is about.
+        """Return the neighbour relation of the privacy cost.
 
         Parameters
         ----------
         unit : {"row", "group", "party"}
-            Whom it protects.
+            Unit of privacy.
 
         Returns
         -------
         relation : {"replace-one", "add-remove", "add-remove-or-change"}
-            As statements name it.
+            Name of the relation in statements.
 
         Raises
         ------
         ValueError
-            If the cost is not about this unit.
+            If the cost does not hold for this unit.
         """
 
     @abstractmethod
     def _check_ready(self) -> None:
-        """Raise unless every parameter is set, and in its range."""
+        """Raise ValueError unless every parameter is set and in its range."""
 
 
 class AccountedMechanism(AccountedRelease):
-    """A release with noise, whose cost does not depend on the data.
+    """A release with noise that answers queries, at a data-independent cost.
 
-    A search reaches its parameters as ``mechanism__sigma``. A subclass names its noise
-    parameters in `noise_parameters`, and provides `respond`, `prepared` and `_cost`.
+    A subclass lists its noise parameters in `noise_parameters`, and provides `respond`,
+    `prepared` and `_cost`. Parameters are searched over as ``mechanism__sigma``.
     """
 
     released = "answers"
@@ -179,52 +175,63 @@ class AccountedMechanism(AccountedRelease):
     #: Names of the parameters that set the amount of noise.
     noise_parameters: tuple[str, ...] = ()
 
-    #: A cap on the answers of a whole fit, for mechanisms that may not answer.
+    #: Largest number of answers of a whole fit, for mechanisms that may withhold some.
     max_answers: int | None = None
 
     #: Whether queries come with the student's class probabilities.
     needs_probabilities: ClassVar[bool] = False
 
-    #: Widest noise that can be drawn, in units of its parameters.
+    #: Largest scale of noise that can be drawn, in units of the noise parameters.
     largest_scale: ClassVar[float] = LARGEST_SCALE
 
-    #: Whether the noisy votes are released, and not their plurality alone.
+    #: Whether noisy counts are released, and not their plurality alone.
     releases_histograms: ClassVar[bool] = False
 
     @abstractmethod
     def respond(
-        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit. Called by the `Oracle`.
 
         Parameters
         ----------
         counts : array-like of int of shape (n_queries, n_values)
-            What the teachers said in all.
+            Votes per class, or sums of vectors, over all teachers. Sensitive.
 
         noise : NoiseSource
-            Where the noise comes from.
+            Source of the noise.
 
         max_answers : int
-            Answers that are left of the cap.
+            Number of answers that are left of the cap.
 
-        **asked : Any
-            What else belongs to the queries.
+        probabilities : array-like of shape (n_queries, n_classes), default=None
+            The student's class probabilities, for a mechanism that needs them.
 
         Returns
         -------
         response : Response
-            All of it is paid for.
+            Answers, covered by the privacy cost of the fit.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are invalid, or a parameter is not set or out of range.
         """
 
     @abstractmethod
-    def _cost(self, n_queries, n_answers, n_classes, orders):
-        """Worst-case curve of so many queries and answers; the noise is set."""
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
+        """Worst-case curve of these queries and answers; the noise is set."""
 
     def worst_case_curve(
         self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
     ) -> RdpCurve:
-        """Privacy cost of one query, whatever the votes. May be published.
+        """Privacy cost of one query, for any votes. May be published.
 
         Parameters
         ----------
@@ -249,7 +256,7 @@ class AccountedMechanism(AccountedRelease):
         return self._cost(1, 1, n_classes, orders)
 
     def answer_cap(self, n_queries: int) -> int:
-        """Largest number of answers that so many queries can get.
+        """Largest number of answers to a number of queries.
 
         Parameters
         ----------
@@ -268,7 +275,7 @@ class AccountedMechanism(AccountedRelease):
     def account_curve(
         self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
     ) -> RdpCurve:
-        """Privacy cost of a whole fit, whatever the votes. May be published.
+        """Privacy cost of a whole fit, for any votes. May be published.
 
         Parameters
         ----------
@@ -284,8 +291,7 @@ class AccountedMechanism(AccountedRelease):
         Returns
         -------
         curve : RdpCurve
-            Data-independent: that of as many answers as `answer_cap` allows, however
-            many are given.
+            Cost of `answer_cap` answers, even if fewer are given.
 
         Raises
         ------
@@ -297,41 +303,37 @@ class AccountedMechanism(AccountedRelease):
         return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
     def relation(self, unit: str) -> str:
-        """Name the neighbour relation that the cost is about.
+        """Return the neighbour relation of the privacy cost.
 
         Parameters
         ----------
         unit : {"row", "group", "party"}
-            Whom it protects. Each is in one shard, or is one.
+            Unit of privacy. All its data belong to one shard.
 
         Returns
         -------
         relation : {"replace-one", "add-remove-or-change"}
-            The number of groups is not public, those of rows and parties are.
+            The number of groups is not public; the numbers of rows and of parties are.
         """
         return "add-remove-or-change" if unit == "group" else "replace-one"
 
-    def _given_noise(self):
+    def _check_noise_unset(self, epsilon: float) -> None:
+        """Raise ValueError if the noise is set and cannot be calibrated."""
         values = ((name, getattr(self, name)) for name in self.noise_parameters)
-        return ", ".join(
+        given = ", ".join(
             f"{name}={value!r}" for name, value in values if value is not None
         )
-
-    def _check_open(self, epsilon):
-        """Raise if the noise is set already, and cannot be calibrated to `epsilon`."""
-        given = self._given_noise()
         if given:
             raise ValueError(
                 f"epsilon={epsilon!r} and {type(self).__name__}({given}) both fix the "
                 "noise; leave the noise at None to calibrate it, or pass epsilon=None."
             )
 
-    def _check_ready(self):
-        """Raise unless the mechanism can answer."""
+    def _check_ready(self) -> None:
         self._check_noise()
 
-    def _check_noise(self):
-        """Raise unless every noise parameter is a positive, finite number."""
+    def _check_noise(self) -> None:
+        """Raise ValueError unless every noise parameter is set and can be drawn."""
         for name in self.noise_parameters:
             value = getattr(self, name)
             if value is None:
@@ -353,7 +355,7 @@ class AccountedMechanism(AccountedRelease):
         check_noise_seed(self.noise_seed)
 
 
-def _written(value):
+def _written(value: Any) -> str:
     """Write the value of a parameter, a number as Python writes it."""
     if isinstance(value, AccountedRelease):
         return value.in_one_line()
@@ -363,35 +365,18 @@ def _written(value):
 
 
 class VoteIndependentMixin:
-    """A release whose cost is the same whatever teachers say."""
+    """A release whose privacy cost is the same for all votes."""
 
-    def sanitized_cost(
-        self,
-        counts: ArrayLike,
-        *,
-        n_teachers: int,
-        delta: float,
-        confidence: float = 0.975,
-        **release: float,
-    ) -> Never:
-        """Refuse: the cost depends on no votes, and may be published as it is.
+    def sanitized_cost(self, counts: ArrayLike, **release: Any) -> Never:
+        """Raise TypeError: the privacy cost may be published without noise.
 
         Parameters
         ----------
         counts : array-like of shape (n_queries, n_classes)
             Votes per class.
 
-        n_teachers : int
-            Number of teachers.
-
-        delta : float
-            In (0, 1).
-
-        confidence : float, default=0.975
-            In (0, 1).
-
-        **release : float
-            As for other mechanisms.
+        **release : Any
+            Parameters of `Mechanism.sanitized_cost`.
 
         Raises
         ------
@@ -399,6 +384,6 @@ class VoteIndependentMixin:
             Always.
         """
         raise TypeError(
-            f"What {type(self).__name__} costs does not depend on the votes, and there "
-            "is nothing to sanitize; publish account_curve, or privacy_spent_ of a fit."
+            f"The privacy cost of {type(self).__name__} does not depend on the votes; "
+            "publish account_curve, or privacy_spent_ of a fit, without sanitizing it."
         )

@@ -1,4 +1,4 @@
-"""Noise of private convex training: on the objective, and on its minimiser."""
+"""Noise of private convex training, on the objective and on its minimiser."""
 
 from typing import Literal
 
@@ -30,44 +30,22 @@ TOLERANCE = 1e-6
 
 
 def largest_shift(method: str, regularisation: float) -> float:
-    """Bound the distance of what is found for neighbouring data sets.
+    """Bound the distance of the solutions found for neighbouring data sets.
 
-    For "output" that of minimisers, found to the tolerance; for the others that of two
-    minimisers of one objective, see ``plan_perturbation``.
+    For "output" between minimisers, found up to the tolerance; for the other methods
+    between two approximate minimisers of one objective, see ``plan_perturbation``.
     """
     return (2 * (method == "output") + 2 * TOLERANCE) / regularisation
 
 
 class NoisyObjective(AccountedRelease):
-    """Minimisers of a strongly convex objective, with noise.
+    """Minimisers of strongly convex objectives, with noise.
 
-    The sources and the proof are in ``plan_perturbation``.
-
-    Parameters
-    ----------
-    learner : str
-        The classifier that is trained.
-
-    method : {"output", "objective", "gaussian"}
-        How noise is added.
-
-    regularisation : float
-        The lambda of lambda/2 |w|^2.
-
-    linear_scale : float
-        Scale of the noise on the linear term of the objective; 0 for none.
-
-    output_scale : float
-        Scale of the noise on the minimiser.
-
-    curvature : float
-        Largest second derivative of a row's loss.
-
-    n_problems : int
-        Number of binary problems, each with noise of its own.
-
-    noise_seed : int, default=None
-        With a seed there is no privacy.
+    The objective has the regularisation term lambda/2 |w|^2, lambda = `regularisation`.
+    `linear_scale` is the scale of the noise on its linear term (0 for none),
+    `output_scale` that of the noise on the minimiser; `curvature` is the largest second
+    derivative of a row's loss. Each of `n_problems` binary problems has independent
+    noise. Sources and proof: ``plan_perturbation``.
     """
 
     released = "model"
@@ -107,10 +85,10 @@ class NoisyObjective(AccountedRelease):
         return self._draw(noise, n_weights, self.output_scale)
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of all problems together, see `AccountedRelease`."""
+        """Privacy cost of all problems together."""
         if self.n_problems != (1 if n_classes == 2 else n_classes):
             raise ValueError(
-                f"n_problems={self.n_problems!r} is not what {n_classes} classes make"
+                f"n_problems={self.n_problems!r} does not match {n_classes} classes"
             )
         if self.method != "gaussian":
             return pure_dp_curve(self._pure_epsilon())
@@ -122,15 +100,17 @@ class NoisyObjective(AccountedRelease):
         return (minimiser + output) * self.n_problems
 
     def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Epsilon of all problems together, pure but for Gaussian noise."""
+        """Stated epsilon of all problems together, pure except for Gaussian noise."""
         if self.method == "gaussian" or self.noise_seed is not None:
             return super().stated_epsilon(n_queries, n_classes, delta)
         return self.account_curve(n_queries, n_classes).pure_epsilon
 
     def relation(self, unit: str) -> str:
-        """Name what the noise hides: for Gaussian noise, a row added or removed."""
+        """Return the neighbour relation, which depends on the noise."""
         if unit != "row":
-            raise ValueError(f"unit={unit!r}, and its cost is about rows alone")
+            raise ValueError(
+                f"unit={unit!r}; the cost of private training holds for rows only"
+            )
         return "add-remove" if self.method == "gaussian" else "replace-one"
 
     def in_one_line(self) -> str:
@@ -175,6 +155,6 @@ class NoisyObjective(AccountedRelease):
             check_positive("linear_scale", self.linear_scale)
         elif self.linear_scale != 0:
             raise ValueError(
-                f"linear_scale={self.linear_scale!r} with method='output', which adds "
-                "no noise to the objective; use 0."
+                f"linear_scale={self.linear_scale!r} must be 0 with method='output', "
+                "which adds no noise to the objective."
             )

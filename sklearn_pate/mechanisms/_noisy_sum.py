@@ -1,12 +1,12 @@
 """NoisySum: a sum of clipped vectors with Gaussian noise."""
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, largest_gdp_mu
@@ -22,22 +22,22 @@ __all__ = ["NoisySum"]
 
 
 class NoisySum(VoteIndependentMixin, AccountedMechanism):
-    """A sum of the teachers' clipped vectors with Gaussian noise.
+    """Sum of the teachers' clipped vectors with Gaussian noise.
 
-    The noisy sum may be published, at the cost of `stated_epsilon`. What is made of
-    it, labels and networks included, costs nothing more.
+    The noisy sum may be published, at the cost of `stated_epsilon`. Its
+    post-processing, such as labels and networks, has no privacy cost.
 
     Parameters
     ----------
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in clipping
         bounds. None lets :class:`~sklearn_pate.baselines.PETDLClassifier` calibrate it
-        to a target epsilon. More noise, more privacy. It is published, and must not be
-        chosen by a look at private data.
+        to a target epsilon. More noise gives more privacy. Public: it must be chosen
+        without a look at private data.
 
     n_parts : int, default=1
-        Number of parts of a vector, each clipped to the bound. More parts say more, and
-        cost more, in proportion.
+        Number of parts of a vector, each clipped to the bound. The privacy cost grows
+        with it.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -55,9 +55,8 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
 
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", add noise to a loss instead, which hides nothing: the gradient of the
-    noise is zero. Balle and Wang (2018), "Improving the Gaussian mechanism for
-    differential privacy", have the exact epsilon, and :doc:`What an answer costs
-    </accounting>` the proof for whole numbers.
+    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
+    mechanism for differential privacy"; proof for whole numbers: :doc:`/accounting`.
 
     Examples
     --------
@@ -91,74 +90,50 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
     ) -> NDArray[np.int64]:
         """Release sums with noise.
 
-        Every call draws fresh noise and costs privacy anew.
+        Every call draws fresh noise and has a privacy cost: release each sum once.
 
         Parameters
         ----------
         sums : array-like of int of shape (n_queries, size)
-            Sums of vectors, in units of 1/1024 of the clipping bound.
+            Sums of vectors, in units of 1/1024 of the clipping bound. Sensitive.
 
         noise : NoiseSource, default=None
-            Where the noise comes from; None makes one from `noise_seed`.
+            Source of the noise; None makes one from `noise_seed`.
 
         Returns
         -------
         noisy : ndarray of int of shape (n_queries, size)
-            In the same units. To be published as they are, at the cost of
-            `stated_epsilon`.
+            In the same units. To be published at the cost of `stated_epsilon`.
 
         Raises
         ------
         ValueError
-            If `sums` are no whole numbers, or `noise_scale` is not set.
+            If `sums` are not whole numbers, or `noise_scale` is not set.
 
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the sums then protect nobody.
+            If the noise is seeded: the sums are then not private.
         """
         self._check_noise()
         sums = np.asarray(sums)
         if sums.ndim != 2 or sums.dtype.kind not in "iu":
             raise ValueError(
-                f"sums has shape {sums.shape} and dtype {sums.dtype}; pass whole "
-                "numbers, one row a query."
+                f"sums has shape {sums.shape} and dtype {sums.dtype}; pass integers "
+                "of shape (n_queries, size)."
             )
-        if noise is None:
-            noise = NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource(self.noise_seed)
         return sums + noise.discrete_gaussian(self._sigma, sums.shape)
 
     def respond(
-        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit, for the `Oracle`.
-
-        Parameters
-        ----------
-        counts : array-like of int of shape (n_queries, size)
-            Sums of vectors.
-
-        noise : NoiseSource
-            Where the noise comes from.
-
-        max_answers : int
-            Not used: every query is answered.
-
-        **asked : Any
-            Not used.
-
-        Returns
-        -------
-        response : Response
-            Noisy sums in place of histograms; they name no class.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are no whole numbers, or `noise_scale` is not set.
-        """
         sums = self.release(counts, noise)
-        return Response(np.full(len(sums), -1), len(sums), sums)
+        return Response(np.full(len(sums), -1), len(sums), sums)  # -1: no class
 
     def prepared(
         self,
@@ -167,7 +142,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         epsilon: float | None = None,
         delta: float = 1e-5,
     ) -> "NoisySum":
-        """Return a clone that is ready to answer one query.
+        """Return a clone with all parameters set, for one query.
 
         Parameters
         ----------
@@ -175,7 +150,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
             Number of parts of a vector.
 
         epsilon : float, default=None
-            Target for the cost of one query. None keeps the noise as it is.
+            Target for the cost of one query. None keeps `noise_scale`.
 
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
@@ -183,13 +158,13 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         Returns
         -------
         mechanism : NoisySum
-            With every number filled in; all of them may be published.
+            All its parameters may be published.
 
         Raises
         ------
         ValueError
-            If `epsilon` and the noise are both given, or neither, or the noise that
-            epsilon takes cannot be drawn.
+            If `epsilon` and `noise_scale` are both given, or neither, or the noise that
+            epsilon needs cannot be drawn.
         """
         ready = clone(self).set_params(n_parts=n_parts)
         if epsilon is not None:
@@ -201,20 +176,20 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
                 )
             mu = largest_gdp_mu(epsilon, delta)
             scale = np.sqrt(2 * n_parts) / mu
-            # What discrete noise takes more than continuous noise, with room to spare.
+            # Discrete noise must be wider than continuous noise, by less than this.
             scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
             if scale > self.largest_scale:
                 raise ValueError(
                     f"epsilon={epsilon!r} takes noise of {scale:g} clipping bounds, "
-                    f"and {self.largest_scale:g} can be drawn; raise epsilon, or send "
-                    "fewer parts by a larger batch_size."
+                    f"more than the {self.largest_scale:g} that can be drawn; raise "
+                    "epsilon or batch_size."
                 )
             ready.set_params(noise_scale=scale)
         ready._check_noise()
         return ready
 
     def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Epsilon of a whole fit as it is stated: exact. May be published.
+        """Exact epsilon of a whole fit. May be published.
 
         Parameters
         ----------
@@ -222,7 +197,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
             Number of queries.
 
         n_classes : int
-            Of no consequence.
+            Not used.
 
         delta : float
             The probability mass that epsilon does not cover, in (0, 1).
@@ -230,8 +205,8 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         Returns
         -------
         epsilon : float
-            At most that of `stated_curve`, unless both are so large that they mean
-            nothing; infinite for seeded noise.
+            At most the epsilon of `stated_curve`, unless both are too large to mean
+            anything; infinite for seeded noise.
 
         Raises
         ------
@@ -242,8 +217,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         -----
         The epsilon at which delta = Phi(mu/2 - epsilon/mu) - e^epsilon
         Phi(-mu/2 - epsilon/mu), mu^2 = 2 n_queries n_parts / noise_scale^2 up to the
-        rounding in ``gdp_mu`` (Balle and Wang
-        2018, Theorem 8), rounded up.
+        rounding in ``gdp_mu`` (Balle and Wang 2018, Theorem 8), rounded up.
         """
         self._check_noise()
         if self.noise_seed is not None:
@@ -251,19 +225,17 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         squared_distance = 2 * self.n_parts * n_queries * STEPS**2
         return gdp_epsilon(gdp_mu(self._sigma, squared_distance), delta)
 
-    def _check_noise(self):
+    def _check_noise(self) -> None:
         super()._check_noise()
-        if not isinstance(self.n_parts, Integral) or self.n_parts < 1:
-            raise ValueError(
-                f"n_parts={self.n_parts!r} of NoisySum must be a whole number of at "
-                "least 1; pass the number of parts that each vector has."
-            )
+        check_count("n_parts", self.n_parts)
 
     @property
-    def _sigma(self):
+    def _sigma(self) -> float:
         return self.noise_scale * STEPS
 
-    def _cost(self, n_queries, n_answers, n_classes, orders):
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
         orders = np.asarray(orders, dtype=np.float64)
         per_part = orders / self.noise_scale**2
         return RdpCurve(orders, n_queries * self.n_parts * per_part)

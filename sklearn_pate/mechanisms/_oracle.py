@@ -1,54 +1,54 @@
 """Answers to queries on vote counts, within a fixed budget."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["Oracle", "Transcript", "VoteCounts"]
 
 
 class VoteCounts(Protocol):
-    """Container of vote counts, or of sums. Sensitive."""
+    """Container of vote counts, or of sums of vectors. Sensitive."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of teachers and of rows that a query can be about."""
+        """Number of teachers, and number of rows that can be queried."""
 
     @property
     def n_classes(self) -> int:
         """Number of values of a query."""
 
     def counts(self, rows: ArrayLike) -> NDArray[Any]:
-        """Return the counts of some rows, one query a row."""
+        """Return the counts of queries, one row each."""
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was asked and what was released, all of it paid for.
+    """Queries and their answers.
 
     All of it may be published, at the cost of the
     :class:`~sklearn_pate.mechanisms.Oracle` that it comes from.
 
     Parameters
     ----------
-    rows : ndarray of int of shape (n_asked,)
+    rows : ndarray of int of shape (n_answered,)
         Public rows.
 
-    answers : ndarray of int of shape (n_asked,)
+    answers : ndarray of int of shape (n_answered,)
         Class indices, -1 for no answer.
 
-    probabilities : ndarray of shape (n_asked, n_classes) or None
-        The student's, where the mechanism needs them.
+    probabilities : ndarray of shape (n_answered, n_classes) or None
+        The student's class probabilities, if the mechanism needs them.
 
-    histograms : ndarray of int of shape (n_asked, n_classes) or None
-        Noisy votes, where they are released.
+    histograms : ndarray of int of shape (n_answered, n_classes) or None
+        Noisy vote counts, if they are released.
 
     Examples
     --------
@@ -57,8 +57,8 @@ class Transcript:
     >>> from sklearn_pate.mechanisms import GNMax, Oracle
     >>> votes = Votes(100 * [np.array([0, 1, 1])], n_public=3, n_classes=2)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=3)
-    >>> first = oracle.ask([2])
-    >>> more = oracle.ask([0, 2])  # row 2 is not asked twice
+    >>> first = oracle.answer([2])
+    >>> more = oracle.answer([0, 2])  # row 2 has its answer already
     >>> transcript = oracle.transcript()
     >>> transcript.rows, transcript.answers
     (array([2, 0]), array([1, 0]))
@@ -73,37 +73,37 @@ class Transcript:
 
 
 class Oracle:
-    """Answers queries about public rows, each row once, within a fixed budget.
+    """Answer queries on vote counts within a fixed budget.
 
-    It holds sensitive votes, and cannot be pickled. What it answers may be published,
-    at the cost of `curve`, however each query was chosen in view of the answers
-    before it.
+    It holds sensitive votes, and cannot be pickled. Its answers may be published, at
+    the cost of `curve`, even if queries were chosen in view of earlier answers. Each
+    row is answered once.
 
     Parameters
     ----------
     votes : Votes
-        The vote counts. Sensitive.
+        Vote counts. Sensitive.
 
     mechanism : Mechanism
-        Ready to answer, see :meth:`Mechanism.prepared`.
+        A mechanism with all parameters set, see :meth:`Mechanism.prepared`.
 
     n_queries : int
-        How many distinct rows may be asked about. Their cost is fixed here, before
-        anything is asked; asking fewer makes nothing cheaper.
+        Maximum number of distinct rows. The privacy cost is fixed by it; fewer queries
+        do not lower the cost.
 
     entry : FitEntry, default=None
-        Where their cost is charged, before any noise is drawn, and the answers are
-        kept, before anybody sees them. None charges no ledger: what is asked is then
-        for the caller to account for.
+        Ledger entry, which is charged before any noise is drawn, and which stores the
+        answers before they are returned. None charges no ledger: the caller then
+        accounts for the cost.
 
     Attributes
     ----------
     curve : RdpCurve
-        Privacy cost of all `n_queries`, whatever the votes: infinite if the noise is
-        seeded. May be published.
+        Privacy cost of all `n_queries`, for any votes; infinite if the noise is seeded.
+        May be published.
 
     n_charged : int
-        Queries charged so far.
+        Number of queries charged so far.
 
     Raises
     ------
@@ -120,10 +120,9 @@ class Oracle:
 
     Notes
     -----
-    Worst-case Renyi costs of queries add up however the next query was chosen
-    (Mironov 2017, "Renyi differential privacy", Proposition 1), and an answer that is
-    given again is post-processing, which costs nothing. See :doc:`What an answer costs
-    </accounting>`.
+    Worst-case Renyi costs add up even if the next query depends on earlier answers
+    (Mironov 2017, "Renyi differential privacy", Proposition 1). Returning an answer
+    again is post-processing, at no cost. See :doc:`/accounting`.
 
     Examples
     --------
@@ -134,13 +133,13 @@ class Oracle:
     >>> oracle = Oracle(votes, GNMax(sigma=10), n_queries=2)
     >>> round(oracle.curve.to_epsilon(1e-5), 2)
     0.69
-    >>> oracle.ask([1, 0])
+    >>> oracle.answer([1, 0])
     array([1, 0])
     >>> try:
-    ...     oracle.ask([0, 2])
+    ...     oracle.answer([0, 2])
     ... except BudgetExceededError as error:
     ...     print(error)
-    1 new queries were asked but only 0 of 2 are left; ask at most 0.
+    1 new queries exceed the 0 of 2 that are left; pass at most 0 new rows.
     """
 
     def __init__(
@@ -164,10 +163,12 @@ class Oracle:
         self.n_charged = 0
         self.curve = mechanism.stated_curve(n_queries, votes.n_classes)
 
-    def ask(self, rows, probabilities=None):
-        """Ask about public rows.
+    def answer(
+        self, rows: ArrayLike, probabilities: ArrayLike | None = None
+    ) -> NDArray[np.intp]:
+        """Answer queries on public rows.
 
-        A row that was asked before gets its old answer, "no answer" included, and is
+        A row that was queried before gets its old answer, "no answer" included, and is
         not charged again.
 
         Parameters
@@ -177,28 +178,28 @@ class Oracle:
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
             The student's class probabilities, for a mechanism that needs them. They may
-            depend on earlier answers, but on no private value. A row is not asked
-            twice, even if the student has changed its mind.
+            depend on earlier answers, but on no private value. A row keeps its answer
+            if they change.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. Paid for.
+            Class indices, -1 for no answer. May be published, at the cost of `curve`.
 
         Raises
         ------
         BudgetExceededError
-            If the new queries do not all fit the budget; then none is asked.
+            If the new queries exceed the budget; then none is answered.
 
         LedgerError
             If the ledger cannot be written; then nothing is returned.
 
         IndexError
-            If there is no such row; then none is asked.
+            If there is no such row; then none is answered.
 
         ValueError
-            If `probabilities` are missing, no probabilities, or of no use; then none is
-            asked.
+            If `probabilities` are missing, invalid, or not needed; then none is
+            answered.
         """
         rows = np.asarray(rows, dtype=np.intp)
         n_public = self._votes.shape[1]
@@ -210,86 +211,92 @@ class Oracle:
         _, first = np.unique(rows, return_index=True)
         is_new = np.zeros(len(rows), dtype=bool)
         is_new[first] = [row not in self._answer_of for row in rows[first].tolist()]
-        asked = self._check_asked(probabilities, rows, is_new)
-        self._charge(np.count_nonzero(is_new))
+        checked = self._check_probabilities(probabilities, len(rows))
+        self._charge(int(np.count_nonzero(is_new)))
         if np.any(is_new):
             new = rows[is_new]
-            answers, histograms = self._answer(new, asked)
+            if checked is not None:
+                checked = checked[is_new]
+            answers, histograms = self._release(new, checked)
             self._answer_of.update(zip(new.tolist(), answers.tolist(), strict=True))
-            self._probabilities.extend(asked.values())
+            if checked is not None:
+                self._probabilities.append(checked)
             if histograms is not None:
                 self._histograms.append(histograms)
         return np.array([self._answer_of[row] for row in rows.tolist()], dtype=np.intp)
 
-    def _check_asked(self, probabilities, rows, is_new):
-        if not self._mechanism.needs_probabilities:
-            if probabilities is None:
-                return {}
+    def _check_probabilities(
+        self, probabilities: ArrayLike | None, n_rows: int
+    ) -> NDArray[np.float64] | None:
+        """Return checked probabilities if the mechanism needs them."""
+        if self._mechanism.needs_probabilities:
+            return self._mechanism.check_probabilities(
+                probabilities, (n_rows, self._votes.n_classes)
+            )
+        if probabilities is not None:
             raise ValueError(
-                f"probabilities are of no use to {self._mechanism!r}; leave them out."
+                f"probabilities are not used by {self._mechanism!r}; leave them out."
             )
-        shape = len(rows), self._votes.n_classes
-        checked = self._mechanism.check_probabilities(probabilities, shape)
-        return {"probabilities": checked[is_new]}
+        return None
 
-    def _answer(self, rows, asked):
-        if self._entry is None:
-            drawn = self._draw(rows, asked)
-            return drawn.answers, drawn.histograms
-        is_unknown = np.array([row not in self._stored for row in rows.tolist()])
-        if np.any(is_unknown):
-            unknown = rows[is_unknown]
-            n_given = self._entry.open(len(unknown))
-            self._answers_left = self._mechanism.answer_cap(self._n_queries) - n_given
-            drawn = self._draw(
-                unknown, {name: value[is_unknown] for name, value in asked.items()}
-            )
-            self._stored |= self._entry.keep(unknown, drawn)
-        kept = [self._stored[row] for row in rows.tolist()]
-        histograms = None
-        if self._mechanism.releases_histograms:
-            histograms = np.array([one.histogram for one in kept])
-        return np.array([one.answer for one in kept], dtype=np.intp), histograms
-
-    def _draw(self, rows, asked):
-        response = self._mechanism.respond(
-            self._votes.counts(rows), self._noise, self._answers_left, **asked
-        )
-        self._answers_left -= response.n_given
-        return response
-
-    def _charge(self, n_new):
+    def _charge(self, n_new: int) -> None:
         left = self._n_queries - self.n_charged
         if n_new > left:
             raise BudgetExceededError(
-                f"{n_new} new queries were asked but only {left} of "
-                f"{self._n_queries} are left; ask at most {left}."
+                f"{n_new} new queries exceed the {left} of {self._n_queries} that are "
+                f"left; pass at most {left} new rows."
             )
         # The charge comes first: a crash after it may lose answers, never a charge.
         self.n_charged += n_new
 
-    def transcript(self):
-        """Return everything that was asked and released so far.
+    def _release(
+        self, rows: NDArray[np.intp], probabilities: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64] | None]:
+        """Return answers and histograms; stored ones, where the entry has them."""
+        if self._entry is None:
+            drawn = self._draw(rows, probabilities)
+            return drawn.answers, drawn.histograms
+        is_missing = np.array([row not in self._stored for row in rows.tolist()])
+        if np.any(is_missing):
+            missing = rows[is_missing]
+            n_given = self._entry.open(len(missing))
+            self._answers_left = self._mechanism.answer_cap(self._n_queries) - n_given
+            if probabilities is not None:
+                probabilities = probabilities[is_missing]
+            drawn = self._draw(missing, probabilities)
+            self._stored |= self._entry.keep(missing, drawn)
+        stored = [self._stored[row] for row in rows.tolist()]
+        histograms = None
+        if self._mechanism.releases_histograms:
+            histograms = np.array([one.histogram for one in stored])
+        return np.array([one.answer for one in stored], dtype=np.intp), histograms
+
+    def _draw(
+        self, rows: NDArray[np.intp], probabilities: NDArray[np.float64] | None
+    ) -> Response:
+        response = self._mechanism.respond(
+            self._votes.counts(rows), self._noise, self._answers_left, probabilities
+        )
+        self._answers_left -= response.n_given
+        return response
+
+    def transcript(self) -> Transcript:
+        """Return all queries so far and their answers.
 
         Returns
         -------
         transcript : Transcript
-            In the order in which it was asked. May be published, at the cost of
-            `curve`.
+            In the order of the queries. May be published, at the cost of `curve`.
         """
-        rows, answers = (
-            np.array(list(values), dtype=np.intp)
-            for values in (self._answer_of.keys(), self._answer_of.values())
-        )
         return Transcript(
-            rows,
-            answers,
+            np.array(list(self._answer_of.keys()), dtype=np.intp),
+            np.array(list(self._answer_of.values()), dtype=np.intp),
             np.concatenate(self._probabilities) if self._probabilities else None,
             np.concatenate(self._histograms) if self._histograms else None,
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Oracle(n_charged={self.n_charged}, n_queries={self._n_queries})"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("An Oracle holds sensitive votes and cannot be pickled.")

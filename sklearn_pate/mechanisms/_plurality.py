@@ -1,14 +1,15 @@
-"""What every mechanism offers: answers, and their cost."""
+"""Base class of mechanisms that answer with the plurality of noisy votes."""
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._plurality_costs import AnalysedMechanism
@@ -20,29 +21,28 @@ NO_ANSWER = -1
 
 
 class Mechanism(AnalysedMechanism):
-    """A noisy plurality vote: the base of all mechanisms that answer with a class.
+    """Noisy plurality vote: base class of all mechanisms that answer with a class.
 
-    What `answer` returns may be published, at the cost of `account_curve`, which
-    depends on no vote. What `local_curve`, `optimal_curve` and `paper_epsilon` return
-    depends on the votes, and is as sensitive as they are; `sanitized_cost` releases a
-    figure of that kind, at a cost of its own.
+    The results of `answer` may be published, at the cost of `account_curve`, which does
+    not depend on the votes. The results of `local_curve`, `optimal_curve` and
+    `paper_epsilon` depend on the votes and are as sensitive as they are;
+    `sanitized_cost` releases such a figure, at an additional cost.
 
-    A subclass names its noise parameters in `noise_parameters`, and provides `_answer`,
-    `_with_scale`, `_cost`, `_plurality`, `_guarantee` and `_ceiling`. The promise
+    A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`,
+    `_with_scale`, `_cost`, `_plurality`, `_guarantee` and `_ceiling`. The guarantee
     rests on `_cost`: it must bound the Renyi divergence of all answers between any two
-    neighbours, whatever the votes.
+    neighbouring data sets, for any votes.
 
     Notes
     -----
-    Neighbours differ in the votes of one teacher: on each query one vote moves to
-    another class, or is cast or withdrawn. Costs of queries add up, also where the
-    next query depends on earlier answers (Mironov 2017, "Renyi differential
-    privacy", Proposition 1). :doc:`What an answer costs </accounting>` has the
-    definitions and the proofs.
+    Neighbouring data sets differ in the votes of one teacher: on each query one vote
+    moves to another class, is added or is withdrawn. Costs of queries add up, even if
+    the next query depends on earlier answers (Mironov 2017, "Renyi differential
+    privacy", Proposition 1). Definitions and proofs: :doc:`/accounting`.
 
     Examples
     --------
-    GNMax, charged as the 2018 paper would charge it whatever the votes:
+    GNMax with the worst-case cost of the 2018 paper:
 
     >>> from sklearn_pate.accounting.bounds import gaussian_worst_case
     >>> from sklearn_pate.mechanisms import GNMax, Mechanism
@@ -65,7 +65,7 @@ class Mechanism(AnalysedMechanism):
     ) -> NDArray[np.intp]:
         """Answer queries by noisy plurality votes.
 
-        Every call draws fresh noise and costs privacy anew: ask each query once.
+        Every call draws fresh noise and has a privacy cost: answer each query once.
 
         Parameters
         ----------
@@ -73,12 +73,12 @@ class Mechanism(AnalysedMechanism):
             Votes per class, whole numbers. Sensitive.
 
         max_answers : int, default=None
-            Stop after this many answers; the queries that remain get no answer. None
-            means no further limit than the mechanism's own. It must be fixed without a
-            look at votes, and lowers no cost.
+            Maximum number of answers; further queries get no answer. None means the
+            mechanism's own limit. It must be fixed without a look at votes, and lowers
+            no cost.
 
         noise : NoiseSource, default=None
-            Where the noise comes from; None makes one from `noise_seed`.
+            Source of the noise; None makes one from `noise_seed`.
 
         Returns
         -------
@@ -94,48 +94,27 @@ class Mechanism(AnalysedMechanism):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the answers then protect nobody.
+            If the noise is seeded: the answers are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
-        if noise is None:
-            noise = NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource(self.noise_seed)
         return self._capped(self._answer(counts, noise), max_answers)
 
     def respond(
-        self, counts: ArrayLike, noise: NoiseSource, max_answers: int, **asked: Any
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit, for the `Oracle`.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers.
-
-        noise : NoiseSource
-            Where the noise comes from.
-
-        max_answers : int
-            Answers that are left of the cap.
-
-        **asked : Any
-            What else belongs to the queries.
-
-        Returns
-        -------
-        response : Response
-            All of it is paid for.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or a parameter is not set or out of range.
-        """
-        answers = self.answer(counts, max_answers=max_answers, noise=noise, **asked)
+        answers = self.answer(counts, max_answers=max_answers, noise=noise)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
 
-    def _capped(self, answers, max_answers):
-        """Withhold what goes beyond the caps."""
+    def _capped(
+        self, answers: NDArray[np.intp], max_answers: int | None
+    ) -> NDArray[np.intp]:
+        """Withhold answers beyond the caps."""
         cap = self.answer_cap(len(answers))
         if max_answers is not None:
             cap = min(cap, max_answers)
@@ -143,11 +122,13 @@ class Mechanism(AnalysedMechanism):
         return np.where(given <= cap, answers, NO_ANSWER)
 
     @abstractmethod
-    def _answer(self, counts, noise):
-        """Answer without a cap; `counts` are checked, the noise parameters are set."""
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
+        """Answer without a cap; `counts` are checked and the noise is set."""
 
     @abstractmethod
-    def _with_scale(self, scale):
+    def _with_scale(self, scale: float) -> Self:
         """Return a clone with noise of that scale, in votes."""
 
     def prepared(
@@ -158,22 +139,24 @@ class Mechanism(AnalysedMechanism):
         n_classes: int,
         epsilon: float | None = None,
         delta: float = 1e-5,
-    ) -> "Mechanism":
-        """Return a clone that is ready to answer.
+    ) -> Self:
+        """Return a clone with all parameters set.
 
         Parameters
         ----------
         n_teachers : int
-            Number of teachers. Public, and so chosen without a look at private data.
+            Number of teachers. Public: it must be chosen without a look at private
+            data.
 
         n_queries : int
-            Number of queries to be asked in all. Public.
+            Number of queries of the fit. Public.
 
         n_classes : int
             Number of classes. Public.
 
         epsilon : float, default=None
-            Target for the cost of the whole fit. None keeps the noise as it is.
+            Target for the privacy cost of the whole fit. None keeps the noise
+            parameters.
 
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
@@ -181,7 +164,7 @@ class Mechanism(AnalysedMechanism):
         Returns
         -------
         mechanism : Mechanism
-            With every number filled in; all of them may be published.
+            All its parameters may be published.
 
         Raises
         ------
@@ -193,10 +176,12 @@ class Mechanism(AnalysedMechanism):
         if epsilon is None:
             ready._check_ready()
             return ready
-        self._check_open(epsilon)
+        self._check_noise_unset(epsilon)
         n_answers = ready.answer_cap(n_queries)
 
-        def curve(scale, orders, n_classes=n_classes):
+        def curve(
+            scale: float, orders: ArrayLike, n_classes: int = n_classes
+        ) -> RdpCurve:
             scaled = ready._with_scale(scale)
             return scaled._cost(n_queries, n_answers, n_classes, orders)
 
@@ -204,10 +189,11 @@ class Mechanism(AnalysedMechanism):
             curve,
             epsilon=epsilon,
             delta=delta,
-            # Two classes cost nearly as much as many, and are faster to cost.
+            # The cost for two classes is nearly the same and faster to compute.
             rough_curve_at_scale=partial(curve, n_classes=2),
         )
         return ready._with_scale(scale)
 
-    def _for_teachers(self, n_teachers):
+    def _for_teachers(self, n_teachers: int) -> Self:
+        """Return a clone with the parameters that depend on the number of teachers."""
         return clone(self)

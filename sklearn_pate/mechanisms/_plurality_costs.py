@@ -1,11 +1,11 @@
-"""What the votes that were cast say about the cost. Sensitive."""
+"""Privacy costs of mechanisms at the votes that were cast. Sensitive."""
 
 from abc import abstractmethod
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._enumeration import enumerated_cost
@@ -17,10 +17,12 @@ from sklearn_pate.accounting.plurality._exact import (
     more_than_claimed,
 )
 from sklearn_pate.accounting.plurality._neighbouring_votes import joint_costs
+from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._optimal import (
     gaussian_optimal_cost,
     pure_optimal_cost,
 )
+from sklearn_pate.accounting.plurality._outcomes import Plurality
 from sklearn_pate.accounting.plurality._smooth_sensitivity import (
     SanitizedCost,
     release_parameters,
@@ -33,30 +35,30 @@ __all__ = ["AnalysedMechanism"]
 
 
 class AnalysedMechanism(AccountedMechanism):
-    """A mechanism that also has data-dependent costs.
+    """A mechanism that also has data-dependent privacy costs.
 
-    All but `sanitized_cost` are as sensitive as the votes. They hold for a list of
-    queries that was fixed without looking at answers.
+    All of them but `sanitized_cost` are as sensitive as the votes. They hold for a list
+    of queries that was fixed without looking at answers.
     """
 
     @abstractmethod
-    def _plurality(self):
-        """Return the law of an answer; the mechanism is ready."""
+    def _plurality(self) -> Plurality:
+        """Return the distribution of an answer; the mechanism is ready."""
 
     @abstractmethod
-    def _guarantee(self):
-        """Return what bounds any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
+    def _guarantee(self) -> dict[str, float]:
+        """Return the bound on any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
 
     @abstractmethod
-    def _ceiling(self, orders):
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         """Return a worst case of one query in closed form; the noise is set."""
 
-    def _check(self):
-        """Return the check before each answer, or None; the mechanism is ready."""
+    def _check(self) -> NoisyCheck | None:
+        """Return the check before each answer, if any; the mechanism is ready."""
         return None
 
-    def _paper_curve(self, counts):
-        """Return the curve of the mechanism's paper, or None; the noise is set."""
+    def _paper_curve(self, counts: ArrayLike) -> RdpCurve | None:
+        """Return the curve of the mechanism's paper, if any; the noise is set."""
         return None
 
     def local_curve(
@@ -67,9 +69,9 @@ class AnalysedMechanism(AccountedMechanism):
         votes_by_teacher: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Compute what queries cost at the votes that were cast, exactly. Sensitive.
+        """Exact privacy cost of queries at the votes that were cast. Sensitive.
 
-        It must not be published, and must not decide when to stop asking.
+        It must not be published, and must not decide when to stop.
 
         Parameters
         ----------
@@ -115,14 +117,14 @@ class AnalysedMechanism(AccountedMechanism):
         )
 
     def _exceeds_claim(self, costs: LocalCosts, n_queries: int, n_classes: int) -> bool:
-        """Tell whether votes cost more than the claim for all votes. Sensitive.
+        """Check for votes that cost more than the worst case. Sensitive.
 
-        The claim is that of one query, and of all of them if all are answered.
+        The worst case is that of one query, and of all queries if all are answered.
         """
         orders = costs.total.orders
 
-        def claimed(n):
-            # At the orders of a statement, whose cost is known already.
+        def claimed(n: int) -> RdpCurve:
+            # At the default orders, where the cost is cached.
             curve = self._cost(n, n, n_classes, DEFAULT_ORDERS)
             return RdpCurve(orders, curve.values[np.isin(DEFAULT_ORDERS, orders)])
 
@@ -137,11 +139,10 @@ class AnalysedMechanism(AccountedMechanism):
         *,
         probabilities: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Compute what one query costs, neighbour by neighbour. Sensitive.
+        """Exact privacy cost of one query by enumeration of its neighbours. Sensitive.
 
-        It is what `local_curve` computes, from the laws of the answers alone and
-        without regard to any bound: a claim that is below it is wrong. Made-up counts
-        reveal nothing.
+        The same quantity as `local_curve`, from the distributions of the answers alone:
+        a claimed cost below it is wrong. Made-up counts reveal nothing.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class AnalysedMechanism(AccountedMechanism):
         -------
         curve : RdpCurve
             By :func:`~sklearn_pate.accounting.plurality.enumerated_cost`; infinite
-            also where float64 does not hold a probability, with noise far below a vote.
+            also where a probability underflows in float64, with noise far below a vote.
 
         Raises
         ------
@@ -170,12 +171,16 @@ class AnalysedMechanism(AccountedMechanism):
             partial(self._log_law, probabilities=probabilities), counts, orders
         )
 
-    def _log_law(self, counts, probabilities=None):
-        """Return the log-law of none (with a check), 1, ..., K, for rows of votes."""
+    def _log_law(
+        self, counts: NDArray[np.int64], probabilities: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return log-probabilities of no answer (with a check) and of each class."""
         return self._log_checked_law(counts, counts)
 
-    def _log_checked_law(self, counts, scores):
-        """Return the same, with a check of the largest score."""
+    def _log_checked_law(
+        self, counts: NDArray[np.int64], scores: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return these log-probabilities, with a check of the largest score."""
         votes = counts.astype(np.float64)
         law = self._plurality().log_probabilities(votes, np.ones_like(votes))
         check = self._check()
@@ -191,11 +196,11 @@ class AnalysedMechanism(AccountedMechanism):
         *,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Bound what queries cost by q alone, as closely as that allows.
+        """Sharpest bound on the cost of queries that depends on q alone. Sensitive.
 
-        Sensitive. q is the probability that the plurality does not win. The bounds of
-        the PATE papers (2017, Theorem 3; 2018, Theorem 6) are functions of it too, and
-        never smaller.
+        q is the probability that the plurality does not win. The bounds of the PATE
+        papers (2017, Theorem 3; 2018, Theorem 6) are functions of q too, and never
+        smaller.
 
         Parameters
         ----------
@@ -227,7 +232,7 @@ class AnalysedMechanism(AccountedMechanism):
         if "sigma" in guarantee:
             costs = gaussian_optimal_cost(log_q, guarantee["sigma"], orders, direction)
         else:
-            # Where noise is far below a vote, float64 overflows to NaN.
+            # With noise far below a vote, float64 overflows to NaN.
             with np.errstate(invalid="ignore"):
                 costs = pure_optimal_cost(
                     log_q, guarantee["pure_epsilon"], orders, direction
@@ -245,11 +250,11 @@ class AnalysedMechanism(AccountedMechanism):
         return RdpCurve(orders, np.fmin(costs, ceiling).sum(axis=1))
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Compute epsilon as the mechanism's paper did, or None. Sensitive.
+        """Epsilon by the mechanism's paper. Sensitive.
 
         By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
         :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
-        :func:`~sklearn_pate.accounting.bounds.confident_2018`, and by the papers'
+        :func:`~sklearn_pate.accounting.bounds.confident_2018`, with the papers'
         conversion.
 
         Parameters
@@ -258,12 +263,12 @@ class AnalysedMechanism(AccountedMechanism):
             Votes per class.
 
         delta : float
-            In (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------
         epsilon : float or None
-            None where this package does not reproduce a paper's figure.
+            None if this package reproduces no figure of a paper.
 
         Raises
         ------
@@ -288,9 +293,9 @@ class AnalysedMechanism(AccountedMechanism):
     ) -> SanitizedCost:
         """Release `optimal_curve` at one order with noise. May be published.
 
-        Every call is a release of its own: call it once. Where noise is strong or
-        queries are few, the release costs more than it shows: the worst case
-        (`account_curve`) is then the better statement, and costs nothing extra.
+        Every call has a privacy cost: call it once. With strong noise or few queries
+        the release costs more than it shows: `account_curve` is then the better
+        statement, at no extra cost.
 
         Parameters
         ----------
@@ -301,7 +306,7 @@ class AnalysedMechanism(AccountedMechanism):
             Number of teachers.
 
         delta : float
-            In (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         confidence : float, default=0.975
             Probability that the released cost is at least the true one.
@@ -316,7 +321,7 @@ class AnalysedMechanism(AccountedMechanism):
         Returns
         -------
         sanitized : SanitizedCost
-            With its own cost included.
+            Includes the cost of its own release.
 
         Raises
         ------
@@ -326,13 +331,12 @@ class AnalysedMechanism(AccountedMechanism):
 
         Notes
         -----
-        Papernot et al. 2018, Appendix B, with the cost that
-        :doc:`What an answer costs </accounting>` derives, as the published one is no
-        upper bound.
+        Papernot et al. 2018, Appendix B, with the cost derived in :doc:`/accounting`:
+        the published one is no upper bound.
         """
         self._check_ready()
         counts = check_counts(counts)
-        public = self._guarantee()
+        public: dict[str, Any] = self._guarantee()
         largest = None
         check = self._check()
         if check is not None:

@@ -1,4 +1,4 @@
-"""The best of several private fits, chosen by noisy scores."""
+"""Best of several private fits, chosen by noisy scores."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 
 __all__ = ["LAWS", "SelectedFit", "curves_of_fits"]
 
-#: How many fits there are, given how many are expected.
+#: Distributions of the number of fits, given its mean.
 LAWS: dict[str, Callable[[float], SelectionLaw]] = {
     "logarithmic": lambda mean: TruncatedNegativeBinomial.of_mean(0, mean),
     "geometric": lambda mean: TruncatedNegativeBinomial.of_mean(1, mean),
@@ -29,7 +29,7 @@ LAWS: dict[str, Callable[[float], SelectionLaw]] = {
 
 
 def selection_law(n_trials_distribution: str, mean_n_trials: float) -> SelectionLaw:
-    """Return the law of the number of trials, or raise ValueError."""
+    """Return the distribution of the number of fits, or raise ValueError."""
     if n_trials_distribution not in LAWS:
         raise ValueError(
             f"n_trials_distribution={n_trials_distribution!r} is unknown; use one of "
@@ -41,57 +41,29 @@ def selection_law(n_trials_distribution: str, mean_n_trials: float) -> Selection
 def curves_of_fits(
     n_trials_distribution: str, mean_n_trials: float, fits: Sequence[RdpCurve]
 ) -> list[RdpCurve]:
-    """Compute the cost of a search, for each case of a changed row that a fit sees."""
+    """Compute the cost of a search for each part of the data that a fit may use."""
     law = selection_law(n_trials_distribution, mean_n_trials)
-    if n_trials_distribution == "disjoint":  # one candidate sees it
+    if n_trials_distribution == "disjoint":  # a row is used by one candidate
         return [law.cost(curve) for curve in fits]
     return [law.cost(upper_envelope(fits))]
 
 
 class SelectedFit(AccountedRelease):
-    """The best of several private fits, chosen by noisy scores.
+    """Best of several private fits, chosen by noisy scores.
 
-    Parameters
-    ----------
-    learner : str
-        The classifier that candidates end in.
+    `learner` is the classifier at the end of each candidate, `fits` has the cost of one
+    fit of each. `score_scale` is the scale of the noise on scores, or on the choice
+    between them, which has a pure cost if `pure_scores`. `pure_fits`: all fits have
+    pure costs; `add_remove`: their neighbours add or remove a row or group. `fit` is
+    the mechanism of the winner.
 
-    n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}
-        Law of the number of fits.
-
-    mean_n_trials : float
-        Its mean; of no consequence for "disjoint".
-
-    score_scale : float
-        Scale of the noise on scores, or of the choice between them.
-
-    pure_scores : bool
-        Whether that noise has a pure cost.
-
-    fits : sequence of RdpCurve
-        Privacy cost of one fit of each candidate.
-
-    pure_fits : bool
-        Whether all fits are stated at their pure costs, without a delta.
-
-    add_remove : bool
-        Whether the fits' costs are about rows or groups added or removed.
-
-    fit : AccountedRelease, default=None
-        That of the winner.
-
-    noise_seed : int, default=None
-        With a seed there is no privacy.
-
-    Notes
-    -----
     Given which rows are for what, two neighbouring data sets differ in rows of one part
     alone. If these are fitted on, a trial's score is made of its fit and of equal rows,
-    and costs what the fit costs. If these are for scores, the law of the fit is the
-    same, and a trial costs what the score costs, given the fit. Epsilon is the larger
-    of the two cases', and so is the curve at each order. Where the parts are random,
-    the search is a mixture, and neither cost of a mixture is more than its largest
-    part's.
+    and costs what the fit costs. If these are for scores, the distribution of the fit
+    is the same, and a trial costs what the score costs, given the fit. Epsilon is the
+    larger of the two cases', and so is the curve at each order. If the parts are
+    random, the search is a mixture, and neither cost of a mixture is more than its
+    largest part's.
     """
 
     released = "search"
@@ -129,7 +101,7 @@ class SelectedFit(AccountedRelease):
         return kind(self.score_scale, self.pure_scores)
 
     def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of the whole search, see `AccountedRelease`."""
+        """Privacy cost of the whole search."""
         curve, pure = upper_envelope(self._cases()), self.pure_epsilon()
         if pure is None:
             return curve
@@ -137,7 +109,7 @@ class SelectedFit(AccountedRelease):
         return RdpCurve(curve.orders, np.minimum(curve.values, ceiling.values), pure)
 
     def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Epsilon of the whole search, pure where all fits and scores are."""
+        """Stated epsilon of the whole search, pure if all fits and scores are."""
         if self.noise_seed is not None:
             return np.inf
         pure = self.pure_epsilon()
@@ -146,7 +118,7 @@ class SelectedFit(AccountedRelease):
         return max(case.to_epsilon(delta) for case in self._cases())
 
     def pure_epsilon(self) -> float | None:
-        """Pure cost of the whole search; None if there is none."""
+        """Pure cost of the whole search, if it has one."""
         if not self.pure_fits:
             return None
         fit = upper_envelope(self.fits)
@@ -154,13 +126,13 @@ class SelectedFit(AccountedRelease):
         return self._law().pure_cost(fit.pure_epsilon, trial)
 
     def relation(self, unit: str) -> str:
-        """Name the neighbour relation of the fits."""
+        """Return the neighbour relation of the fits."""
         if self.add_remove:
             return "add-remove"
         return "add-remove-or-change" if unit == "group" else "replace-one"
 
     def in_one_line(self) -> str:
-        """Write the winner's mechanism, the law of trials, candidates and noise."""
+        """Write the winner's mechanism, the number of trials, candidates and noise."""
         expected = ""
         if self.n_trials_distribution != "disjoint":
             expected = f", mean_n_trials={self.mean_n_trials!r}"
@@ -179,7 +151,7 @@ class SelectedFit(AccountedRelease):
         return self.choice.curve(self.fits[0].orders)
 
     def _cases(self) -> list[RdpCurve]:
-        """Compute the cost of the search, for each case of a changed row."""
+        """Compute the cost of the search for each use of a changed row."""
         fits = curves_of_fits(self.n_trials_distribution, self.mean_n_trials, self.fits)
         return [*fits, self._law().cost(self._score())]
 

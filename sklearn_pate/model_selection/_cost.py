@@ -1,9 +1,11 @@
-"""What a search costs: settled, and stated, before the first fit."""
+"""Privacy cost of a search, computed and stated before the first fit."""
 
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting._assumptions import (
     ALIKE,
@@ -20,38 +22,29 @@ from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import upper_envelope
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
-from sklearn_pate.mechanisms._selected_fit import SelectedFit, curves_of_fits
-from sklearn_pate.model_selection._candidates import plan_fit
+from sklearn_pate.mechanisms._selected_fit import (
+    SelectedFit,
+    curves_of_fits,
+    selection_law,
+)
+from sklearn_pate.model_selection._candidates import Candidate, plan_fit
+from sklearn_pate.model_selection._split import PrivateRows, RowSplit
 
-__all__ = [
-    "FitCosts",
-    "choose_scoring",
-    "cost_of_fits",
-    "state_search",
-]
+__all__ = ["FitCosts", "choose_scoring", "cost_of_fits", "state_search"]
 
-# What noise on scores may add to what is charged.
+# Largest share that noise on scores may add to the epsilon charged to a ledger.
 _SHARE_OF_SCORES = 0.01
 
 
 class FitCosts(NamedTuple):
-    """What one fit of each candidate costs.
-
-    Parameters
-    ----------
-    of_candidates : list of PrivacySpent
-        On the rows that each would be fitted on.
-
-    assumptions : tuple of Assumption
-        What was taken to be public beyond what these say.
-    """
+    """Privacy cost of one fit of each candidate, and assumptions beside theirs."""
 
     of_candidates: list[PrivacySpent]
     assumptions: tuple[Assumption, ...]
 
     @property
     def curves(self) -> list[RdpCurve]:
-        """Their curves, each with the pure cost that is stated, if one is."""
+        """Renyi curves of the candidates, with the pure cost where one is stated."""
         return [
             RdpCurve(one.curve.orders, one.curve.values, one.epsilon)
             if one.delta == 0
@@ -61,104 +54,72 @@ class FitCosts(NamedTuple):
 
     @property
     def pure(self) -> float | None:
-        """The largest of their pure costs; None if one of them has none."""
+        """Largest pure cost of a candidate; None if a candidate has none."""
         if all(one.delta == 0 and one.epsilon < np.inf for one in self.of_candidates):
             return max(spent.epsilon for spent in self.of_candidates)
         return None
 
 
-def cost_of_fits(candidates, rows, cut, unit, relation):
-    """State what each candidate costs on the rows that it would be fitted on.
+def cost_of_fits(
+    candidates: Sequence[Candidate],
+    rows: PrivateRows,
+    split: RowSplit,
+    unit: str,
+    relation: str,
+) -> FitCosts:
+    """Compute the privacy cost of each candidate on the rows it would be fitted on.
 
-    Parameters
-    ----------
-    candidates : list of Candidate
-        All of them.
-
-    rows : PrivateRows
-        All rows.
-
-    cut : Cut
-        Their parts.
-
-    unit, relation : str
-        Whom the cut protects, and against which change.
-
-    Returns
-    -------
-    costs : FitCosts
-        They depend on no private value.
-
-    Raises
-    ------
-    ValueError
-        If units or relations of candidates differ, or one of them cannot work.
+    Raises ValueError if units or relations of candidates differ, or a candidate cannot
+    be fitted. The costs depend on no private value.
     """
-    parts = [rows.at(of_part) for of_part in cut.training]
-    costs, assumptions = [], []
-    for place, candidate in enumerate(candidates):
-        part = parts[place % len(parts)]
-        spent = plan_fit(candidate.estimator, part)
+    parts = [rows.take(indices) for indices in split.training]
+    costs: list[PrivacySpent] = []
+    assumptions: list[Assumption] = []
+    for index, candidate in enumerate(candidates):
+        spent = plan_fit(candidate.estimator, parts[index % len(parts)])
         if (spent.unit, spent.relation) != (unit, relation):
             raise ValueError(
                 f"The candidates protect unit={unit!r} with relation={relation!r} and "
                 f"unit={spent.unit!r} with relation={spent.relation!r}, whose costs "
-                "do not compare; search among those of one unit and relation."
+                "do not compare; search among candidates of one unit and relation."
             )
         costs.append(spent)
         assumptions += candidate.assumptions
-        by_coins = (unit, relation) == ("row", "add-remove")
-        if by_coins and _depends_on_size(candidate, rows, spent):
+        is_drawn = (unit, relation) == ("row", "add-remove")
+        if is_drawn and _depends_on_size(candidate, rows, spent):
             assumptions.append(N_FITTED)
     return FitCosts(costs, tuple(assumptions))
 
 
-def choose_scoring(search, law, costs, sensitivity):
-    """Choose the noise on scores.
+def choose_scoring(
+    n_trials_distribution: str,
+    mean_n_trials: float,
+    delta: float,
+    costs: FitCosts,
+    sensitivity: int,
+) -> NoisyScores | DisjointChoice:
+    """Choose the noise on scores, or raise ValueError if it is too large to be drawn.
 
-    Parameters
-    ----------
-    search : PrivateSearchCV
-        Its parameters are read.
-
-    law : OnDisjointRows, TruncatedNegativeBinomial or TruncatedPoisson
-        How the best is found.
-
-    costs : FitCosts
-        What fits cost.
-
-    sensitivity : int
-        How far one unit of privacy moves a score.
-
-    Returns
-    -------
-    scoring : NoisyScores or DisjointChoice
-        By a fixed rule: pure noise at the cost of a pure fit, or else the least noise
-        that adds nothing to epsilon, and one hundredth at most to what is charged.
-
-    Raises
-    ------
-    ValueError
-        If so much noise cannot be drawn.
+    A fixed rule: if all fits have a pure cost, noise of the same pure cost; otherwise
+    the least noise that leaves the stated epsilon as it is and adds at most one
+    hundredth to the epsilon that is charged.
     """
-    kind = DisjointChoice if search.n_trials_distribution == "disjoint" else NoisyScores
+    kind = DisjointChoice if n_trials_distribution == "disjoint" else NoisyScores
     if costs.pure is not None:
         scoring = kind.at(costs.pure)
     else:
-        cases = curves_of_fits(
-            search.n_trials_distribution, search.mean_n_trials, costs.curves
-        )
-        delta = search.delta
+        law = selection_law(n_trials_distribution, mean_n_trials)
+        cases = curves_of_fits(n_trials_distribution, mean_n_trials, costs.curves)
         stated = max(case.quiet_epsilon(delta) for case in cases)
         if np.isinf(stated):
             return kind(1.0)  # there is no guarantee to keep
         fits = upper_envelope(cases)
         charged = (1 + _SHARE_OF_SCORES) * fits.quiet_epsilon(delta)
 
-        def of_score(scale, orders=None):
+        def of_score(scale: float, orders: ArrayLike | None = None) -> RdpCurve:
             return law.cost(kind(scale).curve(fits.orders))
 
-        def of_all(scale, orders):
+        def of_all(scale: float, orders: ArrayLike) -> RdpCurve:
             return upper_envelope([fits, of_score(scale)])
 
         scoring = kind(
@@ -169,9 +130,9 @@ def choose_scoring(search, law, costs, sensitivity):
         )
     if scoring.scale * sensitivity > LARGEST_SCALE:
         raise ValueError(
-            f"Scores would need noise of scale {scoring.scale * sensitivity:g}, and "
-            f"{LARGEST_SCALE} is the widest that can be drawn; raise the epsilon of "
-            "the estimator."
+            f"Scores would need noise of scale {scoring.scale * sensitivity:g}, more "
+            f"than {LARGEST_SCALE}, the largest that can be drawn; raise the epsilon "
+            "of the estimator."
         )
     return scoring
 
@@ -179,14 +140,10 @@ def choose_scoring(search, law, costs, sensitivity):
 def state_search(
     selection: SelectedFit, costs: FitCosts, delta: float, label_set: Assumption
 ) -> PrivacySpent:
-    """Make the statement of a whole search.
+    """Make the statement of a search, and warn if a candidate gives no privacy.
 
-    It is (epsilon, 0) where all fits and scores are, and the law of trials allows it.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If a candidate gives no privacy.
+    Its delta is 0 if all fits and scores have a pure cost and the law of the number of
+    trials keeps it.
     """
     seeded = selection.noise_seed is not None
     epsilon = selection.stated_epsilon(0, 0, delta)
@@ -220,9 +177,11 @@ def state_search(
     )
 
 
-def _depends_on_size(candidate, rows, spent):
-    """Tell whether a cost depends on the number of rows, which coins decide."""
+def _depends_on_size(
+    candidate: Candidate, rows: PrivateRows, spent: PrivacySpent
+) -> bool:
+    """Compare the cost on all rows with the cost on the drawn training rows."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # planning on the parts said it all
+        warnings.simplefilter("ignore")  # planning on the parts has issued them
         of_all = plan_fit(candidate.estimator, rows)
     return not np.allclose(of_all.curve.values, spent.curve.values, rtol=1e-9, atol=0)

@@ -1,4 +1,4 @@
-"""PrivateSearchCV: the best of many private fits, at about the cost of two."""
+"""Private hyper-parameter search."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._base._ledger_entry import record_release
@@ -25,13 +24,17 @@ from sklearn_pate._base._split_inputs import (
     check_target,
     read_labels,
 )
+from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.composition._private_selection import SelectionLaw
+from sklearn_pate.accounting.composition._private_selection import (
+    OnDisjointRows,
+    SelectionLaw,
+)
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._selected_fit import SelectedFit, selection_law
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
@@ -45,9 +48,9 @@ from sklearn_pate.model_selection._cost import (
     cost_of_fits,
     state_search,
 )
-from sklearn_pate.model_selection._split import PrivateRows, cut_rows
+from sklearn_pate.model_selection._split import PrivateRows, split_rows
 from sklearn_pate.model_selection._trials import (
-    Contest,
+    TrialSetup,
     best_of_trials,
     best_on_disjoint_rows,
 )
@@ -56,89 +59,78 @@ from sklearn_pate.publication._student_state import without_fitted_estimators
 __all__ = ["PrivateSearchCV"]
 
 
-def _winner_has(method):
-    """Check the winner, or what it will be made of, for a method."""
-
-    def check(self):
-        winner = getattr(self, "best_estimator_", None)
-        return hasattr(self.estimator if winner is None else winner, method)
-
-    return check
-
-
 @dataclass(frozen=True)
 class SearchSetup:
-    """What is settled about a search before the first trial."""
+    """Plan of a search: candidates, trials, their noise, and the statement."""
 
     candidates: list[Candidate]
-    contest: Contest
+    trials: TrialSetup
     law: SelectionLaw
-    #: Where the cut came from, and where scores get theirs.
     noise: NoiseSource
     mechanism: SelectedFit
     statement: PrivacySpent
 
 
-class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
-    """Search for hyper-parameters, without a look that is not paid for.
+class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClassifier):
+    """Private hyper-parameter search.
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
-    every fit has its own cost. Here random candidates are fitted a random number of
-    times, scored with noise on rows that they were not fitted on, and only the best is
-    published: its parameters, and the fitted estimator itself. That costs about twice
-    what one fit costs, however many candidates and fits there are: give the estimator
-    half of the epsilon that the search may spend, and see what `plan_privacy` says.
+    every fit has its own cost. This search fits random candidates a random number of
+    times, scores them with noise on rows that they were not fitted on, and releases
+    only the best fit and its parameters. That costs about twice as much as one fit,
+    whatever the number of candidates and fits: give the estimator half of the epsilon
+    of the search; `plan_privacy` states the exact cost.
 
-    Nothing else comes out: there is no ``cv_results_``, no ``best_score_``, and no
-    number of fits.
+    There is no ``cv_results_``, no ``best_score_``, and no number of fits: these are
+    secret.
 
     Parameters
     ----------
     estimator : classifier
-        A private classifier that states its cost beforehand (one with
-        ``plan_privacy``), or a Pipeline that ends in one and whose other steps look at
-        no value of X. Everything in it with a `random_state` gets a new, secret one in
-        each fit. It must not keep an account or anything else of its own: `ledger`,
-        `memory` and `public_size` are refused. Its `verbose` is switched off.
+        A private classifier that states its cost before a fit (one with
+        ``plan_privacy``), or a Pipeline that ends in one and whose other steps depend
+        on no value of X. Each fit replaces every `random_state` in it by a secret seed.
+        Parameters that store something across fits (`ledger`, `memory`) and
+        `public_size` are refused. Its `verbose` is switched off.
 
     param_grid : dict or list of dict
-        As for GridSearchCV. The number of candidates costs nothing, but the more there
-        are, the less often each is tried. All of them must protect the same unit, with
-        the same relation. The most costly one sets the cost. A `random_state` in it is
-        refused.
+        As for GridSearchCV. The number of candidates costs no privacy, but the more
+        there are, the less often each is tried. All candidates must protect the same
+        unit, with the same relation; the most costly one determines the cost. A
+        `random_state` is refused.
 
     n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
-        How many fits there are: a number that must be random, and secret.
-        "logarithmic" costs about twice what a fit costs, or less, but often fits only
-        once or twice, and now and then very often. "geometric" costs up to three times
-        a fit. "poisson" nearly always fits about as often as expected; with ten, it
-        costs two and a half times a fit whose noise is all Gaussian, as PATE's is by
-        default, and up to seven times others. "disjoint" fits every candidate once, on
-        rows of its own, and costs no more than one fit: for few candidates and many
-        rows.
+        Distribution of the number of fits, which must be random and secret.
+        "logarithmic" costs about twice as much as one fit, or less, but often makes
+        only one or two fits, and rarely very many. "geometric" costs up to three times
+        as much. "poisson" nearly always makes about as many fits as expected; with ten,
+        it costs two and a half times as much as a fit with Gaussian noise, the default
+        of PATE, and up to seven times as much as others. "disjoint" fits each candidate
+        once, on its own part of the rows, and costs no more than one fit: for few
+        candidates and many rows.
 
     mean_n_trials : float, default=10
-        How many fits are expected, more than 1. More find a better candidate, and cost
-        a little more privacy, or none if fits are (epsilon, 0)-private. Not used by
-        "disjoint".
+        Expected number of fits, more than 1. More fits find a better candidate, at a
+        slightly higher privacy cost, or the same if fits are (epsilon, 0)-private. Not
+        used by "disjoint".
 
     test_size : float, default=0.2
-        Share of the rows (of the groups, if they are the unit) that scores are computed
-        on. No candidate is fitted on them. It costs no privacy. Each of them is
-        predicted on its own, once for each fit, which takes from 0.2 to 4 milliseconds.
+        Share of the rows (of the groups, if they are the unit) to compute scores on; no
+        candidate is fitted on them. It costs no privacy. These rows are predicted one
+        at a time for each fit, which takes from 0.2 to 4 milliseconds per row.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
-        of rows. Not used where everything is (epsilon, 0)-private.
+        of rows. Not used if everything is (epsilon, 0)-private.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. The estimator is told, if it has a parameter `classes`
-        that is None: no part of the rows can lack a class.
+        that they are public. They are passed to an estimator whose parameter `classes`
+        is None, as a part of the rows may lack a class.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits. The cost of the whole search is
+        The ledger of the private data over all fits. The cost of the whole search is
         charged once, before the first fit; a search that would exceed the budget raises
         BudgetExceededError and fits nothing.
 
@@ -147,26 +139,26 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         integer makes them reproducible and **voids every guarantee**.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds which rows are for scores. It may be known to anyone.
+        Seed of the split into training and validation rows. May be public.
 
     Attributes
     ----------
     best_params_ : dict
-        The winner; estimators in it are not fitted. May be published.
+        Parameters of the selected candidate; estimators in it are not fitted. May be
+        published.
 
     best_estimator_ : classifier
-        Fitted with these parameters, on the rows that were not for scores. May be
-        published. Its own ``privacy_spent_`` states the cost of the whole search, as
-        that is what it came from.
+        Fitted with these parameters on the training rows. May be published; its
+        ``privacy_spent_`` states the cost of the whole search.
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = search.privacy_spent_``. May be
-        published. `plan_privacy` states it beforehand; nearly, where rows may be added
-        or removed and the cost of a fit depends on their number, as coins decide how
-        many are fitted on.
+        published. It equals the one of `plan_privacy`, except if rows may be added or
+        removed and the cost of a fit depends on their number: the number of training
+        rows is then random.
 
     mechanism_ : SelectedFit
-        The choice with all its numbers. May be published.
+        The selection with all its numbers. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -179,26 +171,25 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
     Notes
     -----
-    A changed row is one that fits see, or one that scores see. In the first case, a
-    score is made of the fit and of equal rows, and a trial costs what its fit costs. In
-    the second, fits have the same law, and a trial costs what its score costs: rows are
-    predicted one at a time, so that the prediction of one is, to the last bit, the same
-    whatever the others are, and one row moves a count of right ones by 1 at most.
-    Candidates are drawn with equal probabilities whatever the data, so that the largest
-    cost bounds a trial. The best of the trials is accounted for by
+    A changed row is either a training or a validation row. In the first case, the score
+    is computed from the fit and unchanged rows, and a trial costs as much as its fit.
+    In the second, the fit does not change, and a trial costs as much as its score: rows
+    are predicted one at a time, so that the prediction of a row is, to the last bit,
+    independent of the other rows, and one row changes the number of correct predictions
+    by 1 at most. Candidates are drawn uniformly, so that the largest cost bounds that
+    of a trial. The cost of the best of all trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,
-    "Hyperparameter tuning with Renyi differential privacy"), "disjoint" by Chaudhuri,
-    Monteleoni, Sarwate (2011).
+    "Hyperparameter tuning with Renyi differential privacy"), and for "disjoint" from
+    Chaudhuri, Monteleoni, Sarwate (2011).
 
-    The noise on scores follows a fixed rule: where all fits are (epsilon, 0)-private,
-    it costs what the most costly of them does; otherwise, it is the least by which the
-    second case is no dearer than the first, and the curve of both, which a ledger is
-    charged, dearer by no more than one hundredth.
+    The noise on scores follows a fixed rule. If all fits are (epsilon, 0)-private, a
+    score costs as much as the most costly fit; otherwise, the noise is the least for
+    which the second case costs no more than the first, and the charge to a ledger,
+    which covers both, rises by at most one hundredth.
 
-    If the winner's fit failed, there is nothing to publish. That it did is part of what
-    is priced; the cost is spent.
+    A failed fit may be selected; `fit` then raises RuntimeError, and its cost is spent.
 
     Examples
     --------
@@ -267,8 +258,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
         **fit_params : object
             Further arguments of the estimator's ``fit``, such as
-            ``X_public=PublicData(X_public)`` and ``groups``. Those with one entry a row
-            are cut with the rows; `X_public` never is.
+            ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry
+            per row are split with the rows; `X_public` never is.
 
         Returns
         -------
@@ -289,8 +280,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             If the file of the `ledger` cannot be read or written; nothing was fitted.
 
         RuntimeError
-            If the winner's fit failed, or a fit cost more than its ``plan_privacy``
-            said. The cost is spent.
+            If the selected fit failed, or a fit cost more than its ``plan_privacy``
+            stated. The cost is spent.
 
         Warns
         -----
@@ -298,30 +289,30 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             If noise is seeded, or `delta` is too large for the number of rows.
         """
         plan = self._plan(X, y, **fit_params)
-        rows = plan.contest.rows
+        rows = plan.trials.rows
         record_release(self.ledger, plan.statement, (rows.X, rows.codes, rows.groups()))
         # The privacy is spent on the next lines: trials draw noise, the best is kept.
-        if self.n_trials_distribution == "disjoint":
-            winner = best_on_disjoint_rows(
-                plan.candidates, plan.contest, plan.noise, self.noise_seed
+        if isinstance(plan.law, OnDisjointRows):
+            best = best_on_disjoint_rows(
+                plan.candidates, plan.trials, plan.noise, self.noise_seed
             )
         else:
-            winner = best_of_trials(plan.candidates, plan.contest, plan.law, plan.noise)
-        if winner.fitted is None:
+            best = best_of_trials(plan.candidates, plan.trials, plan.law, plan.noise)
+        if best.fitted is None:
             raise RuntimeError(
-                f"The fit that won, with {winner.candidate.params!r}, had failed, and "
-                "there is nothing to publish; its cost is spent. Try the candidates "
-                "on public or made-up rows to see why."
+                f"The selected fit, with {best.candidate.params!r}, failed: there is "
+                "nothing to publish, and its cost is spent. Fit the candidates on "
+                "public or artificial rows to find the reason."
             )
-        _restate(winner.fitted, plan.statement, plan.mechanism)
-        self.best_params_ = clone(winner.candidate.params, safe=False)
-        self.best_estimator_ = winner.fitted
-        self.classes_ = winner.fitted.classes_
+        _restate(best.fitted, plan.statement, plan.mechanism)
+        self.best_params_ = clone(best.candidate.params, safe=False)
+        self.best_estimator_ = best.fitted
+        self.classes_ = best.fitted.classes_
         self._set_release(plan.mechanism, plan.statement)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels with the winner.
+        """Predict labels with ``best_estimator_``.
 
         Parameters
         ----------
@@ -336,65 +327,30 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         X = self._check_before_predicting(X)
         return self.best_estimator_.predict(X)
 
-    @available_if(_winner_has("predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Predict class probabilities with the winner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_rows, n_classes)
-            A column for every class in ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(_winner_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Score classes with the winner.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for every class in ``classes_``.
-        """
-        X = self._check_before_predicting(X)
-        return self.best_estimator_.decision_function(X)
-
     def _published_model(self) -> Any:
         learner = last_step(self.best_estimator_)
         if not isinstance(learner, PrivateClassifier):
             raise ValueError(
-                f"The winner is a {type(learner).__name__}, and what of it may be "
-                "published is known for the classifiers of sklearn_pate alone; publish "
-                "best_estimator_ by its own means, under privacy_spent_."
+                f"best_estimator_ is a {type(learner).__name__}, and publish supports "
+                "classifiers of sklearn_pate only; publish best_estimator_ by its own "
+                "means, with privacy_spent_ as its statement."
             )
         model = with_last_step(self.best_estimator_, learner._published_model())
         return without_fitted_estimators(model)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say where further arguments of `fit` go.
+        """Route further arguments of `fit`.
 
         Returns
         -------
         router : MetadataRouter
-            To the estimator's ``fit``.
+            Routes them to the estimator's ``fit``.
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=to_fit)
 
-    def _check_parameters(self):
-        """Raise ValueError for the first parameter that cannot work."""
+    def _check_parameters(self) -> None:
         selection_law(self.n_trials_distribution, self.mean_n_trials)
         size = self.test_size
         if not isinstance(size, Real) or not 0 < size < 1:
@@ -406,31 +362,33 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
         check_noise_seed(self.noise_seed)
 
     def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchSetup:
-        """Settle everything about a fit that comes before the first trial."""
+        """Plan a search: everything that comes before the first trial."""
         self._check_parameters()
         noise = NoiseSource(self.noise_seed)
         rows, classes = self._receive(X, y, fit_params)
         candidates = list_candidates(self.estimator, self.param_grid, classes)
-        law = selection_law(self.n_trials_distribution, self.mean_n_trials)
+        distribution, mean = self.n_trials_distribution, self.mean_n_trials
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # planning on the parts repeats them
             first = plan_fit(candidates[0].estimator, rows)
-        cut = cut_rows(
+        split = split_rows(
             rows,
             first.unit,
             first.relation,
-            n_parts=len(candidates) if self.n_trials_distribution == "disjoint" else 1,
+            n_parts=len(candidates) if distribution == "disjoint" else 1,
             test_size=self.test_size,
             seed=seed,
             noise=noise,
         )
-        costs = cost_of_fits(candidates, rows, cut, first.unit, first.relation)
-        scoring = choose_scoring(self, law, costs, cut.sensitivity)
-        selection = SelectedFit(
+        costs = cost_of_fits(candidates, rows, split, first.unit, first.relation)
+        scoring = choose_scoring(
+            distribution, mean, self.delta, costs, split.sensitivity
+        )
+        mechanism = SelectedFit(
             type(last_step(self.estimator)).__name__,
-            self.n_trials_distribution,
-            self.mean_n_trials,
+            distribution,
+            mean,
             scoring.scale,
             scoring.pure,
             costs.curves,
@@ -439,12 +397,16 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             noise_seed=self.noise_seed,
         )
         label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
-        spent = state_search(selection, costs, self.delta, label_set)
+        statement = state_search(mechanism, costs, self.delta, label_set)
         ceilings = [one.curve.values for one in costs.of_candidates]
-        contest = Contest(rows, cut, classes, scoring, ceilings)
-        return SearchSetup(candidates, contest, law, noise, selection, spent)
+        trials = TrialSetup(rows, split, classes, scoring, ceilings)
+        law = selection_law(distribution, mean)
+        return SearchSetup(candidates, trials, law, noise, mechanism, statement)
 
-    def _receive(self, X, y, fit_params):
+    def _receive(
+        self, X: Any, y: Any, fit_params: dict[str, Any]
+    ) -> tuple[PrivateRows, NDArray[Any]]:
+        """Check the arguments of `fit`, and read the labels."""
         check_target(self, y)
         X = check_features(self, X, reset=True, private=True)
         check_consistent_length(X, y)
@@ -456,17 +418,21 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         return PrivateRows(X, y, codes, fit_params), classes
 
-    def _check_before_predicting(self, X):
+    def _predictor(self) -> Any:
+        winner = getattr(self, "best_estimator_", None)
+        return self.estimator if winner is None else winner
+
+    def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         return check_features(self, X, reset=False)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         of_estimator = get_tags(self.estimator)
         tags.input_tags.sparse = of_estimator.input_tags.sparse
         tags.input_tags.allow_nan = of_estimator.input_tags.allow_nan
         tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
-        # Noise drowns what a few dozen rows say.
+        # With a few dozen rows, the noise dominates.
         tags.classifier_tags.poor_score = True
         tags.non_deterministic = (
             self.noise_seed is None or of_estimator.non_deterministic
@@ -475,7 +441,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):
 
 
 def _restate(fitted: Any, spent: PrivacySpent, selection: SelectedFit) -> None:
-    """Let the winner state what it cost to find it."""
+    """Replace the statement of the selected fit by the statement of the search."""
     learner = last_step(fitted)
     learner.privacy_spent_ = replace(
         learner.privacy_spent_,

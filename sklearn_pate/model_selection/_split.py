@@ -1,4 +1,4 @@
-"""Which rows train, and which rows judge: decided without a look at X or y."""
+"""Split of private rows into training and validation parts, independent of X and y."""
 
 from typing import NamedTuple
 
@@ -16,29 +16,18 @@ from sklearn_pate._teachers import (
     shard_groups,
     shard_rows,
 )
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["STEPS", "Cut", "PrivateRows", "cut_rows"]
+__all__ = ["GROUP_SCORE", "PrivateRows", "RowSplit", "split_rows"]
 
-#: What a group that is predicted right adds to a score.
-STEPS = 100
+#: Score of a group whose rows are all predicted correctly.
+GROUP_SCORE = 100
 
 
 class PrivateRows(NamedTuple):
-    """Rows with all that belongs to them.
+    """Private rows, their labels, class indices and further arguments of a fit.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Features.
-
-    y : array-like of shape (n_rows,)
-        Labels, for fits.
-
-    codes : ndarray of int of shape (n_rows,)
-        Class indices, -1 for a label that does not count.
-
-    params : dict
-        Further arguments of a fit.
+    A code of -1 is a label that does not count.
     """
 
     X: Table
@@ -47,45 +36,32 @@ class PrivateRows(NamedTuple):
     params: dict[str, object]
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """Number of rows."""
         return len(self.codes)
 
-    def groups(self):
-        """Return whose row each is.
-
-        Returns
-        -------
-        groups : array-like of shape (n_rows,) or None
-            The argument of that name.
-        """
+    def groups(self) -> object:
+        """Return the argument `groups` of the fit, None without one."""
         named = (one for name, one in self.params.items() if _is(name, "groups"))
         return next(named, None)
 
-    def at(self, rows):
-        """Take some of the rows.
+    def take(self, indices: NDArray[np.intp]) -> "PrivateRows":
+        """Take rows, and the same entries of arguments with one entry per row.
 
-        Parameters
-        ----------
-        rows : ndarray of int of shape (n_taken,)
-            Which.
-
-        Returns
-        -------
-        taken : PrivateRows
-            Arguments that have one entry a row are cut alike; public rows never are.
+        Public rows are never cut.
         """
         return PrivateRows(
-            _safe_indexing(self.X, rows),
-            _safe_indexing(self.y, rows),
-            self.codes[rows],
+            _safe_indexing(self.X, indices),
+            _safe_indexing(self.y, indices),
+            self.codes[indices],
             {
-                name: _safe_indexing(one, rows) if self._has_rows(name, one) else one
+                name: _safe_indexing(one, indices) if self._has_rows(name, one) else one
                 for name, one in self.params.items()
             },
         )
 
-    def _has_rows(self, name, value):
+    def _has_rows(self, name: str, value: object) -> bool:
+        """Check an argument for one entry per row."""
         if isinstance(value, (PublicData, str, dict)) or _is(name, "X_public"):
             return False
         try:
@@ -94,19 +70,11 @@ class PrivateRows(NamedTuple):
             return False
 
 
-class Cut(NamedTuple):
-    """Disjoint parts of the rows.
+class RowSplit(NamedTuple):
+    """Disjoint parts of the rows: one or several to train on, one to score on.
 
-    Parameters
-    ----------
-    training : list of ndarray of int
-        Rows to train on; several parts for candidates that get one each.
-
-    validation : ndarray of int
-        Rows to score on.
-
-    group_of_row : ndarray of int or None
-        Group of each validation row, where groups are the unit.
+    `group_of_row` has the group of each validation row, or is None if rows are the unit
+    of privacy.
     """
 
     training: list[NDArray[np.intp]]
@@ -114,124 +82,95 @@ class Cut(NamedTuple):
     group_of_row: NDArray[np.intp] | None
 
     @property
-    def sensitivity(self):
-        """How far one unit of privacy moves a score.
+    def sensitivity(self) -> int:
+        """Largest change of a score by one unit of privacy."""
+        return 1 if self.group_of_row is None else GROUP_SCORE
 
-        Returns
-        -------
-        sensitivity : int
-            `STEPS` for groups.
-        """
-        return 1 if self.group_of_row is None else STEPS
+    def score(self, is_right: NDArray[np.bool_]) -> int:
+        """Count the validation rows that are predicted correctly.
 
-    def score(self, is_right):
-        """Count what was predicted right.
-
-        Parameters
-        ----------
-        is_right : ndarray of bool of shape (n_validation_rows,)
-            Of each validation row.
-
-        Returns
-        -------
-        score : int
-            The number of rows; for groups, the sum over groups of the share of their
-            rows, in hundredths, rounded down. One unit moves it by `sensitivity` at
-            most, whatever its size.
+        For groups: the sum over groups of the share of correct rows, in hundredths,
+        rounded down. So one unit moves the score by `sensitivity` at most, whatever its
+        number of rows.
         """
         if self.group_of_row is None:
             return int(np.count_nonzero(is_right))
         sizes = np.bincount(self.group_of_row)
         n_right = np.bincount(self.group_of_row[is_right], minlength=len(sizes))
-        return int(np.sum(STEPS * n_right // np.maximum(sizes, 1)))
+        return int(np.sum(GROUP_SCORE * n_right // np.maximum(sizes, 1)))
 
 
-def cut_rows(rows, unit, relation, *, n_parts, test_size, seed, noise):
-    """Cut rows into parts to train on, and one to score on.
+def split_rows(
+    rows: PrivateRows,
+    unit: str,
+    relation: str,
+    *,
+    n_parts: int,
+    test_size: float,
+    seed: int,
+    noise: NoiseSource,
+) -> RowSplit:
+    """Split rows into `n_parts` training parts and one validation part.
 
-    Parameters
-    ----------
-    rows : PrivateRows
-        Their number, and whose they are, is all that is looked at.
+    Only the number of rows and their groups are read; `seed` may be public, `noise`
+    must be secret. Each unit of privacy lies in one part, and moves no other unit:
 
-    unit, relation : str
-        Of privacy, as statements name them.
-
-    n_parts : int
-        Number of parts to train on.
-
-    test_size : float
-        Share of the units to score on.
-
-    seed : int
-        May be known to anyone.
-
-    noise : NoiseSource
-        Secret coins.
-
-    Returns
-    -------
-    cut : Cut
-        One unit is in one part, and moves no other unit.
-
-    Raises
-    ------
-    ValueError
-        If there are too few of them.
-
-    Notes
-    -----
-    A row that is replaced stays in its place: any cut by place will do. A group has its
-    place by a keyed hash of its id, wherever its rows stand. A row that is added has no
-    name, and pushes on those behind it. Their places are independent coins then, which
-    nobody sees: given the coins of all rows, that of the added one included, the two
-    data sets differ in one part, and over coins, Renyi divergences are quasi-convex.
+    A replaced row keeps its position, so that a split by position suffices. The part of
+    a group depends on a keyed hash of its id, wherever its rows are. An added row
+    shifts the rows after it; there, the part of each row is drawn independently and
+    secretly. Given the draws for all rows, that of the added row included, neighbouring
+    data sets differ in one part, and Renyi divergences are quasi-convex over draws.
     """
     n_rows = rows.n_rows
     if unit == "group":
         ids, group_of_row = group_ids(rows.groups())
         _check_enough(len(ids), n_parts, "groups")
         held_out = hold_out_groups(ids, test_size, seed)
-        place = np.zeros(len(ids), dtype=np.intp)
+        part_of_group = np.zeros(len(ids), dtype=np.intp)
         if n_parts > 1:
-            place = shard_groups(ids, n_parts, seed)
-        place = np.where(held_out, -1, place)[group_of_row]
-        place[group_of_row < 0] = n_parts  # no part: a row without an id is not used
-        validation = np.flatnonzero(place < 0)
-        return Cut(_by_place(place, n_parts), validation, group_of_row[validation])
+            part_of_group = shard_groups(ids, n_parts, seed)
+        part_of_row = np.where(held_out, -1, part_of_group)[group_of_row]
+        part_of_row[group_of_row < 0] = n_parts  # a row without an id is not used
+        validation = np.flatnonzero(part_of_row < 0)
+        training = _training_parts(part_of_row, n_parts)
+        return RowSplit(training, validation, group_of_row[validation])
     _check_enough(n_rows, n_parts, "rows")
     if relation == "add-remove":
         threshold = np.uint64(test_size * 2**64)
-        place = noise.index(n_parts, n_rows)
-        place[noise.words(n_rows) < threshold] = -1
+        part_of_row = noise.index(n_parts, n_rows)
+        part_of_row[noise.words(n_rows) < threshold] = -1
     else:
-        held_out = hold_out_rows(n_rows, test_size, seed)
-        kept = np.flatnonzero(~held_out)
-        place = np.full(n_rows, -1)
+        kept = np.flatnonzero(~hold_out_rows(n_rows, test_size, seed))
+        part_of_row = np.full(n_rows, -1)
         if len(kept) >= n_parts:
             for part, of_part in enumerate(shard_rows(len(kept), n_parts, seed)):
-                place[kept[of_part]] = part
-    return Cut(_by_place(place, n_parts), np.flatnonzero(place < 0), None)
+                part_of_row[kept[of_part]] = part
+    training = _training_parts(part_of_row, n_parts)
+    return RowSplit(training, np.flatnonzero(part_of_row < 0), None)
 
 
-def _by_place(place, n_parts):
-    parts = [np.flatnonzero(place == part) for part in range(n_parts)]
+def _training_parts(
+    part_of_row: NDArray[np.intp], n_parts: int
+) -> list[NDArray[np.intp]]:
+    """List the rows of each training part, or raise if a part is empty."""
+    parts = [np.flatnonzero(part_of_row == part) for part in range(n_parts)]
     if min(len(part) for part in parts) == 0:
         raise ValueError(
-            f"Nobody is left to train on in one of {n_parts} parts; bring more rows, "
-            "lower test_size, or try fewer candidates."
+            f"One of {n_parts} training parts holds no row; pass more rows, lower "
+            "test_size, or try fewer candidates."
         )
     return parts
 
 
-def _check_enough(n_units, n_parts, units):
+def _check_enough(n_units: int, n_parts: int, units: str) -> None:
+    """Raise if there are too few units for the parts."""
     if n_units <= n_parts:
         raise ValueError(
-            f"n_samples={n_units} {units} cannot be cut into {n_parts} to train on and "
-            "one to score on; bring more rows, or try fewer candidates."
+            f"n_samples={n_units} {units} cannot be split into {n_parts} to train on "
+            "and one to score on; pass more rows, or try fewer candidates."
         )
 
 
-def _is(name, wanted):
-    """Tell an argument of a fit, also that of a step of a pipeline."""
+def _is(name: str, wanted: str) -> bool:
+    """Compare the name of an argument, without the name of a pipeline's step."""
     return name.rpartition("__")[2] == wanted

@@ -1,9 +1,10 @@
-"""Fit, score with noise, and forget all but the best. Nothing else comes out."""
+"""Trials of a private search: fits, noisy scores, and the selection of one fit."""
 
 import contextlib
 import logging
 import os
 import warnings
+from collections.abc import Iterator, Sequence
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
@@ -14,15 +15,20 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._hooks import autologging_off
-from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone
 from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate.accounting.composition._private_selection import (
+    TruncatedNegativeBinomial,
+    TruncatedPoisson,
+)
 from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
+from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.model_selection._candidates import Candidate
-from sklearn_pate.model_selection._split import Cut, PrivateRows
+from sklearn_pate.model_selection._split import PrivateRows, RowSplit
 
 __all__ = [
-    "Contest",
-    "Winner",
+    "SelectedTrial",
+    "TrialSetup",
     "best_of_trials",
     "best_on_disjoint_rows",
     "draw_number_of_trials",
@@ -34,105 +40,55 @@ _DIGITS = 60
 _FAILED = -(2**62)
 
 
-class Contest(NamedTuple):
-    """What candidates compete on.
-
-    Parameters
-    ----------
-    rows : PrivateRows
-        All of them.
-
-    cut : Cut
-        Which are for what.
-
-    classes : ndarray of shape (n_classes,)
-        Labels.
-
-    scoring : NoisyScores or DisjointChoice
-        Adds the noise.
-
-    ceilings : list of ndarray of shape (n_orders,)
-        What a fit of each candidate may cost.
-    """
+class TrialSetup(NamedTuple):
+    """Data, noise on scores, and the largest planned curve of each candidate."""
 
     rows: PrivateRows
-    cut: Cut
+    split: RowSplit
     classes: NDArray[Any]
     scoring: NoisyScores | DisjointChoice
     ceilings: list[NDArray[np.float64]]
 
-    def fit(self, estimator, place):
-        """Fit one candidate, and score it without noise.
+    def fit_and_score(self, estimator: Any, index: int) -> tuple[Any, int]:
+        """Fit the seeded clone of candidate `index`, and score it without noise.
 
-        Parameters
-        ----------
-        estimator : classifier
-            Seeded; fitted in place.
-
-        place : int
-            Which candidate it is. It trains on the part of that place, if there is one
-            for each.
-
-        Returns
-        -------
-        fitted : classifier or None
-            None if it failed, which is an outcome like any other.
-
-        score : int
-            0 if it failed.
+        Returns None and 0 if the fit fails: a failure is an outcome of a trial.
         """
-        parts = self.cut.training
-        training = self.rows.at(parts[place % len(parts)])
+        parts = self.split.training
+        training = self.rows.take(parts[index % len(parts)])
         try:
             fitted = estimator.fit(training.X, training.y, **training.params)
-        except Exception:  # what it says depends on private rows
+        except Exception:  # its message depends on private rows
             return None, 0
         curve = last_step(fitted).privacy_spent_.curve
-        if not np.all(curve.values <= self.ceilings[place] * (1 + 1e-9)):
+        if not np.all(curve.values <= self.ceilings[index] * (1 + 1e-9)):
             raise RuntimeError(
                 f"{type(last_step(fitted)).__name__} cost more than its plan_privacy "
-                "said, perhaps because its cost depends on its random_state; set what "
-                "it reads from the data, such as n_queries. Nothing was released."
+                "stated, perhaps because its cost depends on its random_state; set "
+                "parameters that it reads from the data, such as n_queries. Nothing "
+                "was released."
             )
-        if not len(self.cut.validation):
+        if not len(self.split.validation):
             return fitted, 0
-        validation = self.rows.at(self.cut.validation)
+        validation = self.rows.take(self.split.validation)
         codes = _predicted_codes(fitted, validation.X, self.classes)
         is_right = (codes == validation.codes) & (codes >= 0)
-        return fitted, self.cut.score(is_right)
+        return fitted, self.split.score(is_right)
 
 
-class Winner(NamedTuple):
-    """What a search releases.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The setting.
-
-    fitted : classifier or None
-        None if it failed.
-    """
+class SelectedTrial(NamedTuple):
+    """The selected candidate and its fitted estimator, None if the fit failed."""
 
     candidate: Candidate
     fitted: BaseEstimator | None
 
 
-def draw_number_of_trials(law, noise):
-    """Draw how many trials there are. Secret.
+def draw_number_of_trials(
+    law: TruncatedNegativeBinomial | TruncatedPoisson, noise: NoiseSource
+) -> int:
+    """Draw the number of trials, at least 1. Secret.
 
-    Parameters
-    ----------
-    law : TruncatedNegativeBinomial or TruncatedPoisson
-        Its law.
-
-    noise : NoiseSource
-        Where the random bits come from.
-
-    Returns
-    -------
-    n_trials : int
-        At least 1. By inversion of 128 random bits: its law is right to 2^-128.
+    Inversion of 128 random bits: the probabilities are right to 2^-128.
     """
     high, low = (int(word) for word in noise.words(2))
     with localcontext(prec=_DIGITS):
@@ -146,96 +102,76 @@ def draw_number_of_trials(law, noise):
     return n_trials
 
 
-def best_of_trials(candidates, contest, law, noise):
-    """Fit random candidates a random number of times, and keep the best.
+def best_of_trials(
+    candidates: Sequence[Candidate],
+    setup: TrialSetup,
+    law: TruncatedNegativeBinomial | TruncatedPoisson,
+    noise: NoiseSource,
+) -> SelectedTrial:
+    """Fit random candidates a random number of times, and select the best noisy score.
 
-    Parameters
-    ----------
-    candidates : list of Candidate
-        Each trial draws one of them; all are equally likely.
-
-    contest : Contest
-        Its judge is NoisyScores.
-
-    law : TruncatedNegativeBinomial or TruncatedPoisson
-        Of the number of trials.
-
-    noise : NoiseSource
-        Where the noise comes from, and all that trials draw.
-
-    Returns
-    -------
-    winner : Winner
-        Of the highest score with noise; among equal ones, each is equally likely.
-
-    Notes
-    -----
-    Trials are independent and alike, as their cost requires: each draws its seed anew
-    from secret bits. Seeds that somebody could know would make them differ.
+    Trials are independent and identically distributed, as their cost requires: each
+    draws its candidate uniformly and its seed from secret bits. Public seeds would make
+    them differ. Ties are broken uniformly.
     """
-    best = None
-    with _silence():
+    assert isinstance(setup.scoring, NoisyScores)
+    best: tuple[tuple[int, int], SelectedTrial] | None = None
+    with _no_output():
         for _ in range(draw_number_of_trials(law, noise)):
-            place = int(noise.index(len(candidates), 1)[0])
-            fitted, score = contest.fit(candidates[place].seeded(_seed(noise)), place)
+            index = int(noise.index(len(candidates), 1)[0])
+            fitted, score = setup.fit_and_score(
+                seeded_clone(candidates[index].estimator, _seed(noise)), index
+            )
             if fitted is None:
                 score = _FAILED
             else:
-                score += contest.scoring.draw(contest.cut.sensitivity, noise)
+                score += setup.scoring.draw(setup.split.sensitivity, noise)
             rank = score, int(noise.words(1)[0])
             if best is None or rank > best[0]:
-                best = rank, Winner(candidates[place], fitted)
+                best = rank, SelectedTrial(candidates[index], fitted)
+    assert best is not None  # there is at least one trial
     return best[1]
 
 
-def best_on_disjoint_rows(candidates, contest, noise, noise_seed):
-    """Fit each candidate on rows of its own, and keep one that is good.
+def best_on_disjoint_rows(
+    candidates: Sequence[Candidate],
+    setup: TrialSetup,
+    noise: NoiseSource,
+    noise_seed: int | None,
+) -> SelectedTrial:
+    """Fit each candidate on its own part of the rows, and select one by its score.
 
-    Parameters
-    ----------
-    candidates : list of Candidate
-        One for each part of the rows.
-
-    contest : Contest
-        Its judge is a DisjointChoice.
-
-    noise : NoiseSource
-        Where seeds come from.
-
-    noise_seed : int or None
-        None draws the noise of the choice from the operating system.
-
-    Returns
-    -------
-    winner : Winner
-        The choice of the judge.
+    Seeds come from `noise`; without a `noise_seed`, the noise of the choice comes from
+    the operating system.
     """
-    with _silence():
-        entries = [
-            contest.fit(candidate.seeded(_seed(noise)), place)
-            for place, candidate in enumerate(candidates)
+    assert isinstance(setup.scoring, DisjointChoice)
+    with _no_output():
+        trials = [
+            setup.fit_and_score(seeded_clone(candidate.estimator, _seed(noise)), index)
+            for index, candidate in enumerate(candidates)
         ]
-        scores = [score for _, score in entries]
-        chosen = contest.scoring.choose(scores, contest.cut.sensitivity, noise_seed)
-    return Winner(candidates[chosen], entries[chosen][0])
+        scores = [score for _, score in trials]
+        chosen = setup.scoring.choose(scores, setup.split.sensitivity, noise_seed)
+    return SelectedTrial(candidates[chosen], trials[chosen][0])
 
 
-def _seed(noise):
+def _seed(noise: NoiseSource) -> int:
+    """Draw a secret seed."""
     return int(noise.index(MAX_SEED, 1)[0])
 
 
-def _predicted_codes(fitted, X, classes):
-    """Predict one row at a time: no row may change what others are predicted as.
+def _predicted_codes(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Predict one row at a time, so that no row changes the prediction of another.
 
-    In a batch, the last bits of a matrix product depend on how many rows there are, and
-    on which of them a row is; and a row that cannot be predicted fails the others.
+    In a batch, the last bits of a matrix product depend on the number of rows and on
+    the position of a row; and a row that cannot be predicted makes the others fail.
     """
     codes = (_predicted_code(fitted, X, row, classes) for row in range(X.shape[0]))
     return np.fromiter(codes, dtype=np.intp, count=X.shape[0])
 
 
-def _predicted_code(fitted, X, row, classes):
-    """Return the class index that a row is predicted as, -1 if it cannot be."""
+def _predicted_code(fitted: Any, X: Any, row: int, classes: NDArray[Any]) -> int:
+    """Predict the class index of a row; -1 if its prediction fails."""
     try:
         (code,) = class_indices(fitted.predict(_safe_indexing(X, [row])), classes)
     except Exception:
@@ -244,8 +180,8 @@ def _predicted_code(fitted, X, row, classes):
 
 
 @contextlib.contextmanager
-def _silence():
-    """Let nothing out: whatever a trial says, it says how many there are."""
+def _no_output() -> Iterator[None]:
+    """Suppress output, logs and warnings, which would reveal the number of trials."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

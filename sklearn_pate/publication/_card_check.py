@@ -1,4 +1,4 @@
-"""Check the statement on a privacy card against the cost of its mechanism."""
+"""Check of the statement on a privacy card against the cost of its mechanism."""
 
 import math
 import warnings
@@ -19,11 +19,11 @@ from sklearn_pate.publication._mechanism_fields import rebuilt
 
 __all__ = ["checked_statement"]
 
-# Another platform may round the last digits of a cost otherwise. So much is admitted,
-# relatively, below what is computed here; above it the statement promises less.
+# Relative tolerance for a stated cost below the computed one, as another platform may
+# round the last digits differently.
 _ROUNDING = 1e-9
-# Epsilon of DP-SGD is read off a Fourier transform, whose rounding is as large as a
-# small delta lets it be: changing last bits moved it by 2e-6 at delta=1e-9.
+# Epsilon of DP-SGD comes from a Fourier transform, whose rounding matters more at small
+# delta: changing last bits moved it by 2e-6 at delta=1e-9.
 _ROUNDING_OF_STEPS = 1e-5
 
 
@@ -36,50 +36,22 @@ def checked_statement(
     *,
     trusted: Collection[str | type] = (),
 ) -> PrivacySpent:
-    """Read the statement of a published model, if its parts agree.
+    """Read the statement of a published model, or raise ValueError on a contradiction.
 
-    Parameters
-    ----------
-    card : dict
-        The privacy card, of which every field has its type.
+    The card has fields of the right types; Renyi orders and divergences, number of
+    classes and statement are from the model file; `trusted` has classes of mechanisms
+    beside those of this package. Messages end without a full stop.
 
-    orders : array-like of shape (n_orders,)
-        Renyi orders, from the model file.
-
-    divergences : array-like of shape (n_orders,)
-        Renyi curve, from the model file.
-
-    n_classes : int
-        Number of classes, from the model file.
-
-    statement : str
-        The statement in words, from the model file.
-
-    trusted : collection of str or type, default=()
-        Classes of mechanisms beyond those of this package.
-
-    Returns
-    -------
-    spent : PrivacySpent
-        It promises no more than what the mechanism costs.
-
-    Raises
-    ------
-    ValueError
-        If two parts contradict each other. The message ends without a full stop.
-
-    Notes
-    -----
     Unit, relation and release must be those of the mechanism, the sentences those of
     unit, relation and codes of assumptions, the text of the mechanism that of its
-    parameters, and epsilon and the curve at least what this package computes from
-    mechanism, noise, numbers of queries, answers and classes, and delta: the exact
-    epsilon of a :class:`~sklearn_pate.mechanisms.NoisySum`, that of the curve for all
-    others. The winner of a search costs no more by itself than one of the fits that the
-    search is priced for. A card may promise less. It is consistency, no authenticity:
-    who writes all parts anew, alike, is not found out.
+    parameters, and epsilon and the curve at least the cost computed here from
+    mechanism, noise, delta, and the numbers of queries, answers and classes: the exact
+    epsilon of a NoisySum, for others that of the curve. The winner of a search costs no
+    more than one of the fits that the search accounts for. A card may state a higher
+    cost. This is consistency, not authenticity: a forger may replace all parts
+    consistently.
     """
-    if card["delta"] != 0:  # a pure guarantee has none
+    if card["delta"] != 0:  # 0 for a pure guarantee
         check_delta(card["delta"])
     if len(card["classes"]) != n_classes:
         raise ValueError(
@@ -98,20 +70,20 @@ def checked_statement(
     spent = _spent(card, curve)
     if not card["statement"] == statement == str(spent):
         raise ValueError(
-            "its statement in words is not that of the numbers beside it, or not that "
-            "in the model file"
+            "its statement in words differs from its numbers or from the statement in "
+            "the model file"
         )
     return spent
 
 
-def _check_relation(card, mechanism):
+def _check_relation(card: dict[str, Any], mechanism: AccountedRelease) -> None:
     unit, relation, release = card["unit"], card["relation"], card["release"]
     protected = f"unit={unit!r} with relation={relation!r}"
     name = type(mechanism).__name__
     if NEIGHBOURS.get((unit, relation)) != card["neighbours"]:
         raise ValueError(
-            f"its neighbours are {card['neighbours']!r}, which is not what {protected} "
-            "stands for"
+            f"its neighbours are {card['neighbours']!r}, which are not those of "
+            f"{protected}"
         )
     if relation != mechanism.relation(unit):
         raise ValueError(f"it protects {protected}, which {name} does not")
@@ -119,7 +91,7 @@ def _check_relation(card, mechanism):
         raise ValueError(f"it states release={release!r}, which {name} does not make")
 
 
-def _check_mechanism(card, mechanism):
+def _check_mechanism(card: dict[str, Any], mechanism: AccountedRelease) -> None:
     if card["mechanism"] != mechanism.in_one_line():
         raise ValueError(
             f"its mechanism is {card['mechanism']} in words, and "
@@ -140,7 +112,7 @@ def _check_mechanism(card, mechanism):
 
 
 def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
-    """Raise unless the fit that won a search is as cheap as one that it is priced for.
+    """Raise if the fit that won a search costs more than all fits it accounts for.
 
     Other mechanisms have no such fit.
     """
@@ -156,7 +128,7 @@ def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
     if fit.released in ("answers", "sum") and card["n_queries"] is None:
         raise ValueError(f"the fit that won the search, by {name}, has no n_queries")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # who fitted was warned of the orders
+        warnings.simplefilter("ignore")  # the fit warned of the orders
         cost = fit.stated_curve(_n_queries(card, fit), len(card["classes"]))
     up = 1 + _ROUNDING
     if not any(
@@ -166,7 +138,7 @@ def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
     ):
         raise ValueError(
             f"the fit that won the search, by {fit.in_one_line()}, costs more than "
-            "each of those that the search is priced for"
+            "each of those that the search accounts for"
         )
     _check_winner(card, fit)
 
@@ -176,7 +148,7 @@ def _n_queries(card: dict[str, Any], mechanism: AccountedRelease) -> int:
     return 1 if isinstance(mechanism, NoisySum) else card["n_queries"] or 0
 
 
-def _check_void(card, curve):
+def _check_void(card: dict[str, Any], curve: RdpCurve) -> None:
     if card["private"] or card["epsilon"] is not None or np.any(curve.values < np.inf):
         raise ValueError(
             "its noise was seeded, which gives no privacy, and it states a finite "
@@ -184,12 +156,14 @@ def _check_void(card, curve):
         )
 
 
-def _checked_cost(card, curve, mechanism):
-    """Return the curve of the file, if neither it nor epsilon is below the cost."""
+def _checked_cost(
+    card: dict[str, Any], curve: RdpCurve, mechanism: AccountedRelease
+) -> RdpCurve:
+    """Return the curve of the file if neither it nor epsilon is below the cost."""
     n_queries = _n_queries(card, mechanism)
     n_classes, delta = len(card["classes"]), card["delta"]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # who fitted was warned of the orders
+        warnings.simplefilter("ignore")  # the fit warned of the orders
         cost = mechanism.stated_curve(n_queries, n_classes)
         epsilon = (
             mechanism.stated_epsilon(n_queries, n_classes, delta)
@@ -198,10 +172,10 @@ def _checked_cost(card, curve, mechanism):
         )
     if not np.array_equal(curve.orders, cost.orders):
         raise ValueError(
-            "its Renyi curve is at other orders than those that costs are computed at"
+            "its Renyi curve is at other orders than the cost of its mechanism"
         )
-    asked = f"{card['n_queries']} queries with " if card["n_queries"] else ""
-    costs = f"{asked}{n_classes} classes to {card['mechanism']} cost"
+    queries = f"{card['n_queries']} queries with " if card["n_queries"] else ""
+    costs = f"{queries}{n_classes} classes to {card['mechanism']} cost"
     if np.any(curve.values < cost.values * (1 - _ROUNDING)):
         place = int(np.argmin(curve.values - cost.values * (1 - _ROUNDING)))
         raise ValueError(
@@ -219,7 +193,7 @@ def _checked_cost(card, curve, mechanism):
     return RdpCurve(curve.orders, curve.values, cost.pure_epsilon)
 
 
-def _spent(card, curve):
+def _spent(card: dict[str, Any], curve: RdpCurve) -> PrivacySpent:
     return PrivacySpent(
         epsilon=math.inf if card["epsilon"] is None else card["epsilon"],
         delta=card["delta"],
@@ -234,12 +208,12 @@ def _spent(card, curve):
     )
 
 
-def _assumption(code, sentence):
-    """Return an assumption with its query, if this package knows its code."""
+def _assumption(code: str, sentence: str) -> Assumption:
+    """Return an assumption, with its question if its code is of this package."""
     assumption = ASSUMPTIONS.get(code, Assumption(code, sentence))
     if assumption.sentence != sentence:
         raise ValueError(
-            f"its assumption {code!r} says {sentence!r}, and stands for "
+            f"its assumption {code!r} is {sentence!r} instead of "
             f"{assumption.sentence!r}"
         )
     return assumption

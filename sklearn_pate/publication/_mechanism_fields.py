@@ -1,4 +1,4 @@
-"""A mechanism as plain values on a privacy card, and made again from these."""
+"""Conversion of mechanisms to plain values on a privacy card, and back."""
 
 import re
 from collections.abc import Collection
@@ -20,7 +20,7 @@ from sklearn_pate.publication._student_state import full_name
 
 __all__ = ["HIDDEN_SEED", "described", "rebuilt", "without_seeds"]
 
-#: Those of this package, by name. A cost can be computed of these alone.
+#: Mechanisms of this package, whose cost can be computed from the card.
 OWN = {
     kind.__name__: kind
     for kind in (
@@ -38,20 +38,20 @@ OWN = {
         SelectedFit,
     )
 }
-# Parameters of ours that are no numbers.
+# Their parameters that are no numbers.
 _TEXTS = ("accountant", "learner", "method", "n_trials_distribution")
 _FLAGS = ("add_remove", "pure_fits", "pure_scores")
 _RELEASES = ("fit", "mechanism")
-# Whole numbers beyond this have no exact float.
+# Larger integers have no exact float.
 _LARGEST = 2**53
-# Each takes about 0.1 ms and 6 KB once its cost is computed.
+# The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 
 
 class _HiddenSeed:
-    """Stands for a seed, which is not published, and draws nothing."""
+    """Placeholder of a seed that is not published; it draws no noise."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<not published>"
 
 
@@ -60,23 +60,15 @@ _SEED = re.compile(r"noise_seed=(?!None\b|<)([\w.]+\([^)]*\)|[^,)\s]+)")
 
 
 def without_seeds(text: str) -> str:
-    """Hide all seeds in the text of a mechanism, with which noise can be taken away."""
+    """Hide the seeds of noise in the text of a mechanism."""
     return _SEED.sub(f"noise_seed={HIDDEN_SEED!r}", text)
 
 
 def described(mechanism: AccountedRelease) -> dict[str, Any]:
     """Write a mechanism as plain values, without the seed of its noise.
 
-    Parameters
-    ----------
-    mechanism : AccountedRelease
-        With all its numbers.
-
-    Returns
-    -------
-    fields : dict
-        "class", the name of one of this package and the full name of any other, and
-        "parameters": None if one of them is no plain value.
+    "class" is the name of a mechanism of this package, or the full name of another;
+    "parameters" is None if one of them is no plain value.
     """
     kind = type(mechanism)
     name = kind.__name__ if OWN.get(kind.__name__) is kind else full_name(kind)
@@ -92,28 +84,10 @@ def described(mechanism: AccountedRelease) -> dict[str, Any]:
 def rebuilt(
     fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
 ) -> AccountedRelease:
-    """Make a mechanism from its plain values.
+    """Create a mechanism from the fields of `described`, which may be forged.
 
-    Parameters
-    ----------
-    fields : dict
-        As `described` wrote it, or somebody else: nothing in it is run.
-
-    seeded : bool
-        Whether its noise had a seed, which gives no privacy.
-
-    trusted : collection of str or type, default=()
-        Further classes, or their full names, by which they are imported.
-
-    Returns
-    -------
-    mechanism : AccountedRelease
-        Its noise has a seed that nobody knows if `seeded`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such mechanism, or not with these parameters.
+    Nothing in the fields is run; `trusted` has classes, or full names to import, beside
+    those of this package. With `seeded`, the seed of the noise is a placeholder.
     """
     name, parameters = fields.get("class"), fields.get("parameters")
     if (
@@ -122,17 +96,17 @@ def rebuilt(
         or not isinstance(parameters, dict)
     ):
         raise ValueError(
-            "its mechanism has not the fields 'class' and 'parameters' alone"
+            "its mechanism must have the fields 'class' and 'parameters' alone"
         )
     kind = _kind(name, trusted)
     wanted = set(kind._get_param_names())
     if set(parameters) != wanted - {"noise_seed"}:
         raise ValueError(
-            f"its mechanism, {name}, has the parameters {sorted(parameters)} in place "
+            f"its mechanism, {name}, has the parameters {sorted(parameters)} instead "
             f"of {sorted(wanted - {'noise_seed'})}"
         )
     given = {
-        # What a search fits has noise of its own; with a seed it has no finite cost.
+        # The fit of a search has its own noise; with a seed, its cost is infinite.
         one: rebuilt(value, seeded=seeded and one != "fit", trusted=trusted)
         if isinstance(value, dict)
         else value
@@ -152,15 +126,15 @@ def rebuilt(
     return mechanism
 
 
-def _kind(name, trusted):
+def _kind(name: str, trusted: Collection[str | type]) -> type[AccountedRelease]:
     if name in OWN:
         return OWN[name]
     types = {full_name(one): one for one in trusted if isinstance(one, type)}
     if name not in types and name not in trusted:
         raise ValueError(
-            f"its mechanism, {name}, is none of this package, so that nothing shows "
-            "that its statement is right; if you know it and where the file comes "
-            f"from, pass trusted=[{name!r}]"
+            f"its mechanism, {name}, is none of this package, so that its cost cannot "
+            "be checked; if you know it and the source of the file, pass "
+            f"trusted=[{name!r}]"
         )
     kind = types.get(name)
     if kind is None:
@@ -171,7 +145,7 @@ def _kind(name, trusted):
     return kind
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     if isinstance(value, AccountedRelease):
         fields = described(value)
         if fields["parameters"] is None:
@@ -190,7 +164,7 @@ def _plain(value):
 
 
 def _plain_curve(curve: RdpCurve) -> dict[str, Any]:
-    """Write a curve at the default orders, a pure one as its epsilon alone."""
+    """Write a curve at the default orders, or a pure one as its epsilon alone."""
     pure = curve.pure_epsilon if np.isfinite(curve.pure_epsilon) else None
     if not np.array_equal(curve.orders, DEFAULT_ORDERS):
         raise TypeError(f"{curve!r} has other orders than DEFAULT_ORDERS")
@@ -200,7 +174,7 @@ def _plain_curve(curve: RdpCurve) -> dict[str, Any]:
 
 
 def _read_curves(given: Any) -> list[RdpCurve]:
-    """Read curves as `_plain_curve` wrote them, or somebody else."""
+    """Read the fields of `_plain_curve`, which may be forged."""
     if not isinstance(given, list) or not all(
         isinstance(one, dict) and one.keys() == {"pure_epsilon", "values"}
         for one in given
@@ -224,7 +198,7 @@ def _read_curves(given: Any) -> list[RdpCurve]:
 
 
 def _is_right(parameter: str, value: Any) -> bool:
-    """Tell whether a value is of the kind that a parameter of ours has."""
+    """Tell whether a value has the type of that parameter of our mechanisms."""
     if parameter == "learner":  # the name of a class, and no sentence
         return isinstance(value, str) and value.isidentifier()
     if parameter in _TEXTS:

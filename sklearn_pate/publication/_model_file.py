@@ -1,13 +1,16 @@
-"""A model file, which runs no code when it is loaded, and its card beside it."""
+"""Model file, which runs no code when it is loaded, and the card beside it."""
 
 import hashlib
 import os
 import secrets
 import warnings
 import zipfile
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
 
@@ -37,8 +40,7 @@ __all__ = [
     "write_all",
 ]
 
-# Each is named: whoever could name any attribute of our modules could call functions
-# that they import.
+# Types by full name: a trusted module would let a file call the functions it imports.
 TRUSTED = (
     OWN_NETWORKS
     | frozenset(
@@ -63,23 +65,12 @@ TRUSTED = (
         )
     )
 )
-# Earlier ones run code that is hidden in a file (CVE-2025-54412).
+# Earlier versions run code that is hidden in a file (CVE-2025-54412).
 OLDEST_SKOPS = (0, 12)
 
 
-def import_skops():
-    """Import skops.
-
-    Returns
-    -------
-    skops_io : module
-        ``skops.io``.
-
-    Raises
-    ------
-    ImportError
-        If it is missing, or older than what can be trusted.
-    """
+def import_skops() -> ModuleType:
+    """Import skops.io; raise ImportError if skops is missing or too old to be safe."""
     try:
         skops = import_module("skops")
         skops_io = import_module("skops.io")
@@ -92,33 +83,14 @@ def import_skops():
         ) from error
     if tuple(int(part) for part in skops.__version__.split(".")[:2]) < OLDEST_SKOPS:
         raise ImportError(
-            f"skops {skops.__version__} can be made to run code by a forged file; pip "
-            "install 'sklearn-pate[publish]' for a later one."
+            f"skops {skops.__version__} may run code in a forged file; pip install "
+            "'sklearn-pate[publish]' for a later version."
         )
     return skops_io
 
 
-def paths_of(path):
-    """Name the two files.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The model file.
-
-    Returns
-    -------
-    model_path : Path
-        The model file.
-
-    card_path : Path
-        The card beside it.
-
-    Raises
-    ------
-    ValueError
-        If it does not end in ".skops".
-    """
+def paths_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Return the paths of a model file and of the card beside it."""
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"path={path!r} must be a str or a path, such as 'a.skops'.")
     path = Path(path)
@@ -130,24 +102,8 @@ def paths_of(path):
     return path, path.with_suffix(".json")
 
 
-def type_names(trusted):
-    """Name the types that a user trusts.
-
-    Parameters
-    ----------
-    trusted : collection of str or type
-        As :meth:`PublishedClassifier.load` takes it.
-
-    Returns
-    -------
-    names : set of str
-        Full names.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
+def type_names(trusted: Collection[str | type]) -> set[str]:
+    """Return the full names of the types that a user trusts."""
     if isinstance(trusted, (list, tuple, set, frozenset)):
         names = {full_name(one) if isinstance(one, type) else one for one in trusted}
         if all(isinstance(name, str) for name in names):
@@ -158,19 +114,17 @@ def type_names(trusted):
     )
 
 
-def write_all(contents):
-    """Write all files under other names, then rename them in order.
+def write_all(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:
+    """Write all files under temporary names, then rename them in order."""
 
-    Parameters
-    ----------
-    contents : dict of Path to bytes
-        What each is to hold.
-    """
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, mode)
+
     written = []
     try:
         for path, content in contents.items():
             temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-            with open(temporary, "xb") as file:
+            with open(temporary, "xb", opener=opener) as file:
                 written.append((temporary, path))
                 file.write(content)
                 file.flush()
@@ -182,32 +136,12 @@ def write_all(contents):
             temporary.unlink(missing_ok=True)
 
 
-def read_pair(path):
-    """Read a model file and its card, and check one against the other.
+def read_pair(
+    path: str | os.PathLike[str],
+) -> tuple[bytes, dict[str, Any], tuple[Path, Path]]:
+    """Read a model file, unparsed, and its card, and check one against the other.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The model file.
-
-    Returns
-    -------
-    model : bytes
-        Not loaded.
-
-    card : dict
-        Without the sha256 of the model file, which is right.
-
-    paths : tuple of Path
-        Of model and card, for errors.
-
-    Raises
-    ------
-    FileNotFoundError
-        If one of them is missing.
-
-    ValueError
-        If one is damaged, edited, or not the other's.
+    The card is returned without the sha256 of the model file; the paths are for errors.
     """
     model_path, card_path = paths_of(path)
     model = bounded.read_file(model_path, "the model", bounded.LARGEST_MODEL)
@@ -215,8 +149,8 @@ def read_pair(path):
     card = parse_card(text, card_path)
     if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
         raise ValueError(
-            f"{model_path} does not have the sha256 that {card_path} names: one of "
-            "them is damaged, was changed, or belongs to another model."
+            f"{model_path} does not have the sha256 on {card_path}: one of them is "
+            "damaged, was changed, or belongs to another model."
         )
     if embedded_card(model, model_path) != canonical_text(card):
         raise ValueError(
@@ -227,24 +161,9 @@ def read_pair(path):
     return model, card, (model_path, card_path)
 
 
-def add_card(saved, text):
-    """Put a copy of the card into a model file.
-
-    Parameters
-    ----------
-    saved : bytes
-        What skops wrote, a zip archive.
-
-    text : bytes
-        The card.
-
-    Returns
-    -------
-    model : bytes
-        All members anew, without the time of day and the time zone in which they were
-        saved.
-    """
-    # What compresses so well that it would not be read again is stored as it is.
+def add_card(saved: bytes, text: bytes) -> bytes:
+    """Add a copy of the card to a model file, whose members get a fixed date."""
+    # Members that compress too well to be read again are stored uncompressed.
     for packing in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
         packed = BytesIO()
         with (
@@ -254,32 +173,13 @@ def add_card(saved, text):
             for member in source.namelist():
                 _add(archive, member, source.read(member), packing)
             _add(archive, bounded.CARD_MEMBER, text, packing)
-        if len(saved) + len(text) <= bounded.room(packed.tell()):
+        if len(saved) + len(text) <= bounded.max_unpacked(packed.tell()):
             break
     return packed.getvalue()
 
 
-def embedded_card(model, path):
-    """Read the copy of the card; nothing is loaded.
-
-    Parameters
-    ----------
-    model : bytes
-        The model file.
-
-    path : Path
-        Where it is, for the error.
-
-    Returns
-    -------
-    text : bytes
-        The card.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+def embedded_card(model: bytes, path: Path) -> bytes:
+    """Read the copy of the card in a model file; nothing is loaded."""
     try:
         with zipfile.ZipFile(BytesIO(model)) as archive:
             return bounded.read_member(
@@ -292,30 +192,8 @@ def embedded_card(model, path):
         ) from error
 
 
-def untrusted_types(skops_io, model, path):
-    """Name the types in a model file that skops does not trust; nothing is loaded.
-
-    Parameters
-    ----------
-    skops_io : module
-        ``skops.io``.
-
-    model : bytes
-        The model file.
-
-    path : Path
-        Where it is, for the error.
-
-    Returns
-    -------
-    names : set of str
-        Full names.
-
-    Raises
-    ------
-    ValueError
-        If skops cannot read it.
-    """
+def untrusted_types(skops_io: ModuleType, model: bytes, path: Path) -> set[str]:
+    """Name the types in a model file that skops does not trust; nothing is loaded."""
     try:
         return set(skops_io.get_untrusted_types(data=model))
     except Exception as error:
@@ -324,32 +202,17 @@ def untrusted_types(skops_io, model, path):
         ) from error
 
 
-def unpack(skops_io, model, trusted):
-    """Load what skops saved.
-
-    Parameters
-    ----------
-    skops_io : module
-        ``skops.io``.
-
-    model : bytes
-        The model file.
-
-    trusted : collection of str
-        Full names of types.
-
-    Returns
-    -------
-    content : dict
-        The parts of a published classifier.
-    """
+def unpack(
+    skops_io: ModuleType, model: bytes, trusted: Collection[str]
+) -> dict[str, Any]:
+    """Load the parts of a published classifier that skops saved."""
     with warnings.catch_warnings():
-        # One for the whole says as much as one for every tree of a forest.
+        # load() warns once for the whole model.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         return skops_io.loads(model, trusted=sorted(trusted))
 
 
-def _add(archive, member, content, packing):
+def _add(archive: zipfile.ZipFile, member: str, content: bytes, packing: int) -> None:
     info = zipfile.ZipInfo(member)  # dated 1980
     info.compress_type = packing
     archive.writestr(info, content)

@@ -1,4 +1,4 @@
-"""The privacy card: what a reader of a published model should know, in plain JSON."""
+"""Privacy card: the facts about a published model for its readers, as plain JSON."""
 
 import json
 import math
@@ -6,9 +6,12 @@ import platform
 import sys
 import unicodedata
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication._mechanism_fields import described
 from sklearn_pate.publication._student_state import full_name, reachable
 
@@ -28,7 +31,7 @@ FORMAT_VERSION = 3
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
-_FIELDS = {
+_FIELDS: dict[str, tuple[type, ...]] = {
     "format": (str,),
     "format_version": (int,),
     "statement": (str,),
@@ -52,8 +55,8 @@ _FIELDS = {
     "date": (str,),
     "versions": (dict,),
 }
-# What a list holds, and the values of a dict.
-_ITEMS = {
+# Types of the items of a list, and of the values of a dict.
+_ITEMS: dict[str, tuple[type, ...]] = {
     "assumptions": (dict,),
     "classes": (bool, int, float, str),
     "feature_names": (str,),
@@ -64,26 +67,12 @@ _LARGEST_COUNT = 2**53
 # The curves of the fits of a search need 6, and each search around it 2 more.
 _LARGEST_DEPTH = 16
 _LONGEST_INTEGER = 100
-# Joins letters of some scripts, and changes nothing beyond them.
+# Characters that join letters of some scripts, and change no others.
 _JOINERS = "\u200c\u200d"
 
 
-def make_card(published, mechanism):
-    """Write a card.
-
-    Parameters
-    ----------
-    published : PublishedClassifier
-        Complete but for the card.
-
-    mechanism : AccountedRelease
-        What released it.
-
-    Returns
-    -------
-    card : dict
-        Plain values, of which none depends on private data beyond the statement.
-    """
+def make_card(published: Any, mechanism: AccountedRelease) -> dict[str, Any]:
+    """Write the card of a published classifier, which is complete but for its card."""
     spent = published.privacy_spent_
     private = bool(np.isfinite(spent.epsilon))
     names = getattr(published, "feature_names_in_", None)
@@ -113,61 +102,23 @@ def make_card(published, mechanism):
     }
 
 
-def plain_label(label):
-    """Return a class label as JSON can write it.
-
-    Parameters
-    ----------
-    label : object
-        One of ``classes_.tolist()``.
-
-    Returns
-    -------
-    label : bool, int, float or str
-        The same, or how it prints.
-    """
+def plain_label(label: Any) -> bool | int | float | str:
+    """Return a class label as a JSON value, or as text."""
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, (bool, int, str)):
         return label
     return label if isinstance(label, float) and np.isfinite(label) else str(label)
 
 
-def canonical_text(card):
-    """Write a card as the one text that tells 1 from 1.0 and from true.
-
-    Parameters
-    ----------
-    card : dict
-        Without the sha256 of the model file.
-
-    Returns
-    -------
-    text : bytes
-        Strict JSON.
-    """
+def canonical_text(card: dict[str, Any]) -> bytes:
+    """Write a card as strict JSON that distinguishes 1, 1.0 and true."""
     return json.dumps(card, sort_keys=True, allow_nan=False).encode()
 
 
-def parse_card(content, path):
-    """Read the text of a card, with the sha256 of the model file.
+def parse_card(content: bytes, path: Path) -> dict[str, Any]:
+    """Read the text of a card, which includes the sha256 of the model file.
 
-    Parameters
-    ----------
-    content : bytes
-        What the file holds.
-
-    path : Path
-        Where it is, for errors.
-
-    Returns
-    -------
-    card : dict
-        Of the known format; `check_card` checks its other fields.
-
-    Raises
-    ------
-    ValueError
-        If it is no such card.
+    `check_card` checks the other fields.
     """
     try:
         card = json.loads(
@@ -196,22 +147,10 @@ def parse_card(content, path):
     return card
 
 
-def check_card(card, path):
-    """Raise unless every field has its type, and prints as what it is.
+def check_card(card: dict[str, Any], path: Path | str) -> None:
+    """Raise ValueError unless every field has its type and prints as what it is.
 
-    Parameters
-    ----------
-    card : dict
-        Without the sha256 of the model file.
-
-    path : Path
-        Where it is, or is to be, for errors.
-
-    Raises
-    ------
-    ValueError
-        If a field is missing, unknown, or of another type, or a text has a character
-        that moves, hides or reorders others where it is printed.
+    `path` is where the card is, or is to be, for errors.
     """
     for name in sorted(_FIELDS.keys() ^ card.keys()):
         has = "an unknown field" if name in card else "no field"
@@ -240,19 +179,8 @@ def check_card(card, path):
             _check_text(text, name, path)
 
 
-def versions_of(model):
-    """Name the versions of Python and of every package that a model is made of.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-
-    Returns
-    -------
-    versions : dict of str to str
-        By package.
-    """
+def versions_of(model: Any) -> dict[str, str]:
+    """Return the versions of Python and of every package that a model uses."""
     packages = {"numpy", "sklearn", "sklearn_pate"}
     for one in reachable(model):
         packages.update(kind.__module__.partition(".")[0] for kind in type(one).__mro__)
@@ -260,47 +188,43 @@ def versions_of(model):
         name: getattr(sys.modules.get(name), "__version__", None) for name in packages
     }
     found["scikit-learn"] = found.pop("sklearn")
-    # Some packages call a module so, which prints with its path.
+    # In some packages it is a module, which prints with its path.
     named = {
         name: str(found[name]) for name in sorted(found) if isinstance(found[name], str)
     }
     return {"python": platform.python_version()} | named
 
 
-def _is_assumption(item):
+def _is_assumption(item: dict[str, Any]) -> bool:
     return item.keys() == {"code", "sentence"} and all(
         isinstance(text, str) and text for text in item.values()
     )
 
 
-def _check_text(text, name, path):
+def _check_text(text: str, name: str, path: Path | str) -> None:
     for character in text:
         if character.isprintable() or character in _JOINERS:
             continue
-        # Controls, formats such as changes of direction, separators of lines, halves
-        # of characters.
+        # Controls, formats such as text direction, surrogates, line separators.
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
             raise ValueError(
                 f"{path} has the control character U+{ord(character):04X} in its "
-                f"{name}, which could show a reader something else than it says; who "
-                "publishes the model must rename that."
+                f"{name}, which could hide or reorder text; the publisher of the model "
+                "must rename that."
             )
 
 
-def _texts(value):
-    """List all texts in a JSON value, names included."""
+def _texts(value: Any) -> list[str]:
+    """List all texts in a JSON value, keys included."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
         value = [*value.keys(), *value.values()]
-    return (
-        [one for item in value for one in _texts(item)]
-        if isinstance(value, list)
-        else []
-    )
+    items = value if isinstance(value, list) else []
+    return [one for item in items for one in _texts(item)]
 
 
-def _check_depth(value):
+def _check_depth(value: Any) -> None:
     level = [value]
     for _ in range(_LARGEST_DEPTH):
         level = [
@@ -313,24 +237,24 @@ def _check_depth(value):
         raise ValueError(f"it is nested more than {_LARGEST_DEPTH} deep")
 
 
-def _refuse(constant):
+def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
 
 
-def _finite(text):
+def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError("a number is too large")
     return value
 
 
-def _short(text):
+def _short(text: str) -> int:
     if len(text) > _LONGEST_INTEGER:
         raise ValueError("a number is too long")
     return int(text)
 
 
-def _without_duplicates(pairs):
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name occurs twice")

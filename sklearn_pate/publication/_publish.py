@@ -14,46 +14,44 @@ __all__ = ["publish"]
 
 
 def publish(estimator: Any) -> PublishedClassifier:
-    """Take the model and its statement out of a fitted private classifier.
+    """Publish the model and the privacy statement of a fitted private classifier.
 
-    What it returns may be published, under the statement that it carries. It is what
-    ``estimator.publish()`` calls, and costs nothing: a student is a function of what
-    was released, and so is a model that was trained with noise.
+    The result may be published under its statement. Publication has no privacy cost: it
+    is post-processing of what was released. ``estimator.publish()`` calls this
+    function.
 
     Parameters
     ----------
     estimator : private classifier
-        Fitted: any of :class:`~sklearn_pate.PATEClassifier`, the classifiers of
-        ``sklearn_pate.baselines`` and
-        :class:`~sklearn_pate.model_selection.PrivateSearchCV`. It stays as it is, and
-        is not to be handed over itself: its parameters name the ledger and its key, and
-        hold what they were given.
+        Fitted :class:`~sklearn_pate.PATEClassifier`, classifier of
+        ``sklearn_pate.baselines``, or
+        :class:`~sklearn_pate.model_selection.PrivateSearchCV`. It is not changed, and
+        must not be published itself: its parameters may name the ledger and its key.
 
     Returns
     -------
     published : PublishedClassifier
-        With a copy of the model.
+        Copy of the model, with its statement.
 
     Raises
     ------
     NotFittedError
-        If it is not fitted.
+        If `estimator` is not fitted.
 
     ValueError
-        If it is no private classifier of this package, or the winner of a search is
-        none.
+        If `estimator` is no private classifier of this package, or is a search whose
+        winner is none.
 
     Warns
     -----
     PrivacyLeakWarning
-        If there is no guarantee to publish it under, as the noise was seeded.
+        If there is no privacy guarantee, because the noise was seeded.
 
     Notes
     -----
     Differential privacy is closed under post-processing (Dwork, McSherry, Nissim, Smith
-    2006, "Calibrating noise to sensitivity in private data analysis"). The seed of
-    seeded noise is left out of the statement, as whoever knows it can take the noise
-    away.
+    2006, "Calibrating noise to sensitivity in private data analysis"). The statement
+    leaves out the seed of seeded noise: with the seed, the noise can be subtracted.
 
     Examples
     --------
@@ -67,20 +65,18 @@ def publish(estimator: Any) -> PublishedClassifier:
     ...     epsilon=None,
     ...     classes=["ill", "well"],
     ... )
-    >>> votes = 200 * [["ill", "well", "well"]]  # made up: 200 parties that agree
+    >>> votes = 200 * [["ill", "well", "well"]]  # 200 parties that agree
     >>> published = publish(pate.fit_from_votes([[0.0], [5.0], [6.0]], votes))
     >>> published.predict([[0.0], [6.0]])
     array(['ill', 'well'], dtype='<U4')
     >>> print(f"{published.card['epsilon']:.2f} for one {published.card['unit']}")
     0.84 for one party
-    >>> hasattr(published, "mechanism")
-    False
     """
     if not hasattr(estimator, "_published_model"):
         raise ValueError(
-            f"estimator is a {type(estimator).__name__}, and what of it may be "
-            "published is not known; pass a private classifier of sklearn_pate, such "
-            "as PATEClassifier, or the last step of a Pipeline that ends in one."
+            f"estimator is a {type(estimator).__name__}, and cannot be published; "
+            "pass a private classifier of sklearn_pate, such as PATEClassifier, or the "
+            "last step of a Pipeline that ends in one."
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
@@ -96,9 +92,8 @@ def publish(estimator: Any) -> PublishedClassifier:
     published._card = make_card(published, mechanism)
     if not published._card["private"]:
         warn_user(
-            "This model comes with no privacy guarantee (epsilon=inf), and its card "
-            "says so; fit without a seed of the noise, and with public bounds, before "
-            "publishing it.",
+            "This model and its card have no privacy guarantee (epsilon=inf); before "
+            "publication, fit it without a seed of the noise, and with public bounds.",
             PrivacyLeakWarning,
         )
     return published

@@ -1,4 +1,4 @@
-"""PublishedClassifier: a model and its privacy statement, in two files."""
+"""Published model with its privacy statement, saved as two files."""
 
 import hashlib
 import html
@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Collection
 from copy import deepcopy
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses
@@ -55,34 +57,33 @@ from sklearn_pate.publication._student_state import (
 
 __all__ = ["PublishedClassifier"]
 
-# What the model file has of the statement, beside the student.
+# Parts of the statement in the model file.
 _STATED = ("orders", "divergences", "n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
-    """A model with its privacy statement, and nothing else of the fit behind it.
+    """Published model with its privacy statement.
 
-    Made by ``publish()`` of a private classifier, such as
-    :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like the
-    classifier it comes from, and holds no parameter of it: no teacher, no ledger, no
-    index of a public row. It may be published under its statement, saved by
-    :meth:`save` or pickled.
+    Created by ``publish()`` of a private classifier, such as
+    :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like that
+    classifier and holds none of its parameters: no teacher, no ledger, no index of a
+    public row. It may be published under its statement, saved by :meth:`save`, or
+    pickled.
 
-    It has a `fit`, as scikit-learn takes only what has one for an estimator, but that
-    raises. Like a ``FrozenEstimator``, its clone is itself; put it into a
-    ``FrozenEstimator`` where something insists on fitting it.
+    `fit` raises; it exists because scikit-learn requires it of estimators. A clone is
+    the object itself. Where it would be fitted, pass it as a ``FrozenEstimator``.
 
     Attributes
     ----------
     student_ : classifier
-        The student of PATE, Private-kNN or PETDL; for others the trained model. It
+        Student of PATE, Private-kNN or PETDL, or the model trained with noise. It
         predicts class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
     privacy_spent_ : PrivacySpent
-        The privacy statement.
+        Privacy statement.
 
     n_features_in_ : int
         Number of features.
@@ -92,14 +93,13 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     Notes
     -----
-    What the student itself remembers is published with it. A nearest-neighbour student,
-    a support vector machine, LabelSpreading or a Gaussian process hold public rows,
-    which are public by assumption; students with random numbers hold their seeds, which
-    may be known; a student class of your own may hold anything its `fit` kept, and a
-    part of it that you fitted yourself, in a FrozenEstimator, say, remembers the rows
-    you showed it. Left out are caches (`memory` of a Pipeline) and the callbacks and
-    history of skorch networks, which name folders and files. A torch module that keeps
-    rows it has seen is published with the last ones that it predicted.
+    The content of the student is published with it. Nearest neighbours, support vector
+    machines, LabelSpreading and Gaussian processes hold public rows, which are public
+    by assumption; seeds of students may be public. A student class of your own holds
+    whatever its `fit` keeps, and a FrozenEstimator in it the rows that it was fitted
+    on. A torch module that keeps rows it has seen is published with those it predicted
+    last. Caches (`memory` of a Pipeline) and the callbacks and history of skorch
+    networks are left out, as they name folders and files.
 
     Examples
     --------
@@ -132,22 +132,22 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     @property
     def card(self) -> dict[str, Any]:
-        """The privacy card: what a reader of the model should know, in plain values.
+        """Privacy card: the facts about the model for its readers, as plain values.
 
-        Strict JSON, the same that :meth:`save` writes beside the model, but for the
-        "sha256" of the model file. It depends on the private data only as far as the
-        statement covers. Without a guarantee, "private" is False and "epsilon" None.
+        :meth:`save` writes it beside the model, with the "sha256" of the model file. It
+        depends on the private data only as the statement covers. Without a guarantee,
+        "private" is False and "epsilon" None.
 
         Returns
         -------
         card : dict
-            A copy.
+            Copy of the card, for strict JSON.
         """
         check_is_fitted(self, "student_")
         return deepcopy(self._card)
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise: what is published is not trained again.
+        """Raise TypeError: a published model cannot be fitted.
 
         Parameters
         ----------
@@ -171,16 +171,17 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to `path` and its privacy card beside it.
 
-        The model file is written by skops: loading it runs no code that it brings
-        along. Both files are complete before either gets its name.
+        skops writes the model file: loading it runs no code from the file. Both files
+        are complete before either gets its name.
 
         Parameters
         ----------
         path : str or path-like
-            The model file, "model.skops", say. The card goes to "model.json".
+            Path of the model file, such as "model.skops". The card goes to
+            "model.json".
 
         overwrite : bool, default=False
-            Replace files with these names.
+            Replace existing files.
 
         Raises
         ------
@@ -188,20 +189,19 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             If skops is not installed.
 
         FileExistsError
-            If a file is there and not to be overwritten.
+            If a file exists and `overwrite` is False.
 
         ValueError
-            If `path` does not end in ".skops", or the student cannot be saved in this
-            form. Torch modules of your own cannot, unless DP-SGD trained them from
-            their class, nor what has control characters in its labels or the names of
-            its features.
+            If `path` does not end in ".skops", or the student cannot be saved: it holds
+            a torch module of your own (unless DP-SGD trained it from its class), or
+            labels or feature names with control characters.
 
         Notes
         -----
         The card holds the sha256 of the model file, and the model file a copy of the
-        rest of the card. A hash shows damage and mix-ups, but is no signature: who can
-        replace both files can make both fit. If you fear that, publish the sha256 of
-        the card file somewhere else, where readers can compare it.
+        rest of the card. The hash shows damage and mix-ups. It is no signature: a
+        forger can replace both files. Publish the sha256 of the card file elsewhere,
+        for readers to compare.
         """
         check_is_fitted(self, "student_")
         skops_io = import_skops()
@@ -215,39 +215,39 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         for existing in (model_path, card_path):
             if existing.exists() and not overwrite:
                 raise FileExistsError(
-                    f"{existing} is there already; choose another path, or pass "
+                    f"{existing} exists already; choose another path, or pass "
                     "overwrite=True to replace the model and its card."
                 )
         model = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
         text = (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
         check_sizes(model, text)
-        # The card is last: without it, or with an old one, nothing is loaded.
+        # The card is last: without it, or with an old one, load() raises.
         write_all({model_path: model, card_path: text})
 
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], *, trusted: Collection[str | type] = ()
     ) -> Self:
-        """Read a model and its privacy card, checking one against the other.
+        """Read a model and its privacy card, and check one against the other.
 
         Parameters
         ----------
         path : str or path-like
-            The model file; its card is beside it, as :meth:`save` wrote them.
+            Path of the model file that :meth:`save` wrote; its card is beside it.
 
         trusted : collection of str or type, default=()
-            Types that may be loaded, beyond those of this package and those that skops
-            trusts; the error names what is missing. Loading a type may run its code: of
-            a stranger's file, trust none. From version 0.16, skops counts the trees of
-            scikit-learn as such, as forged ones may crash Python: a forest takes
+            Types that may be loaded, beside those of this package and those that skops
+            trusts; the error names the missing ones. Loading a type may run its code:
+            trust none in files of strangers. From version 0.16, skops does not trust
+            the trees of scikit-learn, as forged ones may crash Python: a forest needs
             ``trusted=["sklearn.tree._tree.Tree"]``. A mechanism of your own is such a
-            type, too: without it nothing can tell what it costs.
+            type, too: its class computes the cost.
 
         Returns
         -------
         published : PublishedClassifier
-            Predicts as it did before.
+            Model that predicts as before.
 
         Raises
         ------
@@ -258,10 +258,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             If the model or its card is missing.
 
         ValueError
-            If a file is damaged, edited, swapped, too large or of an unknown format,
-            holds types that are not trusted, or states less than its mechanism costs;
-            if what is packed in it is too large for its file; if the student is not
-            that of the card, or brings along HTML.
+            If a file is damaged, edited, swapped, too large (also unpacked) or of an
+            unknown format, holds types that are not trusted, or states less than the
+            cost of its mechanism; or if the student is not that of the card, or has
+            HTML in it.
 
         Warns
         -----
@@ -272,27 +272,26 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         -----
         The cost of the mechanism on the card is computed again, from its noise, the
         numbers of queries, answers and classes, and delta, which takes up to a second
-        for each new noise (several for :class:`~sklearn_pate.mechanisms.LNMax` with
-        very much of it). Epsilon and the Renyi curve must be at least that, but for the
-        last digits, which another platform may round otherwise (one part in 10^9, or in
-        10^5 for the epsilon of DP-SGD); a card may promise less. This is consistency,
-        no authenticity. No hash is a signature, see :meth:`save`: only a signature of
-        yours shows whose files they are.
+        (several for :class:`~sklearn_pate.mechanisms.LNMax` with much noise). Epsilon
+        and the Renyi curve must be at least that, except for rounding (one part in
+        10^9, or in 10^5 for the epsilon of DP-SGD). This shows consistency, not
+        authenticity: only your signature shows who published the files, see
+        :meth:`save`.
         """
         skops_io = import_skops()
-        given, trusted = trusted, TRUSTED | type_names(trusted)
+        trusted_names = TRUSTED | type_names(trusted)
         model, card, (model_path, card_path) = read_pair(path)
         model = with_plain_members(model, model_path)
-        unknown = untrusted_types(skops_io, model, model_path) - trusted
+        unknown = untrusted_types(skops_io, model, model_path) - trusted_names
         if unknown:
             raise ValueError(
                 f"{model_path} holds types that are not loaded unless you trust them: "
                 f"{printable(', '.join(sorted(unknown)))}. A forged file could use "
-                "them to run code or to crash Python. If you know them and where the "
-                f"file comes from, pass trusted={sorted(unknown)}."
+                "them to run code or to crash Python. If you know them and the source "
+                f"of the file, pass trusted={sorted(unknown)}."
             )
         try:
-            content = unpack(skops_io, model, trusted)
+            content = unpack(skops_io, model, trusted_names)
             published = cls._from_parts(content, card)
             parts = [content[name] for name in _STATED]
             saved_with = card["versions"]["scikit-learn"]
@@ -300,10 +299,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError(
                 f"{model_path} cannot be loaded ({type(error).__name__}: "
                 f"{printable(error)}). It was saved with "
-                f"{_enumerate(card['versions'])}: install these, and whatever defines "
-                "the classes of the student."
+                f"{_enumerate(card['versions'])}: install these, and the packages of "
+                "the student's classes."
             ) from error
-        published._take_statement(card_path, *parts, trusted=given)
+        published._take_statement(card_path, *parts, trusted=trusted)
         if saved_with != sklearn.__version__:
             warn_user(
                 InconsistentVersionWarning(
@@ -315,12 +314,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         return published
 
     @classmethod
-    def _from_parts(cls, content, card):
-        """Build from what the model file holds and what the card says."""
+    def _from_parts(cls, content: dict[str, Any], card: dict[str, Any]) -> Self:
+        """Create a classifier from the content of the model file and the card."""
         classes, student = content["classes"], restored(content)
         wanted = card["classes"]
         if (
-            np.shape(classes) != (len(wanted),)  # before a list of them is made
+            np.shape(classes) != (len(wanted),)  # before tolist()
             or [plain_label(label) for label in classes.tolist()] != wanted
         ):
             raise ValueError("the classes in the model are not those on the card")
@@ -333,23 +332,23 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             and len(names) == n_features
             and all(isinstance(one, str) and one.isprintable() for one in names)
         ):
-            raise ValueError(
-                f"the names of columns are no {n_features} printable texts"
-            )
+            raise ValueError(f"the column names must be {n_features} printable texts")
         published = cls()
         published.student_ = student
         published.classes_ = classes
         published.n_features_in_ = n_features
         if card["feature_names"] is not None:
             published.feature_names_in_ = np.array(card["feature_names"], dtype=object)
-        # Names of columns that are no strings; most have none.
+        # Column names that are no strings.
         if names is not None:
             published._column_names = names
         published._card = card
         return published
 
-    def _take_statement(self, card_path, *parts, trusted=()):
-        """Take the statement of the card, if it agrees with that of the model file."""
+    def _take_statement(
+        self, card_path: Path, *parts: Any, trusted: Collection[str | type] = ()
+    ) -> None:
+        """Read the statement on the card if it agrees with that in the model file."""
         try:
             self.privacy_spent_ = checked_statement(self._card, *parts, trusted=trusted)
         except Exception as error:
@@ -357,8 +356,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{card_path} contradicts itself or its model: {printable(error)}."
             ) from error
 
-    def _pack(self, skops_io):
-        """Return the content of the model file, after a look whether it loads."""
+    def _pack(self, skops_io: ModuleType) -> bytes:
+        """Return the content of the model file, after a check that it can be loaded."""
         name = type(self.student_).__name__
         spent = self.privacy_spent_
         curve, n_classes = spent.curve, len(self.classes_)
@@ -375,9 +374,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError(
                 f"The student, a {name}, holds torch modules, which cannot be saved "
                 "without pickle. Pickle the published classifier for readers who trust "
-                "you, or teach another student: a network out of sklearn_pate.students "
-                "with its default module, or what scikit-learn provides. For DP-SGD, "
-                "pass the module's class to skorch, and its parameters as module__..."
+                "you, or train another student: a network of sklearn_pate.students "
+                "with its default module, or one of scikit-learn. For DP-SGD, pass the "
+                "module's class to skorch, and its parameters as module__..."
             )
         try:
             saved = skops_io.dumps(content)
@@ -387,29 +386,29 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError(
                 f"The student, a {name}, cannot be saved ({type(error).__name__}: "
                 f"{error}). Pickle the published classifier for readers who trust you, "
-                "or teach a student that skops can save."
+                "or train a student that skops can save."
             ) from error
         fields = self._card["mechanism_fields"]
         if fields["parameters"] is None:
             raise ValueError(
                 f"The mechanism, {fields['class']}, has parameters that are no plain "
-                "values, so that no reader could compute what it costs. Pickle the "
-                "published classifier for readers who trust you."
+                "values, so that readers cannot compute its cost. Pickle the published "
+                "classifier for readers who trust you."
             )
         return add_card(saved, canonical_text(self._card))
 
-    def _unfitted_student(self):
-        return None  # there is none to be made: it came fitted
+    def _unfitted_student(self) -> None:
+        return None  # the student is fitted
 
-    def _check_before_predicting(self, X):
+    def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")
         takes_any = getattr(self.student_, "_reads_any_value", False)
         return check_features(self, X, reset=False, private=takes_any)
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Self:
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         student = getattr(self, "student_", None)
         if isinstance(student, ContiguousClasses):
@@ -417,46 +416,47 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         if student is not None:
             of_student = get_tags(student)
             tags.input_tags.sparse = of_student.input_tags.sparse
-            # A constant student does not look.
+            # A constant student accepts anything.
             tags.input_tags.allow_nan = (
                 of_student.input_tags.allow_nan or of_student.no_validation
             )
         return tags
 
-    def __repr__(self, *args, **kwargs):
+    def __repr__(self, *args: Any, **kwargs: Any) -> str:
         if not hasattr(self, "student_"):
             return f"{type(self).__name__}()"
         return f"{type(self).__name__}({self.student_!r}, {self.privacy_spent_!r})"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         shown = getattr(self.__dict__.get("student_"), "_repr_html_", None)
         if shown is None:
             return f"<pre>{html.escape(repr(self))}</pre>"
         statement = html.escape(str(self.privacy_spent_))
         return f"<p>{statement}</p>{shown()}<p>{report_link(self)}</p>"
 
-    def _repr_mimebundle_(self, **kwargs):
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
         if sklearn.get_config()["display"] == "diagram":
             bundle["text/html"] = self._repr_html_()
         return bundle
 
 
-def _check_student(student, card):
-    """Raise unless a student is that of a card, and shows no HTML of its own."""
+def _check_student(student: Any, card: dict[str, Any]) -> None:
+    """Raise unless a student is that of a card, and has no HTML in it."""
     if full_name(type(student)) != card["student"]:
         raise ValueError(
-            f"the student is a {full_name(type(student))}, and the card says "
+            f"the student is a {full_name(type(student))}, and that of the card a "
             f"{card['student']}"
         )
     n_features = card["n_features"]
     of_student = getattr(student, "n_features_in_", n_features)
-    # A constant student looks at none.
+    # A constant student takes any number of features.
     if of_student != n_features and not isinstance(student, DummyClassifier):
         raise ValueError(
-            f"the student takes {of_student} features, and the card says {n_features}"
+            f"the student takes {of_student} features, and that of the card "
+            f"{n_features}"
         )
-    # scikit-learn writes these into the page of a notebook without escaping them.
+    # scikit-learn writes these links into notebooks without escaping them.
     for one in reachable(student):
         if any("_doc_link" in str(name) for name in getattr(one, "__dict__", ())):
             raise ValueError(
@@ -464,5 +464,5 @@ def _check_student(student, card):
             )
 
 
-def _enumerate(versions):
+def _enumerate(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -1,4 +1,4 @@
-"""How fitted private classifiers show in notebooks: with a link to their report."""
+"""Link to the privacy report in the notebook view of private classifiers."""
 
 import html
 from base64 import b64encode
@@ -8,44 +8,38 @@ __all__ = ["ReportLinkMixin", "report_link"]
 
 
 class ReportLinkMixin:
-    """Add the privacy statement and its report to the HTML representation.
+    """Add the privacy statement and its report to the HTML of a fitted classifier.
 
-    For estimators that set ``privacy_spent_``; it goes before BaseEstimator, whose
-    diagram stays as it is. Before a fit there is nothing to add.
+    It comes before BaseEstimator in the bases, and needs ``privacy_spent_``.
     """
 
-    def _repr_html_inner(self):
-        return super()._repr_html_inner() + _statement_and_link(self)
+    def _repr_html_inner(self) -> str:
+        page: str = super()._repr_html_inner()  # type: ignore[misc]
+        return page + _statement_and_link(self)
 
-    def _repr_mimebundle_(self, **kwargs):
-        bundle = super()._repr_mimebundle_(**kwargs)
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(  # type: ignore[misc]
+            **kwargs
+        )
         if "text/html" in bundle:
             bundle["text/html"] += _statement_and_link(self)
         return bundle
 
 
 def report_link(estimator: Any) -> str:
-    """Link to the privacy report of a fitted classifier, as a file that is in the link.
+    """Link to the report of a fitted classifier, as HTML that contains the report.
 
-    Parameters
-    ----------
-    estimator : classifier
-        With ``privacy_spent_``, or not yet.
-
-    Returns
-    -------
-    link : str
-        An element of HTML; empty if it is not fitted. The report may be published: it
-        has neither figures of quality nor the history of a ledger.
+    The report has no figures of quality and no history of a ledger: it may be
+    published. Before the fit, the link is empty.
     """
     if "privacy_spent_" not in vars(estimator):
         return ""
-    # It imports the classifiers in its turn.
+    # Imported here: its package imports the classifiers.
     from sklearn_pate.inspection.privacy_report import PrivacyReport
 
     try:
         page = PrivacyReport.from_estimator(estimator).to_html()
-    except Exception:  # of a damaged estimator: showing it must not fail
+    except Exception:  # a damaged estimator must be shown, too
         return ""
     content = b64encode(page.encode()).decode()
     return (
@@ -54,7 +48,7 @@ def report_link(estimator: Any) -> str:
     )
 
 
-def _statement_and_link(estimator):
+def _statement_and_link(estimator: Any) -> str:
     link = report_link(estimator)
     if not link:
         return ""

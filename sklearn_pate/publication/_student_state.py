@@ -1,6 +1,7 @@
-"""What a student holds: what is not to be published, and what needs no pickle."""
+"""State of a student: the parts to leave out, and the parts to save without pickle."""
 
 import os
+from collections.abc import Iterator
 from copy import copy, deepcopy
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -23,7 +24,7 @@ __all__ = [
     "without_fitted_estimators",
 ]
 
-# Their weights are saved as arrays, which takes no pickle.
+# Networks whose weights are saved as arrays, without pickle.
 OWN_NETWORKS = frozenset(
     f"sklearn_pate.students.networks.{name}"
     for name in (
@@ -33,28 +34,20 @@ OWN_NETWORKS = frozenset(
     )
 )
 
-# Its module is built again from the module's class, which a reader has to trust.
+# Its module is rebuilt from the module's class, which a reader has to trust.
 TRAINED_NETWORK = "sklearn_pate.baselines.dpsgd._trained_network.TrainedNetwork"
 
-# What our own networks are built by, beside their default.
+# Builder of our own networks, besides their default.
 OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
 
-_NOT_LOOKED_INTO = (str, bytes, int, float, type, FunctionType, ModuleType)
+_LEAVES = (str, bytes, int, float, type, FunctionType, ModuleType)
 
 
-def without_fitted_estimators(student):
-    """Copy a student, without folders of this machine that prediction does not need.
+def without_fitted_estimators(student: Any) -> Any:
+    """Copy a fitted student without caches, callbacks and histories.
 
-    Parameters
-    ----------
-    student : classifier
-        Fitted; it stays as it is.
-
-    Returns
-    -------
-    student : classifier
-        Predicts the same. Caches (`memory`), and callbacks and history of skorch
-        networks, are left out.
+    `memory` of a Pipeline, and callbacks and history of skorch networks, name folders
+    of this machine. The copy predicts the same.
     """
     student = deepcopy(student)
     for one in reachable(student):
@@ -69,16 +62,7 @@ def without_fitted_estimators(student):
 def taken_apart(student: Any) -> dict[str, Any]:
     """Separate a network at the end of a student from its weights, to save both.
 
-    Parameters
-    ----------
-    student : classifier
-        Fitted.
-
-    Returns
-    -------
-    content : dict
-        "student"; for a network whose module can be built again, also "weights",
-        arrays.
+    "weights" are arrays; they are missing for other students.
     """
     network = last_step(student)
     if not _is_built_again(network):
@@ -90,23 +74,10 @@ def taken_apart(student: Any) -> dict[str, Any]:
 
 
 def restored(content: dict[str, Any]) -> Any:
-    """Put together what was taken apart.
+    """Restore the student from the parts that `taken_apart` returned.
 
-    Parameters
-    ----------
-    content : dict
-        As :func:`taken_apart` returned it.
-
-    Returns
-    -------
-    student : classifier
-        Predicts as before.
-
-    Raises
-    ------
-    ValueError
-        If something else came with weights, a network came without, or its module has
-        tensors beside them.
+    ValueError is raised if another model came with weights, a network came without, or
+    its module has tensors beside them.
     """
     student = content["student"]
     network, has_weights = last_step(student), "weights" in content
@@ -117,11 +88,11 @@ def restored(content: dict[str, Any]) -> Any:
         return student
     torch = import_module("torch")
     parametrize = import_module("torch.nn.utils.parametrize")
-    # Without weights, and so without their memory, until shapes have been compared.
+    # On "meta", no memory is taken until the shapes have been compared.
     with torch.device("meta"):
         module = network._make_module()
     for layer in list(module.modules()):
-        if parametrize.is_parametrized(layer):  # which a trained one is no more
+        if parametrize.is_parametrized(layer):  # trained modules are not
             for name in list(layer.parametrizations):
                 parametrize.remove_parametrizations(layer, name)
             layer._load_state_dict_pre_hooks.clear()
@@ -137,23 +108,16 @@ def restored(content: dict[str, Any]) -> Any:
     return student
 
 
-def reachable(root):
-    """Yield every object that is an attribute or an item of another, once.
+def reachable(root: Any) -> Iterator[Any]:
+    """Yield every object reachable through attributes and items, once.
 
-    Parameters
-    ----------
-    root : object
-        The first of them.
-
-    Yields
-    ------
-    one : object
-        Neither text nor number, function, module or class.
+    Texts, numbers, functions, modules and classes are left out.
     """
-    seen, todo = {}, [root]
+    seen: dict[int, Any] = {}
+    todo = [root]
     while todo:
         one = todo.pop()
-        if id(one) in seen or isinstance(one, _NOT_LOOKED_INTO):
+        if id(one) in seen or isinstance(one, _LEAVES):
             continue
         seen[id(one)] = one
         yield one
@@ -166,53 +130,27 @@ def reachable(root):
         todo += getattr(one, "__dict__", {}).values()
 
 
-def is_of(one, *packages):
-    """Tell whether the class of an object, or a base of it, is from some package.
-
-    Parameters
-    ----------
-    one : object
-        Any.
-
-    *packages : str
-        Their names.
-
-    Returns
-    -------
-    is_of : bool
-        Whether it is.
-    """
+def is_of(one: Any, *packages: str) -> bool:
+    """Tell whether an object's class, or a base of it, is from one of the packages."""
     return any(
         kind.__module__.partition(".")[0] in packages for kind in type(one).__mro__
     )
 
 
-def full_name(kind):
-    """Name a class with its module.
-
-    Parameters
-    ----------
-    kind : type
-        Any.
-
-    Returns
-    -------
-    name : str
-        As the privacy card writes it.
-    """
+def full_name(kind: type) -> str:
+    """Return the name of a class with its module, as the privacy card has it."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _is_folder(memory):
+def _is_folder(memory: Any) -> bool:
     return isinstance(memory, (str, os.PathLike)) or hasattr(memory, "location")
 
 
 def _is_built_again(network: Any) -> bool:
-    """Tell whether a network's module follows from its parameters, but for weights."""
+    """Tell whether a network's module, without its weights, follows from parameters."""
     name = full_name(type(network))
     if name == TRAINED_NETWORK:
         return isinstance(network.module, type)
     if name not in OWN_NETWORKS:
         return False
-    # None, or what builds ours again.
     return network.module is None or full_name(type(network.module)) == OWN_BUILDER

@@ -1,6 +1,7 @@
-"""Query strategies and students, which see public rows and answers only."""
+"""Query strategies and students, which use public rows and answers only."""
 
 from importlib import import_module
+from typing import Any
 
 from sklearn_pate.students._distillation import DistillationClassifier
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
@@ -39,7 +40,7 @@ __all__ = [
     "VATClassifier",
 ]
 
-# They import torch, which takes seconds, and not everybody has it.
+# These need torch, which is optional and takes seconds to import.
 _NETWORKS = {
     "ContrastiveEncoder": "_contrastive",
     "ConvSmall": "_modules",
@@ -52,7 +53,7 @@ _NETWORKS = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _NETWORKS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -66,5 +67,5 @@ def __getattr__(name):
     return getattr(module, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -1,7 +1,6 @@
-"""Soft labels: what teachers thought of every class, noise included."""
+"""Training of students on soft labels, such as released histograms."""
 
 import math
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,67 +11,38 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._delegation import WrappingClassifier
 from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._checks import check_number
 from sklearn_pate._inputs._labels import read_classes
 
 __all__ = ["DistillationClassifier", "soften"]
 
-# Copies of a row for a classifier that takes no weights.
+# Copies of each row for a classifier that takes no weights.
 _N_COPIES = 10
-# Its multiples, without their whole parts, are spread evenly.
+# The fractional parts of its multiples are spread evenly over [0, 1).
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float64]:
-    """Turn noisy vote counts into class probabilities.
+    """Convert released vote counts, or probabilities, to class probabilities.
 
-    Released histograms are public: this costs no privacy, at any temperature.
-
-    Parameters
-    ----------
-    histograms : array-like of shape (n_rows, n_classes)
-        Released vote counts, which may be negative, or probabilities.
-
-    temperature : float, default=1.0
-        Above 1 evens the classes out; below 1 sharpens towards the plurality.
-
-    Returns
-    -------
-    probabilities : ndarray of shape (n_rows, n_classes)
-        Proportional to max(n_j, 0)^(1 / temperature); uniform where no count is
-        positive.
-
-    Raises
-    ------
-    ValueError
-        If `histograms` has another shape or holds NaN or infinity, or `temperature` is
-        not a positive, finite number.
-
-    Notes
-    -----
-    The softmax at a temperature of Hinton, Vinyals, Dean (2015), "Distilling the
-    knowledge in a neural network", of the logarithms of the counts.
-
-    Examples
-    --------
-    >>> from sklearn_pate.students._distillation import soften
-    >>> soften([[30, 10, -4]])
-    array([[0.75, 0.25, 0.  ]])
-    >>> soften([[30, 10, -4]], temperature=0.5)
-    array([[0.9, 0.1, 0. ]])
+    Row by row, p_j is proportional to max(n_j, 0)^(1 / temperature), and uniform where
+    no count is positive: the softmax at a temperature of the logarithms of the counts
+    (Hinton, Vinyals, Dean 2015, "Distilling the knowledge in a neural network"). This
+    is post-processing, and costs no privacy.
     """
-    _check_temperature(temperature)
+    check_number("temperature", temperature, 0, math.inf, closed="neither")
     histograms = np.asarray(histograms, dtype=np.float64)
     if histograms.ndim != 2 or histograms.shape[1] < 2:
         raise ValueError(
-            f"histograms has shape {histograms.shape}; pass one row a query and one "
-            "column a class, with at least two classes."
+            f"histograms has shape {histograms.shape}; pass one row per query "
+            "and one column per class, with at least two classes."
         )
     if not np.all(np.isfinite(histograms)):
         raise ValueError(
             "histograms holds NaN or infinity; leave out rows without an answer."
         )
     largest = histograms.max(axis=1, keepdims=True)
-    # Relative to the largest, no power overflows; where none is positive, all count.
+    # Divided by the largest, no power overflows; without a positive one, all are 1.
     counted = np.where(largest > 0, np.maximum(histograms, 0), 1)
     weights = (counted / np.where(largest > 0, largest, 1)) ** (1 / temperature)
     return weights / weights.sum(axis=1, keepdims=True)
@@ -81,30 +51,31 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
 class DistillationClassifier(WrappingClassifier):
     """Train any classifier on soft labels, such as released histograms.
 
-    A student for :class:`~sklearn_pate.PATEClassifier` with ``release="histogram"``. A
-    row on which the teachers are divided teaches that they are, instead of the noisy
-    winner. It sees public rows and released histograms only, so that none of its
-    parameters costs any privacy.
+    A student for :class:`~sklearn_pate.PATEClassifier` with ``release="histogram"``.
+    From a row on which the teachers disagree it learns the shares of the classes,
+    instead of the noisy plurality. It uses public rows and released histograms only:
+    none of its parameters costs any privacy.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Trained on every row once a class, weighted by the probability of the class, if
-        its `fit` takes `sample_weight`; on ten copies of every row, labelled in
-        proportion, if not (a Pipeline does not). None means
-        ``RandomForestClassifier()``. It is fitted on class indices.
+        If its `fit` takes `sample_weight`, it is trained on each row once per class,
+        weighted by the probability of the class; otherwise, as a Pipeline, on ten
+        copies of each row, labelled in proportion. Fitted on class indices. None means
+        ``RandomForestClassifier()``.
 
     temperature : float, default=1.0
-        Above 1 evens the classes out; below 1 sharpens towards the plurality, which
-        also mutes what noise adds to classes without votes. See :func:`soften`.
+        Probabilities are proportional to max(n_j, 0)^(1 / temperature) of the counts
+        n_j. A value above 1 makes them more equal; one below 1 favours the plurality,
+        and reduces the noise in classes without votes.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds every `random_state` inside `estimator`. None leaves them as they are.
+        Seed of every `random_state` inside `estimator`. None does not change them.
 
     Attributes
     ----------
     estimator_ : classifier
-        Fitted on class indices.
+        The estimator, fitted on class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels; 0, 1, ... after a fit on soft labels.
@@ -117,11 +88,12 @@ class DistillationClassifier(WrappingClassifier):
 
     Notes
     -----
-    With the log-loss, a row weighted by p_j for each class j contributes the
-    cross-entropy -sum_j p_j log q_j of Hinton, Vinyals, Dean (2015). Papernot et al.
-    (2017, Appendix B.1) found the gain over plain labels, without noise, too small for
-    its cost. It is larger with noise: where answers are often wrong, histograms still
-    average out. At a fixed epsilon their noise is about 1.25 times that of answers.
+    With the log-loss, a row with probabilities p_j contributes the cross-entropy
+    -sum_j p_j log q_j of Hinton, Vinyals, Dean (2015), "Distilling the knowledge in a
+    neural network". Papernot et al. (2017, Appendix B.1) found the gain over labels,
+    without noise, too small for its privacy cost. It is larger with noise, as errors of
+    histograms average out over rows and those of answers do not. At a fixed epsilon,
+    the noise of histograms is about 1.25 times that of answers.
 
     Examples
     --------
@@ -133,7 +105,7 @@ class DistillationClassifier(WrappingClassifier):
     array([0, 1])
     """
 
-    #: A row of y may be a histogram, or probabilities.
+    #: Each row of y may be a histogram, or probabilities.
     accepts_soft_labels = True
 
     def __init__(
@@ -157,7 +129,7 @@ class DistillationClassifier(WrappingClassifier):
 
         y : array-like of shape (n_rows, n_classes) or (n_rows,)
             Released histograms, or probabilities, of classes 0, 1, ...; or class
-            labels, on which the estimator is trained as it would be without this.
+            labels, on which the estimator is trained without any change.
 
         Returns
         -------
@@ -167,10 +139,10 @@ class DistillationClassifier(WrappingClassifier):
         Raises
         ------
         ValueError
-            If a parameter cannot work, or y names one class only or is no number.
+            If a parameter is invalid, or y holds one class only or no numbers.
         """
         self._check_estimator()
-        _check_temperature(self.temperature)
+        check_number("temperature", self.temperature, 0, math.inf, closed="neither")
         X = self._check_rows(X, reset=True)
         check_consistent_length(X, y)
         seed = check_random_state(self.random_state).randint(MAX_SEED)
@@ -186,15 +158,15 @@ class DistillationClassifier(WrappingClassifier):
         return self
 
 
-def _distil(estimator, X, probabilities):
+def _distil(estimator: Any, X: Any, probabilities: NDArray[np.float64]) -> Any:
     """Train on soft labels."""
     named = np.flatnonzero(probabilities.any(axis=0))
     if len(named) < 2:
         raise ValueError(
-            f"y names one class only, {named[0]}; classifiers need two. Ask about more "
-            "rows."
+            f"y holds one class only, {named[0]}; query more rows, as classifiers need "
+            "two."
         )
-    # With a class that no row names, fit_class_indices knows what to do.
+    # fit_class_indices also handles a class without any row.
     all_named = len(named) == probabilities.shape[1]
     if all_named and has_fit_parameter(estimator, "sample_weight"):
         rows, codes = np.nonzero(probabilities)
@@ -210,10 +182,10 @@ def _distil(estimator, X, probabilities):
     )
 
 
-def _copies(probabilities):
-    """Apportion the copies of each row to the classes.
+def _copies(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Distribute the copies of each row over the classes.
 
-    They stand at equal distances along the classes, from another offset in each row, so
+    Copies are at equal distances along the classes, from another offset in each row, so
     that over many rows no class gains by rounding (systematic sampling).
     """
     offsets = (_GOLDEN * np.arange(1, len(probabilities) + 1)) % 1
@@ -221,14 +193,3 @@ def _copies(probabilities):
     ends[:, -1] = 1
     before = np.ceil(_N_COPIES * ends - offsets[:, np.newaxis]).astype(np.int64)
     return np.diff(before, axis=1, prepend=0)
-
-
-def _check_temperature(temperature):
-    if (
-        isinstance(temperature, bool)
-        or not isinstance(temperature, Real)
-        or not 0 < temperature < math.inf
-    ):
-        raise ValueError(
-            f"temperature={temperature!r} must be a positive, finite number, such as 1."
-        )

@@ -82,7 +82,7 @@ def test_petdl_tells_it_too(blobs):
         LogisticRegression(),
         student=LogisticRegression(),
         n_teachers=10,
-        batch_size=30,
+        public_batch_size=30,
         hint_epochs=0,
         classes=[0, 1, 2, 9],
     ).fit(X, y, X_public=PublicData(X_public))

@@ -136,7 +136,7 @@ def test_five_votes_drown_at_a_small_epsilon(blobs, votes_by_teacher):
 def test_a_refit_on_votes_forgets_the_rows_held_out_before(blobs, votes_by_teacher):
     X, y, X_public, _ = blobs
     pate = make(student=None, public_size=0.2)
-    with pytest.warns(UserWarning, match="get no protection"):
+    with pytest.warns(UserWarning, match="are not protected"):
         pate.set_params(n_teachers=10).fit(X, NAMES[y])
     pate.set_params(public_size=None, n_teachers="auto")
     pate.fit_from_votes(X_public, votes_by_teacher)

@@ -59,11 +59,11 @@ def test_a_fit_that_died_goes_on_and_pays_again_only_for_what_was_not_stored(
     with open_file(ledger) as file:
         stored = file.execute("SELECT row, answer FROM answers").fetchall()
     pate = fit(ledger, **wanted)
-    assert len(ledger.charges()) == n_charges
+    assert len(ledger.entries()) == n_charges
     answer_of = dict(zip(*released(pate), strict=True))
     assert {row: answer_of[row] for row, _ in stored} == dict(stored)
     assert released(fit(ledger, **wanted)) == released(pate)
-    assert len(ledger.charges()) == n_charges
+    assert len(ledger.entries()) == n_charges
 
 
 def open_file(ledger):
@@ -80,7 +80,7 @@ def test_answers_that_cannot_be_stored_are_not_handed_out(ledger, monkeypatch):
         with pytest.raises(LedgerError):
             pate.fit(X, Y, X_public=PublicData(X_PUBLIC))
     assert not hasattr(pate, "answers_")
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
@@ -95,9 +95,9 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
 
     monkeypatch.setattr(GumbelMax, "respond", while_another_runs)
     pate = fit(ledger)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     assert released(pate) == released(others[0]) == released(fit(ledger))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
@@ -113,7 +113,7 @@ def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
             account.open(2)
         for account in (one, other):
             account.keep(rows, drawn)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     assert len(one.stored()) == 20
 
 
@@ -153,7 +153,7 @@ def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
             fit(ledger, **wanted)
     pate = fit(ledger, **wanted)
     assert np.count_nonzero(pate.answers_ >= 0) == 7
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_a_search_charges_every_fit_in_every_process(ledger):
@@ -164,7 +164,7 @@ def test_a_search_charges_every_fit_in_every_process(ledger):
         n_jobs=2,
     )
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
-    assert len(ledger.charges()) == 3 * 3 + 1
+    assert len(ledger.entries()) == 3 * 3 + 1
     assert search.best_estimator_.ledger == ledger
 
 
@@ -174,15 +174,15 @@ def run_one(path, seed):
 
 
 def ledger_share(path, pate):
-    return PrivacyLedger(path).shares(pate.privacy_spent_.curve)[0]
+    return PrivacyLedger(path).budget_fractions(pate.privacy_spent_.curve)[0]
 
 
 @pytest.mark.slow
 def test_the_charges_of_24_fits_at_once_are_the_sum_of_what_was_run(ledger):
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         done = pool.starmap(run_one, [(ledger.path, seed) for seed in range(24)])
-    assert len(ledger.charges()) == 24
-    assert sorted(one.epsilon for one in ledger.charges()) == sorted(
+    assert len(ledger.entries()) == 24
+    assert sorted(one.epsilon for one in ledger.entries()) == sorted(
         epsilon for epsilon, _ in done
     )
     assert ledger.spent == pytest.approx(sum(share for _, share in done), rel=1e-12)
@@ -208,14 +208,14 @@ def test_a_killed_fit_goes_on_with_its_teachers_and_its_answers(tmp_path):
     process.wait()
     assert len(os.listdir(tmp_path / "diary")) == 4
     ledger = PrivacyLedger(tmp_path / "patients.sqlite")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     first = fit_with_memory(tmp_path)
     # The one at work when the kill came has to begin again.
     assert len(os.listdir(tmp_path / "diary")) == 10 + 1
     again = fit_with_memory(tmp_path)
     assert released(again) == released(first)
     assert len(os.listdir(tmp_path / "diary")) == 10 + 1
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 class Halting(Diary):

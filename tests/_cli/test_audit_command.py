@@ -1,4 +1,4 @@
-"""``audit``: what is claimed beside what was shown, and a code for scripts."""
+"""Command ``audit``: the claim, the result, and the exit code."""
 
 import json
 import re
@@ -19,13 +19,13 @@ def found(capsys, *options):
     return code, json.loads(capsys.readouterr().out)
 
 
-def test_an_audit_says_what_was_claimed_and_what_was_shown(capsys):
+def test_an_audit_prints_the_claim_and_the_result(capsys):
     assert main(QUICK) == 0
     text = capsys.readouterr().out
     claim = GNMax(sigma=5.0).stated_epsilon(20, 2, 0.01)
     assert f"at most {write_epsilon(claim)}, at delta=0.01" in text
     assert "Not contradicted" in text
-    assert "That is no proof" in text
+    assert "does not prove the claim" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -40,10 +40,10 @@ def test_noise_of_a_quarter_of_its_scale_is_contradicted(capsys, monkeypatch):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_can_be_audited(capsys, mechanism):
-    code, says = found(capsys, "--mechanism", mechanism)
+    code, printed = found(capsys, "--mechanism", mechanism)
     assert code == 0
-    assert not says["contradicted"]
-    assert says["epsilon_lower"] <= says["epsilon_claimed"]
+    assert not printed["contradicted"]
+    assert printed["epsilon_lower"] <= printed["epsilon_claimed"]
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def test_every_mechanism_can_be_audited(capsys, mechanism):
         ),
     ],
 )
-def test_noise_is_what_was_asked_for(capsys, options, mechanism):
-    _, says = found(capsys, *options.split())
-    assert says["mechanism"] == mechanism
+def test_options_set_the_noise(capsys, options, mechanism):
+    _, printed = found(capsys, *options.split())
+    assert printed["mechanism"] == mechanism
 
 
-def test_votes_and_size_are_what_was_asked_for(capsys):
+def test_options_set_the_votes_and_the_trials(capsys):
     options = "--counts 8,9,2 --neighbour 8,9,1 --queries 3 --delta 0.1"
-    _, says = found(capsys, *options.split(), "--confidence", "0.99")
-    assert says["counts"] == [8, 9, 2]
-    assert says["neighbour"] == [8, 9, 1]
-    assert (says["n_queries"], says["n_trials"]) == (3, 1000)
-    assert (says["delta"], says["confidence"]) == (0.1, 0.99)
+    _, printed = found(capsys, *options.split(), "--confidence", "0.99")
+    assert printed["counts"] == [8, 9, 2]
+    assert printed["neighbour"] == [8, 9, 1]
+    assert (printed["n_queries"], printed["n_trials"]) == (3, 1000)
+    assert (printed["delta"], printed["confidence"]) == (0.1, 0.99)
 
 
 @pytest.mark.parametrize(
@@ -78,23 +78,26 @@ def test_votes_and_size_are_what_was_asked_for(capsys):
 def test_by_default_a_vote_moves_away_from_the_most_voted_class(
     capsys, counts, neighbour
 ):
-    _, says = found(capsys, "--counts", counts)
-    assert says["neighbour"] == neighbour
+    _, printed = found(capsys, "--counts", counts)
+    assert printed["neighbour"] == neighbour
 
 
 WRONG = [
     (["--sigma", "0"], "--sigma 0.0 of GNMax must be a positive, finite number"),
-    (["--sigma", "wide"], "--sigma: 'wide' is no number; write"),
-    (["--gamma", "0.1"], "--gamma 0.1 does not go with --mechanism gnmax, .* --sigma"),
+    (["--sigma", "wide"], "--sigma: 'wide' is not a number; write"),
+    (["--gamma", "0.1"], "--gamma 0.1 does not apply to --mechanism gnmax, .* --sigma"),
     (
         ["--mechanism", "lnmax", "--threshold", "9"],
-        "--threshold 9 does not go with --mechanism lnmax, which is set by --gamma",
+        "--threshold 9 does not apply to --mechanism lnmax, which takes --gamma",
     ),
     (["--mechanism", "interactive"], "--mechanism: invalid choice: 'interactive'"),
-    (["--counts", "ten"], "--counts: 'ten' is no list of votes .*; write 130,120"),
-    (["--counts", "10"], "--counts: '10' is no list of votes for two classes or more"),
+    (["--counts", "ten"], "--counts: 'ten' is not a list of votes .*; write 130,120"),
+    (
+        ["--counts", "10"],
+        "--counts: '10' is not a list of votes for two classes or more",
+    ),
     (["--counts", "-1,4"], r"starts with a minus is written --counts=\.\.\.; see"),
-    (["--counts=-1,4"], "--counts: '-1,4' is no list of votes"),
+    (["--counts=-1,4"], "--counts: '-1,4' is not a list of votes"),
     (["--neighbour", "12,8"], r"--neighbour \[12, 8\] is no neighbour of --counts"),
     (["--neighbour", "5,5,5"], r"--neighbour \[5, 5, 5\] has 3 classes and --counts"),
     (["--trials", "1"], "--trials 1 must be a whole number of at least 2"),
@@ -104,12 +107,12 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("options", "says"), WRONG)
-def test_wrong_options_are_refused_in_one_sentence(capsys, options, says):
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_options_are_refused_in_one_sentence(capsys, options, message):
     with pytest.raises(SystemExit) as stopped:
         main(["audit", *options])
-    printed = capsys.readouterr()
+    streams = capsys.readouterr()
     assert stopped.value.code == 2
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    assert re.search(says, printed.err), printed.err
+    assert streams.out == ""
+    assert streams.err.count("\n") == 1
+    assert re.search(message, streams.err), streams.err

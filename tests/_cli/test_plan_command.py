@@ -1,4 +1,4 @@
-"""``plan``: what is printed is the plan_fit, and what is wrong is said in one line."""
+"""Command ``plan``: it prints plan_fit; an invalid option is an error of one line."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from sklearn_pate._cli import main
 from sklearn_pate.inspection import plan_fit
 from sklearn_pate.mechanisms import ConfidentGNMax
 
-GUMBEL = ["plan", "--mechanism", "gumbel"]  # calibrated in no time
+GUMBEL = ["plan", "--mechanism", "gumbel"]  # fast to calibrate
 ON_PUBLIC_ROWS = [*GUMBEL, "--rows", "900", "--queries", "30"]
 
 
@@ -49,7 +49,7 @@ def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, vote
     assert f"threshold={votes})" in capsys.readouterr().out
 
 
-def test_the_program_says_how_it_is_used(capsys):
+def test_help_has_examples(capsys):
     for arguments in (["--help"], ["plan", "--help"]):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
@@ -59,7 +59,7 @@ def test_the_program_says_how_it_is_used(capsys):
         assert max(map(len, printed.splitlines())) <= 100
 
 
-def test_the_program_says_its_version(capsys):
+def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["--version"])
     assert stopped.value.code == 0
@@ -79,8 +79,8 @@ def test_it_runs_as_a_module():
         assert f"\n    {command}" in done.stdout
 
 
-@pytest.mark.skipif(os.name != "posix", reason="other systems tell it otherwise")
-@pytest.mark.parametrize("buffering", [1, -1])  # each line as it comes, or all at last
+@pytest.mark.skipif(os.name != "posix", reason="other systems report it in another way")
+@pytest.mark.parametrize("buffering", [1, -1])  # by line, or all at the end
 @pytest.mark.parametrize(
     "command", [["--help"], ON_PUBLIC_ROWS, ["audit", "--trials", "100"]]
 )
@@ -110,7 +110,7 @@ WRONG = [
     ),
     (
         [*ON_PUBLIC_ROWS, "--teachers", "many"],
-        "--teachers: 'many' is no whole number; write",
+        "--teachers: 'many' is not a whole number; write",
     ),
     ([*ON_PUBLIC_ROWS, "--teachers", "0"], "--teachers 0 must be"),
     (
@@ -119,7 +119,7 @@ WRONG = [
     ),
     (
         [*ON_PUBLIC_ROWS, "--queries", "1e3"],
-        "--queries: '1e3' is no whole number; write 100",
+        "--queries: '1e3' is not a whole number; write 100",
     ),
     (
         [*ON_PUBLIC_ROWS, "--classes", "1"],
@@ -129,7 +129,7 @@ WRONG = [
         [*ON_PUBLIC_ROWS, "--epsilon", "0"],
         "--epsilon 0.0 must be a positive, finite number",
     ),
-    ([*ON_PUBLIC_ROWS, "--epsilon", "one"], "--epsilon: 'one' is no number; write"),
+    ([*ON_PUBLIC_ROWS, "--epsilon", "one"], "--epsilon: 'one' is not a number; write"),
     (
         [*ON_PUBLIC_ROWS, "--epsilon", "1e-9", "--delta", "1e-9"],
         "--epsilon 1e-09 cannot be reached with --delta 1e-09 by noise of up to",
@@ -142,7 +142,7 @@ WRONG = [
     ([*ON_PUBLIC_ROWS, "--mechanism", "interactive"], "invalid choice: 'interactive'"),
     (
         [*ON_PUBLIC_ROWS, "--threshold", "9"],
-        "--threshold 9 goes with --mechanism confident",
+        "--threshold 9 applies to --mechanism confident only",
     ),
     (
         [*ON_PUBLIC_ROWS, "--margins", "2"],
@@ -152,8 +152,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "says"), WRONG)
-def test_wrong_options_are_refused_in_one_sentence(capsys, arguments, says):
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_wrong_options_are_refused_in_one_sentence(capsys, arguments, message):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     printed = capsys.readouterr()
@@ -161,4 +161,4 @@ def test_wrong_options_are_refused_in_one_sentence(capsys, arguments, says):
     assert printed.out == ""
     assert printed.err.startswith("sklearn-pate")
     assert printed.err.count("\n") == 1
-    assert re.search(says, printed.err), printed.err
+    assert re.search(message, printed.err), printed.err

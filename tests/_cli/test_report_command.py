@@ -1,4 +1,4 @@
-"""``report``: the report of a released model, which is never loaded for it."""
+"""Command ``report``: the report of a released model, which is not loaded."""
 
 import hashlib
 import io
@@ -99,7 +99,7 @@ def test_without_a_file_it_is_markdown_that_fits_a_terminal(model, published, ca
     printed = capsys.readouterr().out
     report = PrivacyReport.from_estimator(published, model_file=model)
     markdown = report.to_markdown()
-    # Words and tables are the same; a broken quotation has more marks of one.
+    # Words and tables are the same; wrapped quotations have more marks.
     words, expected = (text.replace(">", "").split() for text in (printed, markdown))
     assert words == expected
     assert max(len(line) for line in printed.splitlines() if line[:1].isalpha()) <= 80
@@ -128,7 +128,7 @@ def test_nothing_that_the_model_file_names_is_imported(model, monkeypatch):
     rewrite(model, forge)
     assert main(["report", "model.skops", "-o", "report.json"]) == 0
     assert not sprung.exists()
-    # It is a trap: whoever loads the model falls into it.
+    # Loading the model imports it.
     with pytest.raises(ValueError, match="the student is a Student"):
         PublishedClassifier.load(model, trusted=["trap.Student"])
     assert sprung.exists()
@@ -169,7 +169,7 @@ def test_quality_on_public_rows_may_be_published(model):
 
 
 @pytest.mark.parametrize("output", [[], ["-o", "report.json"]])
-def test_what_is_internal_has_to_be_asked_for(model, ledger, capsys, output):
+def test_an_internal_report_needs_an_option(model, ledger, capsys, output):
     for options, because in (
         (["--ledger", "rows.sqlite"], "because it has the history of the ledger"),
         ([*MEASURED, "--private-rows"], "figures that were computed on private rows"),
@@ -192,7 +192,7 @@ def test_the_history_is_that_of_the_ledger(model, ledger):
     asked = ["model.skops", "--ledger", "rows.sqlite", "--internal", "-o", "r.json"]
     assert main(["report", *asked]) == 0
     (charge,) = facts_of("r.json")["ledger"]["charges"]
-    assert charge["what"] == ledger.charges()[0].description
+    assert charge["what"] == ledger.entries()[0].description
 
 
 def test_files_are_replaced_only_if_asked(model, capsys):
@@ -235,7 +235,7 @@ def test_a_card_without_its_numbers_is_refused(model, capsys, changes):
 
 
 def refusal(capsys, options):
-    """Return the one line that tells what is wrong."""
+    """Return the error, one line."""
     with pytest.raises(SystemExit) as stopped:
         main(["report", *options])
     printed = capsys.readouterr()
@@ -253,18 +253,21 @@ WRONG = [
     (["model.skops", "-o", "r.pdf"], "--output r.pdf must end in one of .html, .md"),
     (["model.skops", "-o", "no/r.md"], "There is no folder no for --output no/r.md"),
     (["model.skops", "--title", ""], "--title '' must be a text"),
-    (["model.skops", "--ledger", "no.sqlite"], "--ledger no.sqlite is no file; mend"),
+    (
+        ["model.skops", "--ledger", "no.sqlite"],
+        "--ledger no.sqlite is not a file; correct",
+    ),
     (["model.skops", "--ledger", "model.json"], "model.json cannot be used"),
     (["model.skops", "--public-rows"], "there are none; add --quality accuracy=0.84"),
     (["model.skops", *MEASURED[2:]], "there are none; add --quality accuracy=0.84"),
-    ([*QUALITY, "accuracy"], "--quality: 'accuracy' is no name with a value; write"),
-    ([*QUALITY, "accuracy=high"], "--quality: 'high' is no number; write"),
+    ([*QUALITY, "accuracy"], "--quality: 'accuracy' is not NAME=VALUE; write"),
+    ([*QUALITY, "accuracy=high"], "--quality: 'high' is not a number; write"),
     ([*QUALITY, "accuracy=1", "--public-rows"], "--quality needs --evaluated-on"),
     (["model.skops", *MEASURED], "add --public-rows or --private-rows"),
     (["model.skops", *MEASURED, "--public-rows", "--private-rows"], "not allowed with"),
 ]
 
 
-@pytest.mark.parametrize(("options", "says"), WRONG)
-def test_wrong_options_are_refused_in_one_sentence(model, capsys, options, says):
-    assert re.search(says, refusal(capsys, options))
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_options_are_refused_in_one_sentence(model, capsys, options, message):
+    assert re.search(message, refusal(capsys, options))

@@ -44,7 +44,7 @@ def pate():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_callbacks_hear_of_every_teacher_and_nothing_else(pate, blobs, n_jobs):
+def test_callbacks_receive_every_teacher_and_no_data(pate, blobs, n_jobs):
     X, y, X_public, _ = blobs
     recorder = Recorder()
     pate.set_params(n_jobs=n_jobs).set_callbacks(recorder)

@@ -1,4 +1,4 @@
-"""Class indices that other people's classifiers predict, as teacher and as student."""
+"""Class indices predicted by classifiers of users, as teacher and as student."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ class Column(DecisionTreeClassifier):
 
 
 class Odd(DecisionTreeClassifier):
-    """Predicts something else of the first row, but only once it is told to."""
+    """Predicts another value for the first row, once switched on."""
 
     odd = None
 

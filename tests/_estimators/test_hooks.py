@@ -137,9 +137,7 @@ def test_a_model_of_a_teacher_is_not_recorded(store, blobs):
     assert mlflow.search_logged_models(output_format="list") == []
 
 
-def test_who_turns_autologging_on_again_meanwhile_does_not_record_teachers(
-    store, blobs
-):
+def test_autologging_turned_on_during_a_fit_does_not_record_teachers(store, blobs):
     from tests.autologged import Resetting
 
     fit(pate_of(Resetting()), blobs)
@@ -166,7 +164,7 @@ def test_autologging_is_on_again_after_a_fit_that_failed(store, blobs):
     assert store.estimators() == ["LogisticRegression"]
 
 
-def test_what_was_off_stays_off(store, blobs):
+def test_integrations_that_were_off_stay_off(store, blobs):
     import mlflow
 
     X, y, _, _ = blobs
@@ -189,7 +187,7 @@ def test_the_last_block_turns_autologging_on(store, blobs):
     assert store.estimators() == ["LogisticRegression"]
 
 
-def test_a_fit_inside_what_mlflow_does_not_record_leaves_it_so(store, blobs):
+def test_a_fit_inside_a_disabled_block_of_mlflow_keeps_it_disabled(store, blobs):
     X, y, X_public, _ = blobs
     pate = pate_of(DecisionTreeClassifier(), student=GaussianNB())
     params = {"X_public": PublicData(X_public)}
@@ -298,7 +296,7 @@ def test_mlflow_is_not_imported_and_may_be_later(store, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
-def test_what_a_teacher_prints_and_logs_stays_in_its_task(
+def test_output_and_logs_of_a_teacher_stay_in_its_task(
     blobs, capfd, caplog, backend, n_jobs
 ):
     get_reusable_executor().shutdown()  # new workers write where this test reads
@@ -309,7 +307,7 @@ def test_what_a_teacher_prints_and_logs_stays_in_its_task(
     assert caplog.messages == ["after"]
 
 
-def test_what_a_teacher_printed_can_be_printed_after_a_fit(blobs, capsys):
+def test_the_text_of_a_teacher_can_be_printed_after_a_fit(blobs, capsys):
     pate = fit(pate_of(Loud(), student=Loud()), blobs)
     assert capsys.readouterr().out.count(SECRET) == 1  # the student learns
     pate.predict(blobs[0])
@@ -365,7 +363,7 @@ def test_a_filter_of_the_user_finds_what_its_factory_adds():
     assert seen == [7]
 
 
-def test_a_stream_that_was_put_back_too_late_is_taken_off_again():
+def test_a_muting_stream_restored_after_its_block_is_removed():
     own = sys.stdout
     try:
         with muted():

@@ -23,7 +23,7 @@ from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
 @pytest.mark.parametrize("container", ["object array", "pandas object"])
 @pytest.mark.parametrize("public_container", ["float64", "object array"])
 @pytest.mark.parametrize("value", WORDS, ids=repr)
-def test_other_rows_are_read_alike_bit_by_bit(container, public_container, value):
+def test_other_rows_are_read_equally_bit_by_bit(container, public_container, value):
     if container.startswith("pandas"):
         public_container = {"float64": "pandas"}.get(public_container, container)
     public = with_value(X_PUBLIC, 0.5, public_container)
@@ -55,7 +55,7 @@ def test_one_value_in_a_list_gives_no_other_row_another_type(value):
 
 @pytest.mark.parametrize("value", [None, 0.5, 2**64, "much", 1j], ids=repr)
 @pytest.mark.parametrize("contain", [list, np.array])
-def test_numbers_of_other_rows_are_rounded_alike(value, contain):
+def test_numbers_of_other_rows_are_rounded_equally(value, contain):
     # Rounded to float64 first, it is a tie between two numbers of 32 bits.
     rows = [[2**60 + 2**36 + 1, 3], [5, 7]]
     learner = DPLogisticRegression()

@@ -22,7 +22,7 @@ GROUPS = np.arange(N_ROWS) // 2
 
 
 class Delayed:
-    """A number of rows that nobody has counted yet, as dask has them."""
+    """An unknown number of rows, as in dask."""
 
     def __bool__(self):
         raise TypeError("it cannot be converted to a boolean value")
@@ -99,7 +99,7 @@ def test_a_container_that_would_be_misread_is_refused(argument, container, blobs
 
 
 @pytest.mark.parametrize("container", MISREAD)
-def test_rows_to_predict_are_refused_alike(container, blobs):
+def test_rows_to_predict_are_refused_in_the_same_way(container, blobs):
     contain, message = MISREAD[container]
     X, y, X_public, _ = blobs
     pate = make(random_state=0).fit(X, y, X_public=PublicData(X_public))
@@ -144,7 +144,7 @@ def test_classes_of_one_unsigned_type_stay_as_they_are():
     assert classes.tolist() == [0, 2**63 + 1]
 
 
-# Columns whose names are no strings
+# Column names that are no strings
 
 
 NAMES = {
@@ -156,7 +156,7 @@ NAMES = {
 
 @pytest.fixture(params=NAMES)
 def named(request, blobs):
-    """Private and public rows, and their columns the other way round."""
+    """Private and public rows, and their columns in reverse order."""
     X, y, X_public, _ = blobs
     X = pd.DataFrame(X[:N_ROWS], columns=NAMES[request.param])
     X_public = pd.DataFrame(X_public, columns=NAMES[request.param])
@@ -179,7 +179,7 @@ def test_columns_to_predict_in_another_order_are_refused(named, tmp_path):
     loaded = PublishedClassifier.load(tmp_path / "model.skops")
     for model in (pate, pate.publish(), loaded):
         np.testing.assert_array_equal(model.predict(X), pate.predict(X))
-        model.predict(X.to_numpy())  # names nothing, so nothing is in another order
+        model.predict(X.to_numpy())  # has no names, and so no order of them
         with pytest.raises(ValueError, match=ANOTHER_ORDER.format("X")):
             model.predict(reversed_rows)
 
@@ -192,19 +192,21 @@ def test_columns_in_another_order_are_refused_by_a_linear_classifier(named):
         learner.predict(reversed_rows)
 
 
-def test_another_fit_forgets_the_columns_of_the_one_before(named):
+def test_a_second_fit_replaces_the_column_names(named):
     X, y, X_public, reversed_rows = named
     pate = make().fit(X, y, X_public=PublicData(X_public))
     pate.fit(X.to_numpy(), y, X_public=PublicData(X_public.to_numpy()))
     pate.predict(reversed_rows)
 
 
-# What scikit-learn is configured to return
+# Configured output types of scikit-learn
 
 
 @pytest.mark.parametrize("strategy", ["representative", "cluster"])
 @pytest.mark.parametrize("output", ["polars", "pandas"])
-def test_queries_are_chosen_alike_whatever_transformers_return(output, strategy, blobs):
+def test_queries_do_not_depend_on_the_output_type_of_transformers(
+    output, strategy, blobs
+):
     X, y, X_public, _ = blobs
     parameters = {"query_strategy": strategy, "n_queries": 20, "random_state": 0}
 

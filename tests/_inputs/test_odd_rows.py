@@ -40,7 +40,7 @@ from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.model_selection._trials import _predicted_codes
 from tests._inputs.odd_values import NUMBERS, ODD_ROW, WORDS, X_PUBLIC, X, Y, with_value
 
-# It is made of noisy answers, which are few here.
+# The student is trained on noisy answers, of which there are few here.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")
 
 
@@ -66,7 +66,7 @@ LEARNERS = {
         GaussianNB(),
         GaussianNB(),
         n_teachers=4,
-        batch_size=5,
+        public_batch_size=5,
         epsilon=None,
         noise_scale=5.0,
         random_state=0,
@@ -138,7 +138,7 @@ def fitted(learner, X, container):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "container"), CASES)
 @pytest.mark.filterwarnings("ignore")
-def test_one_odd_value_in_a_private_row_is_no_signal(name, container):
+def test_one_odd_value_in_a_private_row_has_no_visible_effect(name, container):
     learner = (SPARSE if container == "sparse" else LEARNERS)[name]
     clean = fitted(learner, with_value(X, 0.5, container), container)
     for value in CONTAINERS[container]:
@@ -149,12 +149,12 @@ def test_one_odd_value_in_a_private_row_is_no_signal(name, container):
 @pytest.mark.parametrize(
     "teacher", [GaussianNB(), make_pipeline(StandardScaler(), GaussianNB())]
 )
-def test_one_odd_row_moves_its_own_teacher_only(teacher):
+def test_one_odd_row_changes_one_teacher_only(teacher):
     def votes(X):
-        sealed, problems = poll_teachers(
+        votes, problems = poll_teachers(
             teacher, X, Y, shard_rows(120, 4, 0), X_PUBLIC, n_classes=2, seeds=range(4)
         )
-        return sealed.counts(np.arange(20)), problems
+        return votes.counts(np.arange(20)), problems
 
     left_out = np.delete(X, ODD_ROW, axis=0)
     shards = [
@@ -173,7 +173,7 @@ def test_one_odd_row_moves_its_own_teacher_only(teacher):
     assert np.abs(counts - clean).sum(axis=1).max() <= 2
 
 
-def test_dropped_rows_are_told_in_the_sensitive_channel_alone():
+def test_dropped_rows_are_reported_in_the_sensitive_channel_only():
     clf = pate(GaussianNB())
     with warnings.catch_warnings():
         warnings.simplefilter("error", TeacherWarning)
@@ -187,7 +187,7 @@ WORKERS = ["a", "b", None] * 40
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_rows_stay_where_the_teacher_takes_them(library):
+def test_rows_are_kept_if_the_teacher_takes_them(library):
     def frame(X, jobs):
         return library({"job": jobs, "age": [*X[:-1, 0], None], "pay": X[:, 1]})
 
@@ -212,7 +212,7 @@ def test_rows_stay_where_the_teacher_takes_them(library):
     ids=["voting", "own"],
 )
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_rows_stay_where_what_wraps_the_teacher_takes_them(wrap, library):
+def test_rows_are_kept_if_the_wrapper_of_the_teacher_takes_them(wrap, library):
     def frame(X):
         missing = np.where(np.arange(len(X)) % 3 == 0, np.nan, X[:, 1])
         return library({"a": X[:, 0], "b": missing})
@@ -269,7 +269,7 @@ def test_numbers_beyond_all_floats_are_read_without_a_warning():
     assert read_numbers(rows)[1] == 1.0
 
 
-def test_of_missing_and_infinite_values_only_those_are_dropped_that_are_refused():
+def test_only_the_kind_of_odd_value_that_is_refused_is_dropped():
     odd = X.copy()
     odd[::3, 1], odd[ODD_ROW, 0] = np.nan, np.inf
     clf = pate(RandomForestClassifier(2)).fit(odd, Y, X_public=PublicData(X_PUBLIC))
@@ -293,7 +293,7 @@ def test_a_column_without_values_is_explained(teacher, container):
 
 @pytest.mark.parametrize("container", ["float64", "pandas", "polars"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_odd_public_rows_are_refused_before_anything_is_asked(container, value):
+def test_odd_public_rows_are_refused_before_the_first_query(container, value):
     public = with_value(X_PUBLIC, value, container)
     rows = with_value(X, 0.5, container)
     with pytest.raises(ValueError, match=r"Input X_public contains (NaN|infinity)"):
@@ -332,18 +332,18 @@ IMPUTED_COLUMN = ColumnTransformer([("a", SimpleImputer(), [0])])
         (BaggingClassifier(GaussianNB()), False),
     ],
 )  # fmt: skip
-def test_what_takes_missing_values_is_told_from_the_estimator(estimator, takes):
+def test_support_of_missing_values_is_read_from_the_estimator(estimator, takes):
     assert takes_missing(estimator) is takes
 
 
-def test_a_pipeline_that_may_take_missing_values_is_given_them_first():
+def test_a_pipeline_that_may_take_missing_values_is_tried_with_them():
     teacher = make_pipeline(FunctionTransformer(np.nan_to_num), GaussianNB())
     odd = with_value(X, np.nan, "float64")
     clf = pate(teacher).fit(odd, Y, X_public=PublicData(X_PUBLIC))
     assert clf.privacy_analysis_.teacher_warnings == []
 
 
-def test_a_representation_that_hands_missing_values_on_loses_no_teacher():
+def test_a_representation_that_returns_missing_values_loses_no_teacher():
     odd = with_value(X, np.nan, "float64")
     clf = pate(LogisticRegression(), representation=StandardScaler())
     clf.fit(odd, Y, X_public=PublicData(X_PUBLIC))
@@ -378,7 +378,7 @@ def test_a_missing_value_counts_as_the_middle_of_its_bounds():
         )
 
 
-def test_one_odd_value_takes_nobody_else_out_of_a_linear_fit():
+def test_one_odd_value_removes_no_other_row_from_a_linear_fit():
     # Little noise: whether other rows still count is seen in the weights.
     learner = DPLogisticRegression(data_norm=5, epsilon=1e5, C=1.0)
     clean = learner.fit(X, Y).coef_

@@ -102,7 +102,7 @@ def test_groups_reach_fit_through_a_search_with_routing_only(
         search().fit(X, y, X_public=PublicData(X_public), groups=patients)
 
 
-def test_a_pipeline_around_pate_hands_public_rows_on(
+def test_a_pipeline_around_pate_passes_public_rows_on(
     pate, as_many_public_as_private_rows
 ):
     X, y, X_public = as_many_public_as_private_rows
@@ -126,19 +126,19 @@ def test_copies_share_the_rows(duplicate):
     assert PublicData(public).X is public.X
 
 
-def test_it_travels_to_worker_processes():
+def test_it_can_be_sent_to_worker_processes():
     public = pickle.loads(pickle.dumps(PublicData(np.arange(6).reshape(3, 2))))
     assert public.X.shape == (3, 2)
 
 
-def test_it_has_no_length_to_be_cut_by():
+def test_it_has_no_length():
     public = PublicData(np.zeros((5, 2)))
     for attribute in ("__len__", "shape", "__array__", "__iter__"):
         assert not hasattr(public, attribute)
     assert repr(public) == "PublicData(<ndarray of shape (5, 2)>)"
 
 
-def test_cloning_pate_draws_no_accounts_along(pate):
+def test_cloning_pate_copies_no_fitted_attributes(pate):
     copied = clone(pate)
     assert copied.mechanism is not pate.mechanism
     assert copied.mechanism.sigma == 1.0
@@ -147,7 +147,7 @@ def test_cloning_pate_draws_no_accounts_along(pate):
 # Columns of one type
 
 AGES = np.arange(20.0, 60.0)
-SAID = ["some", "many"] * 20
+WORDS = ["some", "many"] * 20
 
 
 def pandas_or_polars(values, library, **dtype):
@@ -168,8 +168,8 @@ def check_types(values, public_values, library="pandas"):
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_numbers_here_and_text_there_are_refused_by_name(library, swapped):
-    pair = [AGES, SAID][:: -1 if swapped else 1]
+def test_a_column_of_numbers_and_text_is_refused_by_name(library, swapped):
+    pair = [AGES, WORDS][:: -1 if swapped else 1]
     numeric, text = ("X_public", "X") if swapped else ("X", "X_public")
     with pytest.raises(
         ValueError, match=f"Column 'age' is numeric in {numeric} and text in {text}"
@@ -180,12 +180,12 @@ def test_numbers_here_and_text_there_are_refused_by_name(library, swapped):
 @pytest.mark.parametrize(
     "dtype", ["object", "string", "category", "Int64", "Float32", "boolean"]
 )
-def test_types_of_pandas_own_are_numbers_or_text_too(dtype):
+def test_pandas_extension_types_are_numbers_or_text(dtype):
     is_text = dtype in ("object", "string", "category")
-    values = [*(SAID if is_text else [0, 1] * 20)[:-1], None]
+    values = [*(WORDS if is_text else [0, 1] * 20)[:-1], None]
     column = pandas_or_polars(values, "pandas", dtype=dtype)
     with pytest.raises(ValueError, match="Column 'age' is numeric in X "):
-        check_types(*((AGES, column) if is_text else (column, SAID)))
+        check_types(*((AGES, column) if is_text else (column, WORDS)))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_types_of_pandas_own_are_numbers_or_text_too(dtype):
         ("int64", "str"),  # numbers, written as text
     ],
 )
-def test_numbers_of_other_types_are_let_through(dtype, public_dtype):
+def test_numbers_of_other_types_are_accepted(dtype, public_dtype):
     values = [0, 1] * 20
     check_types(
         pandas_or_polars(values, "pandas", dtype=dtype),
@@ -208,13 +208,13 @@ def test_numbers_of_other_types_are_let_through(dtype, public_dtype):
 
 
 @pytest.mark.parametrize("public_dtype", ["object", "string", "category"])
-def test_text_of_other_types_is_let_through(public_dtype):
-    public = pandas_or_polars(SAID, "pandas", dtype=public_dtype)
-    check_types(SAID, public)
-    check_types(public, SAID)
+def test_text_of_other_types_is_accepted(public_dtype):
+    public = pandas_or_polars(WORDS, "pandas", dtype=public_dtype)
+    check_types(WORDS, public)
+    check_types(public, WORDS)
 
 
-def test_polars_types_are_let_through():
+def test_polars_types_are_accepted():
     for one, other in [(pl.Int8, pl.Float64), (pl.Boolean, pl.Int64)]:
         frames = [
             pandas_or_polars([0, 1] * 20, "polars").with_columns(pl.col("age").cast(t))
@@ -222,16 +222,16 @@ def test_polars_types_are_let_through():
         ]
         check_types(*frames)
     check_types(
-        pandas_or_polars(SAID, "polars"),
-        pandas_or_polars(SAID, "polars", dtype=pl.Categorical),
+        pandas_or_polars(WORDS, "polars"),
+        pandas_or_polars(WORDS, "polars", dtype=pl.Categorical),
     )
 
 
-def test_a_public_column_without_a_value_is_let_through():
-    check_types(SAID, np.full(40, np.nan))  # which is how a file of gaps is read
+def test_a_public_column_without_a_value_is_accepted():
+    check_types(WORDS, np.full(40, np.nan))  # as a file without values is read
 
 
-def test_a_teacher_learns_from_numbers_and_is_asked_about_numbers_in_text(pate):
+def test_a_teacher_trained_on_numbers_predicts_numbers_in_text(pate):
     frame = pandas_or_polars(np.arange(40), "pandas")
     written = frame.assign(age=frame["age"].astype(str))
     pate.set_params(n_teachers=4)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate._teachers import poll_teachers, shard_rows
 
 N_TEACHERS, N_WORKERS = 100, 2
-SLOW = 0.05  # seconds a fit, so that a kill finds somebody at work
+SLOW = 0.05  # seconds a fit, so that a kill interrupts a teacher
 
 
 class Diary(ClassifierMixin, BaseEstimator):

@@ -109,7 +109,7 @@ def test_every_teacher_has_the_callers_configuration(backend, digits_votes):
         assert np.all(digits_votes(ReadsConfiguration())[:, 1] == N_TEACHERS)
 
 
-class WhereAmI(ClassifierMixin, BaseEstimator):
+class VotesForItsWorker(ClassifierMixin, BaseEstimator):
     """Votes for class 1 on a dask worker, for class 0 elsewhere."""
 
     def fit(self, X, y):
@@ -160,7 +160,7 @@ def test_a_teacher_that_is_the_first_to_import_torch_is_seeded_too():
 
 def test_a_dask_cluster_does_the_work(dask_cluster, digits_votes):
     with parallel_config(backend="dask"):
-        assert np.all(digits_votes(WhereAmI())[:, 1] == N_TEACHERS)
+        assert np.all(digits_votes(VotesForItsWorker())[:, 1] == N_TEACHERS)
 
 
 def test_a_whole_fit_on_a_dask_cluster(dask_cluster, blobs):
@@ -173,7 +173,7 @@ def test_a_whole_fit_on_a_dask_cluster(dask_cluster, blobs):
     assert pate.score(X_public, y_public) > 0.9
 
 
-class HandsErrorsOn(ThreadingBackend):
+class ReturnsErrors(ThreadingBackend):
     """Returns the error of a task as its result, as joblibspark 0.6 does."""
 
     supports_retrieve_callback = False
@@ -194,10 +194,10 @@ class HandsErrorsOn(ThreadingBackend):
 @pytest.mark.slow
 def test_an_error_that_a_backend_returns_as_a_result_is_shown(blobs):
     X, y, X_public, _ = blobs
-    register_parallel_backend("hands-errors-on", HandsErrorsOn)
+    register_parallel_backend("returns-errors", ReturnsErrors)
     pate = PATEClassifier(LogisticRegression(), n_teachers=5)
     with (
-        parallel_config(backend="hands-errors-on", n_jobs=2),
+        parallel_config(backend="returns-errors", n_jobs=2),
         pytest.raises(
             RuntimeError,
             match=r"could not run the teachers; .*PYSPARK_PYTHON.*"

@@ -91,7 +91,7 @@ def test_processes_and_this_process_share_what_is_kept(diary, tmp_path):
 @pytest.mark.slow
 def test_a_second_folder_in_one_process_keeps_everything_too(diary, tmp_path):
     for folder in ("first", "second", "second"):
-        get_reusable_executor().shutdown()  # new workers have not seen any folder
+        get_reusable_executor().shutdown()  # new workers have no folder
         poll(Diary(str(diary)), tmp_path / folder, n_jobs=2)
     assert n_fits(diary) == 2 * N_TEACHERS
 
@@ -188,7 +188,7 @@ class FailsOnce(Diary):
         return self
 
 
-def test_a_teacher_that_failed_gets_another_chance(diary, tmp_path):
+def test_a_teacher_that_failed_is_trained_again(diary, tmp_path):
     with_gap = poll(FailsOnce(str(diary)), tmp_path)
     assert with_gap.sum(axis=1).max() == N_TEACHERS - 1
     complete = poll(FailsOnce(str(diary)), tmp_path)
@@ -214,7 +214,7 @@ def fit(diary, memory, **parameters):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("as_parameter", [str, Path, joblib.Memory])
-def test_another_fit_with_other_noise_polls_nobody_and_has_its_price(
+def test_another_fit_with_other_noise_trains_no_teacher_and_has_its_cost(
     as_parameter, diary, tmp_path, capfd
 ):
     fit(diary, as_parameter(tmp_path), epsilon=1.0)
@@ -303,7 +303,7 @@ def test_an_estimator_without_a_module_is_refused(tmp_path):
         poll(Local(), tmp_path)
 
 
-class Complains(Diary):
+class Warns(Diary):
     def fit(self, X, y):
         warnings.warn("a row is odd", stacklevel=1)
         return super().fit(X, y)
@@ -311,7 +311,7 @@ class Complains(Diary):
 
 def test_warnings_of_kept_teachers_are_kept_too(diary, tmp_path):
     pate = PATEClassifier(
-        Complains(str(diary)),
+        Warns(str(diary)),
         DecisionTreeClassifier(),
         n_teachers=5,
         memory=tmp_path,

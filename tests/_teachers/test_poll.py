@@ -54,7 +54,7 @@ def counts(votes):
 
 
 class Constant(ClassifierMixin, BaseEstimator):
-    """Votes for a fixed value, whatever it learns from."""
+    """Votes for a fixed value."""
 
     def __init__(self, value=0):
         self.value = value
@@ -82,7 +82,7 @@ class Fails(Constant):
 # Each teacher learns from its shard alone
 
 
-def test_a_teacher_sees_its_own_shard_and_nothing_else(blobs):
+def test_a_teacher_depends_on_its_own_shard_only(blobs):
     X, y, X_public, _ = blobs
     shards = shard_rows(len(X), N_TEACHERS, 0)
     votes, problems = poll(DecisionTreeClassifier(random_state=0), X, y, X_public)
@@ -126,7 +126,7 @@ def test_votes_do_not_depend_on_backend_or_container(
     np.testing.assert_array_equal(counts(found), counts(expected))
 
 
-class GlobalDice(DecisionTreeClassifier):
+class DrawsGlobally(DecisionTreeClassifier):
     """Draws from every global generator, as often as its labels say."""
 
     def fit(self, X, y):
@@ -146,8 +146,8 @@ def test_teachers_do_not_share_global_generators(blobs, backend):
     changed = y.copy()
     changed[shard_rows(len(X), N_TEACHERS, 0)[0][0]] += 1
     with parallel_config(backend=backend, n_jobs=2):
-        before, _ = poll(GlobalDice(), X, y % 2, X_public, n_jobs=None)
-        after, _ = poll(GlobalDice(), X, changed % 2, X_public, n_jobs=None)
+        before, _ = poll(DrawsGlobally(), X, y % 2, X_public, n_jobs=None)
+        after, _ = poll(DrawsGlobally(), X, changed % 2, X_public, n_jobs=None)
     moved = np.abs(counts(before) - counts(after)).sum(axis=1)
     assert moved.max() <= 2, "one changed row changed more than one teacher"
 
@@ -155,7 +155,7 @@ def test_teachers_do_not_share_global_generators(blobs, backend):
 def test_global_generators_come_back_as_they_were(blobs):
     X, y, X_public, _ = blobs
     states = [random.getstate(), np.random.get_state()[1], torch.get_rng_state()]
-    poll(GlobalDice(), X, y, X_public)
+    poll(DrawsGlobally(), X, y, X_public)
     assert random.getstate() == states[0]
     np.testing.assert_array_equal(np.random.get_state()[1], states[1])
     assert torch.equal(torch.get_rng_state(), states[2])
@@ -182,7 +182,7 @@ def test_a_failing_teacher_abstains_and_the_others_vote(blobs):
     assert error == "RuntimeError: this teacher is sick"
 
 
-def test_an_empty_shard_abstains_silently(blobs):
+def test_an_empty_shard_abstains_without_a_problem(blobs):
     X, y, X_public, _ = blobs
     shards = [*shard_rows(len(X), N_TEACHERS - 1, 0), np.array([], dtype=int)]
     votes, problems = poll(Constant(2), X, y, X_public, shards=shards)
@@ -234,7 +234,7 @@ def test_a_teacher_that_predicts_no_class_index_abstains(blobs, odd):
     assert "not a class index" in problems.failures[0][1]
 
 
-class Talkative(Constant):
+class Warns(Constant):
     def fit(self, X, y):
         warnings.warn(f"the first row is {X[0]}", stacklevel=1)
         return self
@@ -243,7 +243,7 @@ class Talkative(Constant):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_warnings_of_teachers_are_kept_and_not_shown(blobs, n_jobs):
     X, y, X_public, _ = blobs  # a shown warning would be an error here
-    votes, problems = poll(Talkative(1), X, y, X_public, n_jobs=n_jobs)
+    votes, problems = poll(Warns(1), X, y, X_public, n_jobs=n_jobs)
     assert np.all(counts(votes) == [0, N_TEACHERS, 0])
     assert [teacher for teacher, _ in problems.warnings] == list(range(N_TEACHERS))
     assert "UserWarning: the first row is" in problems.warnings[0][1]
@@ -272,12 +272,12 @@ def test_all_teachers_failing_on_public_rows_raises_with_their_name(
     with pytest.raises(
         ValueError,
         match=r"in predict on X_public\. Try .* then predict on X_public\. "
-        r"It said .* rows\): ValueError: X has 3 features",
+        r"Its error .* rows\): ValueError: X has 3 features",
     ):
         poll(DecisionTreeClassifier(), X, y, np.hstack([X_public, X_public[:, :1]]))
 
 
-def test_a_failure_on_public_rows_says_so(blobs):
+def test_the_text_of_a_failure_on_public_rows_names_them(blobs):
     X, y, X_public, _ = blobs
     _, problems = poll(Odd(1, poison=X[17, 0], odd="0"), X, y, X_public)
     assert problems.failures[0][1].startswith("on X_public, ValueError: predict")
@@ -303,7 +303,7 @@ def test_fitted_teachers_are_dropped_one_by_one(blobs):
     assert max(most_alive) < N_TEACHERS / 2
 
 
-class Surveyor(Constant):
+class ListsTemporaryFiles(Constant):
     """Writes down the mode of every temporary file that its worker could read."""
 
     def __init__(self, value=0, folder=None, report=None):
@@ -329,8 +329,8 @@ def test_temporary_files_are_private_and_removed(blobs, tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(folder))
     X, y, X_public, _ = blobs
     shards = [np.arange(len(X))] * N_TEACHERS
-    surveyor = Surveyor(0, str(folder), str(report))
-    poll(surveyor, wide(X), y, wide(X_public), shards=shards, n_jobs=2)
+    teacher = ListsTemporaryFiles(0, str(folder), str(report))
+    poll(teacher, wide(X), y, wide(X_public), shards=shards, n_jobs=2)
     seen = {}
     for path in report.iterdir():
         seen.update(json.loads(path.read_text()))
@@ -345,20 +345,20 @@ def test_temporary_files_are_private_and_removed(blobs, tmp_path, monkeypatch):
     assert not list(folder.rglob("*.pkl"))
 
 
-class Scribbler(Constant):
-    """Votes for class 1 if it finds the public rows unspoilt, and spoils them."""
+class ChangesPublicRows(Constant):
+    """Votes for class 1 if the public rows are unchanged, and changes them."""
 
     def predict(self, X):
-        ballot = np.full(X.shape[0], int(np.all(X == 7)))
+        votes = np.full(X.shape[0], int(np.all(X == 7)))
         X[:] = 0
-        return ballot
+        return votes
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_teacher_cannot_pass_anything_on_through_the_public_rows(blobs, n_jobs):
+def test_changes_of_public_rows_do_not_reach_other_teachers(blobs, n_jobs):
     X, y, _, _ = blobs
     X_public = np.full((400, 500), 7.0)
-    votes, problems = poll(Scribbler(), X, y, X_public, n_jobs=n_jobs)
+    votes, problems = poll(ChangesPublicRows(), X, y, X_public, n_jobs=n_jobs)
     assert not problems
     assert np.all(counts(votes) == [0, N_TEACHERS, 0])
     assert np.all(X_public == 7)

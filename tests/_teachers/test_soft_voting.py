@@ -1,4 +1,4 @@
-"""What a teacher says of groups of public rows, and what it may not say."""
+"""Soft votes of a teacher on public batches, and their bounds."""
 
 from dataclasses import replace
 
@@ -20,15 +20,15 @@ from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate._teachers import SoftVoteForm, collect, shard_rows
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 
-GROUPS = np.array([0, 0, 0, 1, 1, -1, 2, 2])
-SIX_GROUPS = np.arange(60) % 6
+BATCHES = np.array([0, 0, 0, 1, 1, -1, 2, 2])
+SIX_BATCHES = np.arange(60) % 6
 N_TEACHERS = 6
 PLANTED = 98765.4321
 
 
-def form(n_groups=3, n_classes=3, n_hint_parts=0, groups=GROUPS, **changed):
-    layout = SoftVoteLayout(n_groups, n_classes, n_hint_parts)
-    plain = SoftVoteForm(layout, groups, 1.0, 1.0, weighted=False)
+def form(n_batches=3, n_classes=3, n_hint_parts=0, batches=BATCHES, **changed):
+    layout = SoftVoteLayout(n_batches, n_classes, n_hint_parts)
+    plain = SoftVoteForm(layout, batches, 1.0, 1.0, weighted=False)
     return replace(plain, **changed)
 
 
@@ -37,8 +37,10 @@ def random_probabilities(n_rows=8, seed=0):
     return softmax(logits, axis=1)
 
 
-def means(values, groups=GROUPS):
-    return np.array([values[groups == g].mean(axis=0) for g in range(groups.max() + 1)])
+def means(values, batches=BATCHES):
+    return np.array(
+        [values[batches == g].mean(axis=0) for g in range(batches.max() + 1)]
+    )
 
 
 def assert_rounded_down(vector, exact):
@@ -50,65 +52,65 @@ def assert_rounded_down(vector, exact):
     assert np.all(vector[0] > exact - 1 - 1e-9)
 
 
-# Values of groups
+# Values of batches
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 4.0])
 def test_values_are_the_means_of_the_softmax_at_that_temperature(temperature):
-    logits = np.random.default_rng(0).normal(size=(len(GROUPS), 3), scale=2)
-    said = form(temperature=temperature).of_outputs(softmax(logits, axis=1), None)
-    assert_rounded_down(said, means(softmax(logits / temperature, axis=1)))
+    logits = np.random.default_rng(0).normal(size=(len(BATCHES), 3), scale=2)
+    vector = form(temperature=temperature).of_outputs(softmax(logits, axis=1), None)
+    assert_rounded_down(vector, means(softmax(logits / temperature, axis=1)))
 
 
 def test_a_row_counts_by_the_confidence_of_the_teacher():
     probabilities = random_probabilities()
     confidence = probabilities.max(axis=1, keepdims=True)
     softened = probabilities**0.5 / (probabilities**0.5).sum(axis=1, keepdims=True)
-    said = form(temperature=2.0, weighted=True).of_outputs(probabilities, None)
-    assert_rounded_down(said, means(confidence * softened))
+    vector = form(temperature=2.0, weighted=True).of_outputs(probabilities, None)
+    assert_rounded_down(vector, means(confidence * softened))
 
 
 @pytest.mark.parametrize("clipping_bound", [0.2, 0.5, 0.9, 1.5])
-def test_what_is_longer_than_the_bound_is_scaled_down_to_it(clipping_bound):
+def test_vectors_longer_than_the_bound_are_scaled_down_to_it(clipping_bound):
     probabilities = random_probabilities()
-    probabilities[GROUPS == 2] = 1 / 3
+    probabilities[BATCHES == 2] = 1 / 3
     exact = means(probabilities)
     lengths = np.linalg.norm(exact, axis=1, keepdims=True)
     scaled = exact / np.maximum(lengths, clipping_bound)
-    said = form(clipping_bound=clipping_bound).of_outputs(probabilities, None)
-    assert_rounded_down(said, scaled)
-    found = np.linalg.norm(said.reshape(3, 3), axis=1)
+    vector = form(clipping_bound=clipping_bound).of_outputs(probabilities, None)
+    assert_rounded_down(vector, scaled)
+    found = np.linalg.norm(vector.reshape(3, 3), axis=1)
     is_long = lengths[:, 0] > clipping_bound
     assert np.all(found[is_long] > STEPS - np.sqrt(3))
     assert np.all(found <= STEPS)
 
 
-def test_rows_of_no_group_do_not_matter():
-    groups = np.where(np.arange(60) < 50, SIX_GROUPS, -1)
+def test_rows_of_no_batch_do_not_matter():
+    batches = np.where(np.arange(60) < 50, SIX_BATCHES, -1)
     probabilities, hidden = random_probabilities(60), random_probabilities(60, seed=1)
-    asked = form(6, 3, 2, groups)
-    before = asked.of_outputs(probabilities, hidden)
+    soft_form = form(6, 3, 2, batches)
+    before = soft_form.of_outputs(probabilities, hidden)
     assert before[0, 18:].any()
-    probabilities[groups == -1], hidden[groups == -1] = [0, 0, 1], 1e9
-    np.testing.assert_array_equal(asked.of_outputs(probabilities, hidden), before)
+    probabilities[batches == -1], hidden[batches == -1] = [0, 0, 1], 1e9
+    np.testing.assert_array_equal(soft_form.of_outputs(probabilities, hidden), before)
 
 
-def test_a_group_without_rows_and_rows_without_an_opinion_are_zero():
-    said = form(n_groups=4).of_outputs(random_probabilities(), None)
-    assert not said[0, 9:].any()
-    nothing = np.zeros((len(GROUPS), 3))
+def test_batches_without_rows_and_rows_of_zeros_are_zero():
+    vector = form(n_batches=4).of_outputs(random_probabilities(), None)
+    assert not vector[0, 9:].any()
+    nothing = np.zeros((len(BATCHES), 3))
     for weighted in (False, True):
-        asked = form(temperature=3.0, weighted=weighted)
-        assert not asked.of_outputs(nothing, None).any()
+        soft_form = form(temperature=3.0, weighted=weighted)
+        assert not soft_form.of_outputs(nothing, None).any()
 
 
-def test_a_teacher_that_knows_one_class_says_so_and_has_no_hint():
-    said = form(n_hint_parts=1).constant(2, len(GROUPS))
-    np.testing.assert_array_equal(said, [[0, 0, STEPS] * 3 + [0, 0, 0]])
+def test_a_teacher_of_one_class_votes_for_it_without_a_hint():
+    vector = form(n_hint_parts=1).constant(2, len(BATCHES))
+    np.testing.assert_array_equal(vector, [[0, 0, STEPS] * 3 + [0, 0, 0]])
 
 
 class Insists(DecisionTreeClassifier):
-    """Wants class indices without gaps, as xgboost does."""
+    """Requires class indices without gaps, as xgboost does."""
 
     def fit(self, X, y):
         assert len(np.unique(y)) == np.max(y) + 1
@@ -118,22 +120,22 @@ class Insists(DecisionTreeClassifier):
 @pytest.mark.parametrize("teacher", [LogisticRegression(), Insists(max_depth=1)])
 def test_a_teacher_that_saw_fewer_classes_leaves_the_others_at_zero(blobs, teacher):
     X, y, X_public, _ = blobs
-    groups = np.arange(len(X_public)) % 4
+    batches = np.arange(len(X_public)) % 4
     codes = np.array([1, 3, 4])[y]
     fitted = fit_class_indices(teacher, X, codes)
-    said = form(4, 6, groups=groups).read(fitted, X_public)
+    vector = form(4, 6, batches=batches).read(fitted, X_public)
     exact = np.zeros((4, 6))
-    exact[:, [1, 3, 4]] = means(fitted.predict_proba(X_public), groups)
+    exact[:, [1, 3, 4]] = means(fitted.predict_proba(X_public), batches)
     # Outputs travel in single precision.
-    np.testing.assert_allclose(said.reshape(4, 6), exact * STEPS, atol=1.01)
-    assert not said.reshape(4, 6)[:, [0, 2, 5]].any()
+    np.testing.assert_allclose(vector.reshape(4, 6), exact * STEPS, atol=1.01)
+    assert not vector.reshape(4, 6)[:, [0, 2, 5]].any()
 
 
 # What makes a teacher fail, and it alone
 
 
 class Sick(ClassifierMixin, BaseEstimator):
-    """Says something odd if the planted row was in its shard."""
+    """Returns odd outputs if the planted row was in its shard."""
 
     def __init__(self, odd="no"):
         self.odd = odd
@@ -174,12 +176,12 @@ ODD = {
 }
 
 
-def contributions(estimator, X, y, X_public, asked, **how):
-    said = {}
+def contributions(estimator, X, y, X_public, soft_form, **how):
+    by_teacher = {}
 
     def aggregate(iterator):
-        said.update(enumerate(iterator))
-        return SoftVotes(said.values(), layout=asked.layout)
+        by_teacher.update(enumerate(iterator))
+        return SoftVotes(by_teacher.values(), layout=soft_form.layout)
 
     votes, problems = collect(
         estimator,
@@ -187,49 +189,49 @@ def contributions(estimator, X, y, X_public, asked, **how):
         y,
         shard_rows(len(X), N_TEACHERS, 0),
         X_public,
-        form=asked,
+        form=soft_form,
         aggregate=aggregate,
         seeds=list(range(N_TEACHERS)),
         **how,
     )
-    return said, votes.counts([0]), problems
+    return by_teacher, votes.counts([0]), problems
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_outputs_silence_their_teacher_and_no_other(blobs, odd):
+def test_odd_outputs_make_their_teacher_abstain_and_no_other(blobs, odd):
     X, y, X_public, _ = blobs
     rows = shard_rows(len(X), N_TEACHERS, 0)[2]
     X = X.copy()
     X[rows[0], 0] = PLANTED
-    groups = np.arange(len(X_public)) % 5
-    asked = form(5, 3, 2, groups, temperature=2.0, weighted=True)
-    said, total, problems = contributions(Sick(odd), X, y, X_public, asked)
-    healthy, healthy_total, none = contributions(Sick(), X, y, X_public, asked)
+    batches = np.arange(len(X_public)) % 5
+    soft_form = form(5, 3, 2, batches, temperature=2.0, weighted=True)
+    by_teacher, total, problems = contributions(Sick(odd), X, y, X_public, soft_form)
+    healthy, healthy_total, none = contributions(Sick(), X, y, X_public, soft_form)
     assert not none
     if odd == "no":
         np.testing.assert_array_equal(total, healthy_total)
         return
     assert [teacher for teacher, _ in problems.failures] == [2]
-    assert said[2] is None
+    assert by_teacher[2] is None
     for teacher in set(range(N_TEACHERS)) - {2}:
-        np.testing.assert_array_equal(said[teacher], healthy[teacher])
+        np.testing.assert_array_equal(by_teacher[teacher], healthy[teacher])
     np.testing.assert_array_equal(total, healthy_total - healthy[2])
 
 
 # The hint
 
 
-def hint(hidden, n_hint_parts=2, groups=SIX_GROUPS):
-    n_groups = groups.max() + 1
-    asked = form(n_groups, 3, n_hint_parts, groups)
-    said = asked.of_outputs(random_probabilities(len(groups)), hidden)
-    asked.layout.check(said)
-    return asked.layout.similarities(asked.layout.split(said)[1][0])
+def hint(hidden, n_hint_parts=2, batches=SIX_BATCHES):
+    n_batches = batches.max() + 1
+    soft_form = form(n_batches, 3, n_hint_parts, batches)
+    vector = soft_form.of_outputs(random_probabilities(len(batches)), hidden)
+    soft_form.layout.check(vector)
+    return soft_form.layout.similarities(soft_form.layout.split(vector)[1][0])
 
 
 def test_a_hint_is_the_cosines_of_centred_means_without_negative_ones():
     hidden = np.random.default_rng(0).normal(size=(60, 4)) + 3
-    centred = means(hidden, SIX_GROUPS)
+    centred = means(hidden, SIX_BATCHES)
     centred = centred - centred.mean(axis=0)
     directions = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     cosines = directions @ directions.T
@@ -243,27 +245,27 @@ def test_a_hint_is_the_cosines_of_centred_means_without_negative_ones():
 
 
 @pytest.mark.parametrize("n_hint_parts", [1, 2, 5])
-def test_a_hint_is_as_long_as_it_is_charged_for(n_hint_parts):
+def test_a_hint_has_the_norm_that_is_charged(n_hint_parts):
     found = hint(np.random.default_rng(0).normal(size=(60, 4)), n_hint_parts)
     length = np.linalg.norm(found[np.triu_indices(6, 1)])
     bound = np.sqrt(n_hint_parts) * STEPS
     assert bound - np.sqrt(15) <= length <= bound
 
 
-def test_groups_of_one_class_are_more_alike_than_others(digits):
+def test_batches_of_one_class_are_more_similar_than_others(digits):
     X, y = digits
-    group_classes = np.repeat(np.arange(10), 2)
-    groups = np.full(len(y), -1)
+    batch_classes = np.repeat(np.arange(10), 2)
+    batches = np.full(len(y), -1)
     for code in range(10):
         rows = np.flatnonzero(y == code)
-        groups[rows] = 2 * code + np.arange(len(rows)) % 2
-    alike = hint(X, n_hint_parts=5, groups=groups)
-    same = np.equal.outer(group_classes, group_classes) & ~np.eye(20, dtype=bool)
-    other = ~np.equal.outer(group_classes, group_classes)
+        batches[rows] = 2 * code + np.arange(len(rows)) % 2
+    alike = hint(X, n_hint_parts=5, batches=batches)
+    same = np.equal.outer(batch_classes, batch_classes) & ~np.eye(20, dtype=bool)
+    other = ~np.equal.outer(batch_classes, batch_classes)
     assert alike[same].min() > alike[other].max()
 
 
-def test_a_hint_is_blind_to_rotation_scale_and_place():
+def test_a_hint_is_invariant_to_rotation_scale_and_shift():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(60, 5))
     expected = hint(hidden)
@@ -281,17 +283,17 @@ def test_a_hint_is_blind_to_rotation_scale_and_place():
 
 
 @pytest.mark.parametrize("hidden", [0.0, 1.0, 1e6 / 3, 0.1 * np.arange(4)])
-def test_where_all_groups_are_alike_there_is_no_hint(hidden):
+def test_without_differences_between_batches_there_is_no_hint(hidden):
     assert not hint(np.broadcast_to(hidden, (60, 4))).any()
 
 
-def test_a_teacher_without_layers_hints_at_its_probabilities(blobs):
+def test_the_hint_of_a_teacher_without_layers_is_from_its_probabilities(blobs):
     X, y, X_public, _ = blobs
     teacher = LogisticRegression().fit(X, y)
-    asked = form(5, 3, 1, np.arange(len(X_public)) % 5)
-    said = asked.read(teacher, X_public)
+    soft_form = form(5, 3, 1, np.arange(len(X_public)) % 5)
+    vector = soft_form.read(teacher, X_public)
     outputs = teacher.predict_proba(X_public).astype(np.float32)
-    np.testing.assert_array_equal(said, asked.of_outputs(outputs, outputs))
+    np.testing.assert_array_equal(vector, soft_form.of_outputs(outputs, outputs))
 
 
 class Small(nn.Module):
@@ -306,7 +308,7 @@ class Small(nn.Module):
 
 @pytest.mark.parametrize("steps", [None, [], [StandardScaler()]])
 @pytest.mark.parametrize("classes", [[0, 1, 2], [1, 2, 4]])
-def test_a_network_hints_at_its_hidden_layer(blobs, steps, classes):
+def test_the_hint_of_a_network_is_from_its_hidden_layer(blobs, steps, classes):
     X, y, X_public, _ = blobs
     X, X_public = X.astype(np.float32), X_public.astype(np.float32)
     torch.manual_seed(0)
@@ -326,10 +328,10 @@ def test_a_network_hints_at_its_hidden_layer(blobs, steps, classes):
     assert hidden.shape == (len(X_public), 7)
     outputs = np.zeros((len(X_public), 5), dtype=np.float32)
     outputs[:, : max(classes) + 1] = teacher.predict_proba(X_public)
-    asked = form(5, 5, 1, np.arange(len(X_public)) % 5)
-    expected = asked.of_outputs(outputs, hidden)
+    soft_form = form(5, 5, 1, np.arange(len(X_public)) % 5)
+    expected = soft_form.of_outputs(outputs, hidden)
     assert expected[0, 25:].any()
-    np.testing.assert_array_equal(asked.read(teacher, X_public), expected)
+    np.testing.assert_array_equal(soft_form.read(teacher, X_public), expected)
 
 
 # What is kept of a poll
@@ -345,19 +347,20 @@ class Counts(LogisticRegression):
         return super().fit(X, y)
 
 
-def test_a_memory_gives_the_same_contributions_and_another_question_trains_anew(
+def test_a_cache_returns_the_same_contributions_and_another_form_trains_anew(
     blobs, tmp_path
 ):
     X, y, X_public, _ = blobs
-    asked = form(5, 3, 1, np.arange(len(X_public)) % 5)
+    soft_form = form(5, 3, 1, np.arange(len(X_public)) % 5)
 
-    def said(asked):
+    def run(soft_form):
         Counts.n_fits = 0
-        return contributions(Counts(), X, y, X_public, asked, memory=str(tmp_path))[0]
+        memory = str(tmp_path)
+        return contributions(Counts(), X, y, X_public, soft_form, memory=memory)[0]
 
-    first = said(asked)
+    first = run(soft_form)
     assert Counts.n_fits == N_TEACHERS
-    second = said(asked)
+    second = run(soft_form)
     assert Counts.n_fits == 0
     for teacher in range(N_TEACHERS):
         np.testing.assert_array_equal(first[teacher], second[teacher])
@@ -365,9 +368,9 @@ def test_a_memory_gives_the_same_contributions_and_another_question_trains_anew(
         {"temperature": 2.0},
         {"clipping_bound": 0.5},
         {"weighted": True},
-        {"group_of_row": np.arange(len(X_public)) % 5 - 1},
+        {"batch_of_row": np.arange(len(X_public)) % 5 - 1},
         {"layout": SoftVoteLayout(5, 3, 2)},
     ):
-        other = said(replace(asked, **change))
+        other = run(replace(soft_form, **change))
         assert Counts.n_fits == N_TEACHERS, change
         assert any(not np.array_equal(first[t], other[t]) for t in range(N_TEACHERS))

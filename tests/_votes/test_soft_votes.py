@@ -30,7 +30,7 @@ def largest_allowed(layout):
     return 2 * layout.n_parts * STEPS**2
 
 
-# What teachers can make a form say
+# Soft votes of any outputs
 
 
 def one_hot(code):
@@ -42,7 +42,7 @@ def normalised(values):
 
 
 def probabilities_of(rng):
-    """Outputs that are likely, or that somebody might think of to move the sum."""
+    """Likely outputs, and extreme ones."""
     sure = np.eye(N_CLASSES)[rng.integers(N_CLASSES, size=N_PUBLIC)]
     return [
         normalised(rng.random((N_PUBLIC, N_CLASSES))),
@@ -81,27 +81,27 @@ def representations_of(rng):
     temperature=st.sampled_from([1e-3, 0.3, 1.0, 2.0, 50.0, 1e6]),
     clipping_bound=st.one_of(st.floats(0.01, 2), st.just(1.0)),
     weighted=st.booleans(),
-    n_groups=st.integers(2, 6),
+    n_batches=st.integers(2, 6),
     n_hint_parts=st.integers(0, 3),
 )
-def test_what_teachers_say_is_within_its_bounds_and_so_are_all_distances(
-    seed, temperature, clipping_bound, weighted, n_groups, n_hint_parts
+def test_soft_votes_are_within_their_bounds_and_so_are_all_distances(
+    seed, temperature, clipping_bound, weighted, n_batches, n_hint_parts
 ):
     rng = np.random.default_rng(seed)
-    layout = SoftVoteLayout(n_groups, N_CLASSES, n_hint_parts)
-    group_of_row = rng.permutation(np.arange(N_PUBLIC) % n_groups)
-    group_of_row[rng.random(N_PUBLIC) < 0.2] = -1
-    form = SoftVoteForm(layout, group_of_row, temperature, clipping_bound, weighted)
+    layout = SoftVoteLayout(n_batches, N_CLASSES, n_hint_parts)
+    batch_of_row = rng.permutation(np.arange(N_PUBLIC) % n_batches)
+    batch_of_row[rng.random(N_PUBLIC) < 0.2] = -1
+    form = SoftVoteForm(layout, batch_of_row, temperature, clipping_bound, weighted)
     outputs, hidden = probabilities_of(rng), representations_of(rng)
-    said = [form.of_outputs(one, hidden[0]) for one in outputs]
+    vectors = [form.of_outputs(one, hidden[0]) for one in outputs]
     if n_hint_parts:
-        said += [form.of_outputs(outputs[0], one) for one in hidden]
-        said += [form.of_outputs(one_hot(0), one) for one in hidden]
-    said.append(np.zeros((1, layout.size), dtype=np.int32))
-    for vector in said:
+        vectors += [form.of_outputs(outputs[0], one) for one in hidden]
+        vectors += [form.of_outputs(one_hot(0), one) for one in hidden]
+    vectors.append(np.zeros((1, layout.size), dtype=np.int32))
+    for vector in vectors:
         assert vector.shape == (1, layout.size)
         layout.check(vector)
-    for one, other in combinations(said, 2):
+    for one, other in combinations(vectors, 2):
         assert squared_distance(one, other) <= largest_allowed(layout)
 
 
@@ -113,7 +113,7 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
 
 
 @pytest.mark.parametrize(
-    ("n_groups", "n_classes", "n_hint_parts", "steps"),
+    ("n_batches", "n_classes", "n_hint_parts", "steps"),
     [
         (1, 2, 0, 9),
         (1, 3, 0, 5),
@@ -123,19 +123,19 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
         (3, 1, 2, 2),
     ],
 )
-def test_no_two_vectors_that_are_let_in_are_farther_apart(
-    monkeypatch, n_groups, n_classes, n_hint_parts, steps
+def test_no_two_accepted_vectors_are_farther_apart(
+    monkeypatch, n_batches, n_classes, n_hint_parts, steps
 ):
     monkeypatch.setattr(_soft_votes, "STEPS", steps)
-    layout = SoftVoteLayout(n_groups, n_classes, n_hint_parts)
+    layout = SoftVoteLayout(n_batches, n_classes, n_hint_parts)
     most = int(steps * max(1, n_hint_parts**0.5))
-    let_in = []
+    accepted = []
     for values in product(range(-1, most + 2), repeat=layout.size):
         vector = np.array([values])
         parts = [
-            vector[0, g * n_classes : (g + 1) * n_classes] for g in range(n_groups)
+            vector[0, g * n_classes : (g + 1) * n_classes] for g in range(n_batches)
         ]
-        hint = vector[0, n_groups * n_classes :]
+        hint = vector[0, n_batches * n_classes :]
         within = (
             min(values) >= 0
             and all((part**2).sum() <= steps**2 for part in parts)
@@ -143,24 +143,24 @@ def test_no_two_vectors_that_are_let_in_are_farther_apart(
         )
         if within:
             layout.check(vector)
-            let_in.append(vector[0])
+            accepted.append(vector[0])
         else:
-            with pytest.raises(ValueError, match="Knowledge"):
+            with pytest.raises(ValueError, match="Soft votes"):
                 layout.check(vector)
-    let_in = np.array(let_in)
-    squares = (let_in**2).sum(axis=1)
-    distances = squares[:, np.newaxis] + squares - 2 * let_in @ let_in.T
+    accepted = np.array(accepted)
+    squares = (accepted**2).sum(axis=1)
+    distances = squares[:, np.newaxis] + squares - 2 * accepted @ accepted.T
     bound = 2 * layout.n_parts * steps**2
     assert distances.max() <= bound
     if n_classes > 1 and not n_hint_parts:
         assert distances.max() == bound
-    assert squares.max() <= bound / 2, "nor is a teacher that says nothing"
+    assert squares.max() <= bound / 2, "nor is a teacher without soft votes"
 
 
 # What is not let in
 
 
-LAYOUT = SoftVoteLayout(n_groups=2, n_classes=2, n_hint_parts=1)
+LAYOUT = SoftVoteLayout(n_batches=2, n_classes=2, n_hint_parts=1)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ LAYOUT = SoftVoteLayout(n_groups=2, n_classes=2, n_hint_parts=1)
     ],
 )
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint64, int])
-def test_vectors_up_to_the_bound_are_let_in(vector, dtype):
+def test_vectors_up_to_the_bound_are_accepted(vector, dtype):
     vector = np.array([vector], dtype=dtype)
     LAYOUT.check(vector)
     np.testing.assert_array_equal(
@@ -183,11 +183,11 @@ def test_vectors_up_to_the_bound_are_let_in(vector, dtype):
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
-        ([-1, 0, 0, 0, 0], "none of them negative"),
-        ([0, 0, 0, 0, -1], "none of them negative"),
-        ([1.0, 0.0, 0.0, 0.0, 0.0], "whole numbers"),
-        ([np.nan] * 5, "whole numbers"),
-        ([True, False, False, False, False], "whole numbers"),
+        ([-1, 0, 0, 0, 0], "non-negative"),
+        ([0, 0, 0, 0, -1], "non-negative"),
+        ([1.0, 0.0, 0.0, 0.0, 0.0], "integers"),
+        ([np.nan] * 5, "integers"),
+        ([True, False, False, False, False], "integers"),
         ([STEPS + 1, 0, 0, 0, 0], "longer"),
         ([STEPS, 1, 0, 0, 0], "longer"),  # short over all
         ([0, 0, 725, 725, 0], "longer"),
@@ -211,7 +211,7 @@ def test_vectors_beyond_a_bound_are_refused(vector, message):
         SoftVotes([harmless, None, vector], layout=LAYOUT)
 
 
-def test_every_question_is_checked():
+def test_every_query_is_checked():
     vectors = np.zeros((3, LAYOUT.size), dtype=int)
     vectors[2, 3] = STEPS + 1
     with pytest.raises(ValueError, match="longer"):
@@ -220,7 +220,7 @@ def test_every_question_is_checked():
         LAYOUT.check(vectors[0])
 
 
-# The seal
+# Access
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def votes():
     return SoftVotes([vectors[0], None, vectors[1]], layout=LAYOUT, n_queries=2)
 
 
-def test_knowledge_adds_up_and_none_says_nothing(votes):
+def test_soft_votes_add_up_and_none_adds_nothing(votes):
     assert votes.shape == (3, 2)
     assert votes.n_classes == LAYOUT.size
     np.testing.assert_array_equal(votes.counts([1, 0]), np.full((2, 5), 503))
@@ -239,7 +239,7 @@ def test_knowledge_adds_up_and_none_says_nothing(votes):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300))
-def test_the_sum_is_that_by_hand(seed, n_teachers):
+def test_the_sum_is_that_of_plain_numbers(seed, n_teachers):
     rng = np.random.default_rng(seed)
     vectors = rng.integers(0, 724, size=(n_teachers, 1, LAYOUT.size), dtype=np.int16)
     total = SoftVotes(iter(vectors), layout=LAYOUT).counts([0])
@@ -247,7 +247,7 @@ def test_the_sum_is_that_by_hand(seed, n_teachers):
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_knowledge_refuses_to_be_duplicated(votes, duplicate):
+def test_soft_votes_refuse_to_be_duplicated(votes, duplicate):
     with pytest.raises(TypeError, match="sensitive"):
         duplicate(votes)
 
@@ -257,15 +257,17 @@ def test_repr_shows_the_shape_only(votes):
     assert not hasattr(votes, "__dict__")
 
 
-def test_a_sum_that_is_handed_out_is_not_the_one_that_is_kept(votes):
+def test_a_returned_sum_is_a_copy(votes):
     votes.counts([0])[:] = 0
     assert votes.counts([0]).all()
 
 
 def test_other_sums_or_other_numbers_of_teachers_have_another_content():
     zeros = np.zeros((1, LAYOUT.size), dtype=int)
-    said = [[zeros], [zeros, zeros], [zeros + 1]]
-    contents = [pickle.dumps(SoftVotes(one, layout=LAYOUT).content()) for one in said]
+    vectors = [[zeros], [zeros, zeros], [zeros + 1]]
+    contents = [
+        pickle.dumps(SoftVotes(one, layout=LAYOUT).content()) for one in vectors
+    ]
     assert len(set(contents)) == 3
 
 
@@ -276,15 +278,15 @@ N_TEACHERS = 10
 
 
 def contributions(X, y, X_public, layout):
-    """What each teacher on digits says, before it is added up."""
-    said = []
+    """Return the soft votes of each teacher on digits, and their sum."""
+    vectors = []
 
     def aggregate(iterator):
-        said.extend(iterator)
-        return SoftVotes(said, layout=layout)
+        vectors.extend(iterator)
+        return SoftVotes(vectors, layout=layout)
 
     form = SoftVoteForm(
-        layout, np.arange(len(X_public)) % layout.n_groups, 2.0, 1.0, True
+        layout, np.arange(len(X_public)) % layout.n_batches, 2.0, 1.0, True
     )
     votes, problems = collect(
         LogisticRegression(max_iter=500),
@@ -297,7 +299,7 @@ def contributions(X, y, X_public, layout):
         seeds=list(range(N_TEACHERS)),
     )
     assert not problems.failures
-    return said, votes.counts([0])
+    return vectors, votes.counts([0])
 
 
 @pytest.mark.parametrize("n_hint_parts", [0, 3])
@@ -318,11 +320,11 @@ def test_replacing_the_rows_of_one_teacher_moves_the_sum_through_it_alone(
     }[codes]
     if codes == "nonsense":
         X_changed[rows] = 1e3 * np.arange(len(rows))[:, np.newaxis]
-    said, total = contributions(X, y, X_public, layout)
+    vectors, total = contributions(X, y, X_public, layout)
     changed, changed_total = contributions(X_changed, y_changed, X_public, layout)
-    for teacher, (one, other) in enumerate(zip(said, changed, strict=True)):
+    for teacher, (one, other) in enumerate(zip(vectors, changed, strict=True)):
         assert (other is None or not np.array_equal(one, other)) == (teacher == 4)
-    before = said[4]
+    before = vectors[4]
     after = np.zeros_like(before) if changed[4] is None else changed[4]
     np.testing.assert_array_equal(changed_total - total, after.astype(int) - before)
     assert 0 < squared_distance(total, changed_total) <= largest_allowed(layout)
@@ -330,7 +332,7 @@ def test_replacing_the_rows_of_one_teacher_moves_the_sum_through_it_alone(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:noise_seed", "ignore:Some teachers")
-def test_a_label_in_a_whole_fit_moves_what_is_released_within_the_bound(digits):
+def test_a_label_in_a_whole_fit_moves_the_released_sum_within_the_bound(digits):
     X, y = digits[0] / 16, digits[1]
     X_public = PublicData(X[1000:1400])
 
@@ -339,7 +341,7 @@ def test_a_label_in_a_whole_fit_moves_what_is_released_within_the_bound(digits):
             LogisticRegression(max_iter=500),
             DistillationClassifier(LogisticRegression(max_iter=500)),
             n_teachers=N_TEACHERS,
-            batch_size=40,
+            public_batch_size=40,
             epsilon=None,
             noise_scale=1.0,
             noise_seed=0,

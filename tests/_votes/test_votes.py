@@ -27,7 +27,7 @@ def test_counts_leave_out_abstentions(votes):
     np.testing.assert_array_equal(counts(votes), [[2, 1, 0], [0, 1, 2], [0, 0, 1]])
 
 
-def test_counts_follow_the_order_of_the_questions(votes):
+def test_counts_follow_the_order_of_the_queries(votes):
     np.testing.assert_array_equal(votes.counts([2, 0]), votes.counts([0, 1, 2])[[2, 0]])
 
 
@@ -38,7 +38,7 @@ def test_counts_follow_the_order_of_the_questions(votes):
         elements=st.integers(-1, 3),
     )
 )
-def test_counts_are_what_one_counts_by_hand(votes_by_teacher):
+def test_counts_are_those_of_plain_python(votes_by_teacher):
     votes = Votes(votes_by_teacher, n_public=votes_by_teacher.shape[1], n_classes=4)
     by_hand = [
         [np.sum(votes_by_teacher[:, i] == k) for k in range(4)]
@@ -49,8 +49,8 @@ def test_counts_are_what_one_counts_by_hand(votes_by_teacher):
 
 @pytest.mark.parametrize("n_teachers", [255, 256, 65_535, 65_536])
 def test_counts_do_not_overflow(n_teachers):
-    ballot = np.array([1, 0], dtype=np.int8)
-    votes = Votes((ballot for _ in range(n_teachers)), n_public=2, n_classes=2)
+    one = np.array([1, 0], dtype=np.int8)
+    votes = Votes((one for _ in range(n_teachers)), n_public=2, n_classes=2)
     assert counts(votes).tolist() == [[0, n_teachers], [n_teachers, 0]]
 
 
@@ -76,7 +76,7 @@ def test_memory_does_not_grow_with_the_number_of_teachers():
     assert peak(200) < 1.01 * peak(20)
 
 
-def test_a_ballot_that_is_missing_abstains_everywhere():
+def test_a_missing_teacher_abstains_everywhere():
     votes = Votes([None, np.array([0])], n_public=1, n_classes=2)
     assert votes.shape == (2, 1)
     assert counts(votes).tolist() == [[1, 0]]
@@ -105,7 +105,7 @@ def test_votes_refuse_to_be_duplicated(votes, duplicate):
         lambda labels: pd.Series(labels, index=[7, 8, 9]),
     ],
 )
-def test_labels_in_any_container_are_sealed(container):
+def test_labels_in_any_container_are_counted(container):
     parties = (container(labels) for labels in (["b", "a", "a"], ["b", "b", "a"]))
     votes = Votes.from_labels(parties, ["b", "a", "c"])
     assert counts(votes).tolist() == [[0, 2, 0], [1, 1, 0], [2, 0, 0]]
@@ -122,7 +122,7 @@ def test_minus_one_is_a_vote_if_it_is_a_class():
     assert counts(votes).tolist() == [[2, 0], [1, 1]]
 
 
-def test_a_label_that_is_no_class_abstains_and_the_warning_counts_nothing():
+def test_a_label_that_is_no_class_abstains_and_the_warning_has_no_counts():
     with pytest.warns(TeacherWarning, match="may not be in classes") as caught:
         votes = Votes.from_labels([["a", "B"], ["a", "b"]], ["a", "b"])
     assert counts(votes).tolist() == [[2, 0], [0, 1]]
@@ -149,7 +149,7 @@ def test_files_are_read_one_after_the_other():
     assert opened == ["first", "second"]
 
 
-def test_a_teacher_votes_once_a_cluster_for_what_it_says_most_often_there():
+def test_a_teacher_votes_once_a_cluster_for_its_most_frequent_class():
     clusters = np.array([0, 0, 0, 1, 1, -1, 2])
     votes_by_teacher = [
         np.array([2, 2, 0, -1, 1, 0, -1]),  # abstains on all of the last cluster

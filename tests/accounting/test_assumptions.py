@@ -25,6 +25,6 @@ def test_every_sentence_follows_that_and_is_stated_once():
     assert not any(sentence.endswith(".") for sentence in sentences)
 
 
-def test_only_what_voids_privacy_is_not_asked_about():
-    silent = {one for one in ASSUMPTIONS.values() if not one.question}
-    assert silent == {SEEDED, NORM_READ}
+def test_only_assumptions_that_void_privacy_have_no_question():
+    without_question = {one for one in ASSUMPTIONS.values() if not one.question}
+    assert without_question == {SEEDED, NORM_READ}

@@ -80,9 +80,8 @@ def test_many_releases_are_one_with_the_sum_of_the_squares():
     assert gdp_epsilon(together, 1e-5) == pytest.approx(expected, rel=1e-3)
 
 
-def test_four_teachers_hide_nobody():
-    # Noise of a quarter of what four say is as large as what one says, and one that
-    # changes its mind moves the sum by twice that.
+def test_noise_as_large_as_the_output_of_one_teacher_costs_epsilon_ten():
+    # One changed teacher moves the sum by twice the norm of its output.
     assert gdp_epsilon(2.0, 1e-5) == pytest.approx(10, abs=0.01)
 
 

@@ -1,4 +1,4 @@
-"""What a statement may say, and how it writes its figures."""
+"""PrivacySpent: checks of its fields, its sentence and its figures."""
 
 import json
 import pickle
@@ -51,32 +51,35 @@ def test_the_neighbours_cannot_be_set():
     ],
 )
 def test_an_unknown_combination_is_refused(unit, relation):
-    said = f"unit='{unit}' with relation='{relation}' is unknown; "
-    with pytest.raises(ValueError, match=said):
+    message = f"unit='{unit}' with relation='{relation}' is unknown; "
+    with pytest.raises(ValueError, match=message):
         replace(SPENT, unit=unit, relation=relation)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"release": "nothing"}, "release='nothing' is unknown; use one of"),
-        ({"release": "answers"}, "n_teachers=None and n_queries=None does not say who"),
-        ({"release": "sum", "n_teachers": 9}, "n_queries=None does not say who was"),
-        ({"assumptions": ()}, r"assumptions=\(\) must hold at least one, each an"),
+        ({"release": "answers"}, "needs n_teachers and n_queries, got None and None"),
+        (
+            {"release": "sum", "n_teachers": 9},
+            "needs n_teachers and n_queries, got 9 and None",
+        ),
+        ({"assumptions": ()}, r"assumptions=\(\) must hold at least one"),
         ({"assumptions": ("it rains",)}, r"assumptions=\('it rains',\) must hold"),
     ],
 )
-def test_a_release_or_assumptions_that_say_nothing_are_refused(changes, said):
-    with pytest.raises(ValueError, match=said):
+def test_an_incomplete_release_or_assumptions_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
         replace(SPENT, **changes)
 
 
 def test_assumptions_are_stated_by_their_sentences():
-    said = "assumes that the label set is public and that everybody consented."
-    assert str(SPENT).endswith(said)
+    message = "assumes that the label set is public and that everybody consented."
+    assert str(SPENT).endswith(message)
 
 
-def test_a_statement_as_plain_values_has_the_words_beside_the_fields():
+def test_a_statement_as_plain_values_includes_the_neighbours_in_words():
     plain = json.loads(json.dumps(SPENT.to_dict()))
     assert plain == {
         "epsilon": 1.0,
@@ -100,11 +103,11 @@ def test_a_statement_as_plain_values_has_the_words_beside_the_fields():
 @example(1.0005)
 def test_epsilon_is_never_written_below_its_value(epsilon):
     written = float(write_epsilon(epsilon))
-    # But for a last digit, which calibration or a product may have rounded up.
+    # Up to a last digit, which calibration or a product may have rounded up.
     assert epsilon * (1 - 1e-11) <= written <= epsilon * (1 + 1e-11) + 0.001
 
 
-def test_epsilon_that_is_stated_is_written_as_it_is():
+def test_an_epsilon_with_three_decimals_is_written_unchanged():
     for epsilon in np.arange(1, 5000) / 1000:
         assert write_epsilon(epsilon) == f"{epsilon:.3f}"
     assert write_epsilon(0.0) == "0.000"

@@ -63,7 +63,7 @@ def count_by_hand(points, codes, query, *, k, sampled, groups):
 
 # Few coordinates and few values: many ties, and rows that are there twice.
 @st.composite
-def worlds(draw):
+def data_sets(draw):
     n_rows, n_features = draw(st.integers(1, 14)), draw(st.integers(1, 3))
     values = draw(st.sampled_from([[-1, 0, 1], [-(2**24), -3, 0, 2, 2**24]]))
 
@@ -85,53 +85,53 @@ def worlds(draw):
     }
 
 
-def count(world, *, without=None, as_groups=True):
+def count(data, *, without=None, as_groups=True):
     """Count votes, without one group, by the same coins for all others."""
-    kept = world["groups"] != without
-    groups = world["groups"][kept]
+    kept = data["groups"] != without
+    groups = data["groups"][kept]
     names = np.unique(groups)
     votes = aggregate(
-        world["points"][kept],
-        world["codes"][kept],
-        [world["query"]],
-        k=world["k"],
+        data["points"][kept],
+        data["codes"][kept],
+        [data["query"]],
+        k=data["k"],
         groups=groups if as_groups else None,
-        sampler=Drawn([world["coins"][name] for name in names]),
+        sampler=Drawn([data["coins"][name] for name in names]),
     )
     return votes.counts([0])[0]
 
 
 @pytest.mark.slow
-@given(world=worlds())
-def test_the_nearest_of_the_sample_vote_and_nobody_else(world):
-    names = set(world["groups"].tolist())
+@given(data=data_sets())
+def test_the_nearest_of_the_sample_vote_and_no_other(data):
+    names = set(data["groups"].tolist())
     expected = count_by_hand(
-        world["points"],
-        world["codes"],
-        world["query"],
-        k=world["k"],
-        sampled={name for name in names if world["coins"][name]},
-        groups=world["groups"].tolist(),
+        data["points"],
+        data["codes"],
+        data["query"],
+        k=data["k"],
+        sampled={name for name in names if data["coins"][name]},
+        groups=data["groups"].tolist(),
     )
-    assert count(world).tolist() == expected
-    if len(names) == len(world["groups"]):
-        order = np.argsort(world["groups"])
-        rows = {name: world[name][order] for name in ("points", "codes", "groups")}
-        assert count(world | rows, as_groups=False).tolist() == expected
+    assert count(data).tolist() == expected
+    if len(names) == len(data["groups"]):
+        order = np.argsort(data["groups"])
+        rows = {name: data[name][order] for name in ("points", "codes", "groups")}
+        assert count(data | rows, as_groups=False).tolist() == expected
 
 
 @pytest.mark.slow
-@given(world=worlds())
-def test_one_unit_more_casts_one_vote_and_withdraws_one_at_most(world):
-    everybody = count(world)
-    for name in np.unique(world["groups"]):
-        if len(np.unique(world["groups"])) == 1:
-            assert everybody.sum() <= 1
+@given(data=data_sets())
+def test_an_added_unit_adds_one_vote_and_removes_one_at_most(data):
+    of_all = count(data)
+    for name in np.unique(data["groups"]):
+        if len(np.unique(data["groups"])) == 1:
+            assert of_all.sum() <= 1
             continue
-        change = everybody - count(world, without=name)
+        change = of_all - count(data, without=name)
         assert change[change > 0].sum() <= 1
         assert -change[change < 0].sum() <= 1
-        if not world["coins"][name]:
+        if not data["coins"][name]:
             assert not change.any(), "it was not in the sample"
 
 
@@ -162,9 +162,9 @@ def test_features_that_differ_in_their_last_bits_leave_the_others_in_their_order
         )
         return votes.counts(range(5))
 
-    everybody = counts(np.ones(60, dtype=bool))
+    of_all = counts(np.ones(60, dtype=bool))
     for left_out in range(60):
-        change = everybody - counts(np.arange(60) != left_out)
+        change = of_all - counts(np.arange(60) != left_out)
         assert np.all(np.abs(change).sum(axis=1) <= 2)
         assert not change.sum(axis=1).any(), "the sample is larger than k"
 
@@ -181,7 +181,7 @@ def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
         for i, row in enumerate(corners)
     ]
     for k in (1, 5, 20, 39):
-        # Every row has a class of its own: the counts say who voted.
+        # Every row has a class of its own: the counts show the voters.
         votes = aggregate(
             corners,
             np.arange(40),
@@ -202,7 +202,7 @@ def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
     log_scale=st.floats(-300, 300),
     angular=st.booleans(),
 )
-def test_a_row_on_the_grid_is_a_matter_of_that_row_alone(seed, log_scale, angular):
+def test_a_row_on_the_grid_depends_on_that_row_alone(seed, log_scale, angular):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 11)) * 10**log_scale
     grid = Grid.around(X[:5], angular=angular)
@@ -279,21 +279,21 @@ def each_its_own_class(n_units, n_queries, rate, *, groups=None):
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.6])
-def test_every_question_has_a_fresh_poisson_sample(rate):
+def test_every_query_has_a_fresh_poisson_sample(rate):
     n_units, n_queries = 50, 3000
     votes = each_its_own_class(n_units, n_queries, rate)
-    asked = votes.counts(np.arange(n_queries))
+    drawn = votes.counts(np.arange(n_queries))
     again = votes.counts(np.arange(n_queries))
-    assert set(np.unique(asked)) == {0, 1}
-    sizes = asked.sum(axis=1)
-    assert stats.binomtest(int(sizes.sum()), asked.size, rate).pvalue > 1e-6
+    assert set(np.unique(drawn)) == {0, 1}
+    sizes = drawn.sum(axis=1)
+    assert stats.binomtest(int(sizes.sum()), drawn.size, rate).pvalue > 1e-6
     # The variance of a sample's size is that of independent coins, not of a fixed size.
     statistic = ((sizes - n_units * rate) ** 2).sum() / (n_units * rate * (1 - rate))
     assert 1e-6 < stats.chi2.cdf(statistic, n_queries) < 1 - 1e-6
     for one, other in (
-        (asked, again),  # a query that is asked twice
-        (asked[1:], asked[:-1]),  # the next query
-        (asked[:, 1:], asked[:, :-1]),  # the next row
+        (drawn, again),  # a query that is drawn twice
+        (drawn[1:], drawn[:-1]),  # the next query
+        (drawn[:, 1:], drawn[:, :-1]),  # the next row
     ):
         table = np.histogram2d(one.ravel(), other.ravel(), bins=2)[0]
         assert stats.chi2_contingency(table).pvalue > 1e-6
@@ -327,7 +327,7 @@ def test_a_sample_smaller_than_k_casts_fewer_votes():
     assert votes.counts([]).shape == (0, 3)
 
 
-def test_many_questions_are_counted_like_few():
+def test_many_queries_are_counted_like_few():
     # More distances than are computed at once.
     rng = np.random.default_rng(0)
     points = rng.integers(-9, 10, size=(3000, 2))
@@ -339,10 +339,10 @@ def test_many_questions_are_counted_like_few():
         np.testing.assert_array_equal(votes.counts([row])[0], together[row])
 
 
-# Sealed
+# Pickles
 
 
-def test_votes_are_sealed():
+def test_votes_cannot_be_pickled_or_shown():
     votes = each_its_own_class(7, 5, 0.5)
     assert repr(votes) == "NeighbourVotes(<private>, n_neighbors=7, n_queries=5)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):

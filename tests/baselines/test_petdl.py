@@ -28,7 +28,7 @@ def make(**parameters):
         "estimator": GaussianNB(),
         "student": GaussianNB(),
         "n_teachers": 20,
-        "batch_size": 20,
+        "public_batch_size": 20,
         "epsilon": None,
         "noise_scale": 0.3,
         "random_state": 0,
@@ -54,7 +54,12 @@ def split(digits):
     )
 
 
-DIGITS = {"n_teachers": 40, "batch_size": 16, "noise_scale": None, "epsilon": 100.0}
+DIGITS = {
+    "n_teachers": 40,
+    "public_batch_size": 16,
+    "noise_scale": None,
+    "epsilon": 100.0,
+}
 NETWORK = {"student": None, "image_shape": (8, 8), "compression": 2}
 SOFT = {"student": DistillationClassifier(LogisticRegression(C=0.1, max_iter=2000))}
 
@@ -74,7 +79,7 @@ def fit_digits(split, **parameters):
         SOFT,
         SOFT | {"weighted": True},
         SOFT | {"temperature": 3.0},
-        SOFT | {"batches": "random", "batch_size": 3},
+        SOFT | {"batches": "random", "public_batch_size": 3},
         {"student": GraphSelfTrainingClassifier()},
     ],
     ids=["network", "hint", "soft", "weighted", "temperature", "random", "graph"],
@@ -95,12 +100,12 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
 
 
 @pytest.mark.slow
-def test_a_hundred_teachers_are_heard_on_mnist_at_a_small_epsilon(mnist):
+def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(mnist):
     X, y = mnist.data[:13_000] / 255, mnist.target[:13_000]
     petdl = PETDLClassifier(
         GaussianNB(var_smoothing=0.1),
         n_teachers=150,
-        batch_size=25,
+        public_batch_size=25,
         image_shape=(28, 28),
         compression=3,
         distillation_epochs=10,
@@ -154,7 +159,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, hint_epochs):
     assert petdl.privacy_spent_.n_queries == petdl.mechanism_.n_parts
 
 
-def test_the_statement_is_one_honest_sentence(blobs):
+def test_the_statement_names_teachers_and_batches(blobs):
     petdl = fit(blobs, epsilon=2.0, noise_scale=None)
     spent = petdl.privacy_spent_
     assert (spent.unit, spent.n_teachers, spent.n_queries) == ("row", 20, 15)
@@ -170,7 +175,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
         assert part in str(spent)
 
 
-def test_the_noise_that_was_asked_for_is_priced_exactly(blobs):
+def test_given_noise_has_its_exact_cost(blobs):
     # One Gaussian release, at a distance of sqrt(2 n_parts) clipping bounds.
     petdl = fit(blobs, noise_scale=8.0)
     mu = np.sqrt(2 * len(petdl.released_)) / 8.0
@@ -191,7 +196,7 @@ def test_a_smaller_epsilon_takes_more_noise(blobs):
 
 
 @pytest.mark.slow
-def test_a_hint_is_paid_for(blobs):
+def test_a_hint_is_part_of_the_cost(blobs):
     wanted = {"epsilon": 5.0, "noise_scale": None}
     wanted["student"] = FixMatchClassifier(max_epochs=1)
     without = fit(blobs, **wanted)
@@ -212,7 +217,7 @@ def test_the_statement_does_not_depend_on_private_values(blobs):
         make().fit(*data, X_public=PublicData(X_public)) for data in ((X, y), other)
     )
     assert one.privacy_spent_ == another.privacy_spent_
-    np.testing.assert_array_equal(one.group_of_row_, another.group_of_row_)
+    np.testing.assert_array_equal(one.batch_of_row_, another.batch_of_row_)
 
 
 def test_seeded_noise_voids_the_statement(blobs):
@@ -227,22 +232,22 @@ def test_a_delta_of_one_over_n_rows_warns(blobs):
         fit(blobs, delta=1 / 600)
 
 
-def test_rows_held_out_are_public_and_said_to_be(blobs):
+def test_rows_held_out_are_stated_to_be_public(blobs):
     X, y, _, _ = blobs
     with pytest.warns(PublicDataWarning, match="180 of the rows"):
         petdl = make(public_size=0.3).fit(X, y)
-    assert len(petdl.public_indices_) == len(petdl.group_of_row_) == 180
+    assert len(petdl.public_indices_) == len(petdl.batch_of_row_) == 180
     assert "held out by public_size" in str(petdl.privacy_spent_)
 
 
-# Groups of public rows
+# Public batches
 
 
-def test_what_is_released_has_a_row_for_each_group(blobs):
+def test_the_released_sum_has_a_row_for_each_batch(blobs):
     student = FixMatchClassifier(max_epochs=1)
     petdl = fit(blobs, hint_epochs=1, student=student)
-    assert petdl.group_of_row_.shape == (300,)
-    assert set(petdl.group_of_row_) == {*range(-1, 15)}
+    assert petdl.batch_of_row_.shape == (300,)
+    assert set(petdl.batch_of_row_) == {*range(-1, 15)}
     assert petdl.released_.shape == (15, 3)
     assert petdl.similarities_.shape == (15, 15)
     np.testing.assert_array_equal(petdl.similarities_, petdl.similarities_.T)
@@ -251,25 +256,25 @@ def test_what_is_released_has_a_row_for_each_group(blobs):
 
 
 @pytest.mark.parametrize(("core", "share"), [(1.0, 1.0), (0.2, 0.2)])
-def test_the_core_of_a_cluster_is_asked_about(blobs, core, share):
-    grouped = fit(blobs, core=core).group_of_row_ >= 0
+def test_the_core_of_a_cluster_is_the_batch(blobs, core, share):
+    grouped = fit(blobs, core=core).batch_of_row_ >= 0
     assert grouped.mean() == pytest.approx(share, abs=0.05)
 
 
-def test_random_groups_are_batches_that_hold_every_row(blobs):
-    petdl = fit(blobs, batches="random", batch_size=7)
-    sizes = np.bincount(petdl.group_of_row_)
+def test_random_batches_hold_every_row(blobs):
+    petdl = fit(blobs, batches="random", public_batch_size=7)
+    sizes = np.bincount(petdl.batch_of_row_)
     assert len(sizes) == 300 // 7
     assert set(sizes) == {7, 8}
     assert petdl.privacy_spent_.n_queries == 300 // 7
 
 
-def test_the_released_sum_is_that_of_the_teachers_but_for_the_noise(blobs):
+def test_the_released_sum_is_that_of_the_teachers_with_noise(blobs):
     y_public = blobs[3]
     petdl = fit(blobs, noise_scale=1e-3, core=1.0)
-    # Of 20 teachers, each of whom gives every group probabilities that add up to 1.
+    # The probabilities of each of 20 teachers for a batch add up to 1.
     np.testing.assert_allclose(petdl.released_.sum(axis=1), 20, atol=0.2)
-    named = petdl.released_.argmax(axis=1)[petdl.group_of_row_]
+    named = petdl.released_.argmax(axis=1)[petdl.batch_of_row_]
     assert np.mean(named == y_public) > 0.95
     quiet = fit(blobs, noise_scale=1e-3, core=1.0, clipping_bound=0.1)
     assert quiet.released_.max() <= 20 * 0.1 + 0.01
@@ -293,7 +298,7 @@ def test_no_temperature_overflows(blobs, temperature):
     assert np.all(np.isfinite(petdl.predict_proba(blobs[0])))
 
 
-def test_weights_let_those_count_more_who_are_sure(blobs):
+def test_weights_let_confident_teachers_count_more(blobs):
     class Guessing(GaussianNB):
         """Is sure of nothing where it has seen few rows of the first class."""
 
@@ -311,7 +316,7 @@ def test_weights_let_those_count_more_who_are_sure(blobs):
 
 
 @pytest.mark.slow
-def test_a_representation_is_what_teachers_and_clusters_see(split):
+def test_teachers_and_clusters_use_the_representation(split):
     petdl = fit_digits(split, representation=PCA(10), **SOFT)
     assert petdl.representation_.n_features_in_ == 64
     assert petdl.student_.n_features_in_ == 64, "the student sees rows as they came"

@@ -17,11 +17,11 @@ from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 
 pytestmark = pytest.mark.slow
 
-SMALL = {"public_size": 0.4, "batch_size": 1, "n_teachers": 3, "noise_seed": 0}
+SMALL = {"public_size": 0.4, "public_batch_size": 1, "n_teachers": 3, "noise_seed": 0}
 QUIET = {"epsilon": None, "noise_scale": 0.01}
 
 CONFIGURATIONS = {
-    "random groups": PETDLClassifier(
+    "random batches": PETDLClassifier(
         LogisticRegression(), LogisticRegression(), batches="random", **SMALL, **QUIET
     ),
     "clusters, soft labels": PETDLClassifier(
@@ -60,7 +60,11 @@ def test_check_estimator_has_no_failures(name, routing):
 def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
     X, y, X_public, _ = blobs
     petdl = PETDLClassifier(
-        GaussianNB(), GaussianNB(), batch_size=20, noise_seed=noise_seed, random_state=0
+        GaussianNB(),
+        GaussianNB(),
+        public_batch_size=20,
+        noise_seed=noise_seed,
+        random_state=0,
     )
 
     def released():
@@ -70,12 +74,12 @@ def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
 
 
 @pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
-def test_the_tag_says_whether_small_data_drown_in_noise(blobs, epsilon, poor):
+def test_the_tag_says_whether_noise_dominates_on_small_data(blobs, epsilon, poor):
     X, y, X_public, y_public = blobs
     petdl = PETDLClassifier(
         GaussianNB(),
         GaussianNB(),
-        batch_size=20,
+        public_batch_size=20,
         epsilon=epsilon,
         noise_scale=0.3 if epsilon is None else None,
         random_state=0,

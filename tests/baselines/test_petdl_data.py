@@ -80,10 +80,12 @@ def test_frames(blobs, library, student):
         petdl.predict(frame(X)[["weight", "age"]])
 
 
-def test_sparse_rows_in_random_groups(blobs):
+def test_sparse_rows_in_random_batches(blobs):
     X, y, X_public, y_public = blobs
     logistic = LogisticRegression()
-    petdl = make(estimator=logistic, student=logistic, batches="random", batch_size=1)
+    petdl = make(
+        estimator=logistic, student=logistic, batches="random", public_batch_size=1
+    )
     petdl.fit(sp.csr_array(X), y, X_public=PublicData(sp.csr_array(X_public)))
     assert petdl.score(sp.csr_array(X_public), y_public) > 0.9
 
@@ -101,7 +103,7 @@ def test_parameters_can_be_read_set_and_cloned():
 @pytest.mark.slow
 def test_pipeline_and_search(blobs):
     X, y, X_public, y_public = blobs
-    pipeline = make_pipeline(FunctionTransformer(), make(batch_size=30))
+    pipeline = make_pipeline(FunctionTransformer(), make(public_batch_size=30))
     search = GridSearchCV(
         pipeline, {"petdlclassifier__core": [0.3, 0.6]}, cv=2, error_score="raise"
     )
@@ -133,7 +135,7 @@ class Fragile(ClassifierMixin, BaseEstimator):
         return self.bayes_.predict_proba(X)
 
 
-def test_a_teacher_that_fails_says_nothing_and_the_fit_goes_on(blobs):
+def test_a_teacher_that_fails_sends_nothing_and_the_fit_goes_on(blobs):
     X, y, X_public, y_public = blobs
     X = X.copy()
     X[5] = 1234

@@ -20,7 +20,7 @@ NAMES = np.array(["ill", "unsure", "well"])
 def make(**parameters):
     defaults = {
         "student": GaussianNB(),
-        "batch_size": 20,
+        "public_batch_size": 20,
         "classes": NAMES,
         "epsilon": None,
         "noise_scale": 0.3,
@@ -73,14 +73,14 @@ def test_the_statement_is_about_parties(blobs, outputs):
     ],
     ids=["plain", "weighted", "hint", "random"],
 )
-def test_asking_elsewhere_gives_what_asking_here_gives(blobs, parameters):
+def test_outputs_of_parties_give_the_same_release_as_a_fit(blobs, parameters):
     X, y, X_public, _ = blobs
     petdl = make(estimator=GaussianNB(), noise_seed=3, **parameters)
     here = clone(petdl).set_params(n_teachers=N_PARTIES)
     here.fit(X, NAMES[y], X_public=PublicData(X_public))
     shard_seed = np.random.RandomState(0).randint(2**31 - 1, size=4)[0]
     there = petdl.fit_from_outputs(X_public, train_parties(blobs, shard_seed))
-    np.testing.assert_array_equal(here.group_of_row_, there.group_of_row_)
+    np.testing.assert_array_equal(here.batch_of_row_, there.batch_of_row_)
     np.testing.assert_array_equal(here.released_, there.released_)
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
     if "hint_epochs" in parameters:
@@ -90,7 +90,7 @@ def test_asking_elsewhere_gives_what_asking_here_gives(blobs, parameters):
 @pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 def test_the_order_of_parties_is_of_no_consequence(blobs, outputs):
     one, other = (
-        make(noise_seed=0).fit_from_outputs(blobs[2], (said for said in order))
+        make(noise_seed=0).fit_from_outputs(blobs[2], (sent for sent in order))
         for order in (outputs, outputs[::-1])
     )
     np.testing.assert_array_equal(one.released_, other.released_)
@@ -116,25 +116,25 @@ def test_a_representation_beside_the_outputs_makes_the_hint(blobs, outputs):
     assert not np.array_equal(alone, similarities([(p, hidden) for p in outputs]))
 
 
-def test_a_party_in_double_precision_says_what_one_in_single_precision_says(blobs):
+def test_double_and_single_precision_give_the_same_sum(blobs):
     doubt = np.array([[0.5 - 1e-12, 0.5 + 1e-12, 0], [0, 0.5 - 1e-12, 0.5 + 1e-12]])
     double = doubt[np.minimum(blobs[3], 1)]
     one, other = (
-        make().fit_from_outputs(blobs[2], [said] * N_PARTIES).privacy_analysis_.counts
-        for said in (double, double.astype(np.float32))
+        make().fit_from_outputs(blobs[2], [sent] * N_PARTIES).privacy_analysis_.counts
+        for sent in (double, double.astype(np.float32))
     )
     np.testing.assert_array_equal(one, other)
 
 
-def test_what_no_hint_asks_for_is_not_released(blobs, outputs):
+def test_without_a_hint_no_similarities_are_released(blobs, outputs):
     hidden = np.random.default_rng(0).normal(size=(300, 50))
-    petdl = make().fit_from_outputs(blobs[2], [(said, hidden) for said in outputs])
+    petdl = make().fit_from_outputs(blobs[2], [(sent, hidden) for sent in outputs])
     assert petdl.similarities_ is None
     assert petdl.mechanism_.n_parts == 15
 
 
 @pytest.mark.slow
-def test_no_party_moves_the_sum_further_than_its_price(blobs, outputs):
+def test_no_party_moves_the_sum_further_than_its_sensitivity(blobs, outputs):
     X_public = blobs[2]
     nowhere = [np.eye(3)[np.full(300, code)] for code in range(3)]
     shouting = [1e30 * one for one in nowhere]
@@ -155,8 +155,8 @@ def test_what_is_saved_holds_no_output(blobs, outputs):
     np.testing.assert_array_equal(copied.released_, petdl.released_)
 
 
-def test_a_few_parties_drown_at_a_small_epsilon(blobs, outputs):
-    # What the docstring says: a handful cannot be heard.
+def test_the_noise_hides_a_few_parties_at_a_small_epsilon(blobs, outputs):
+    # The noise hides the outputs of a few parties.
     petdl = make(epsilon=1.0, noise_scale=None).fit_from_outputs(blobs[2], outputs[:5])
     assert petdl.mechanism_.noise_scale > 3 * 5
 
@@ -169,7 +169,7 @@ def test_unanimous_parties_give_a_constant_student(blobs):
 
 
 @pytest.mark.parametrize("privacy_unit", ["row", "group"])
-def test_the_unit_is_a_party_whatever_was_said(privacy_unit, blobs, outputs):
+def test_the_unit_is_a_party_whatever_the_parameter_is(privacy_unit, blobs, outputs):
     petdl = make(privacy_unit=privacy_unit).fit_from_outputs(blobs[2], outputs)
     assert petdl.privacy_spent_.unit == "party"
 
@@ -182,7 +182,7 @@ def test_a_delta_of_one_over_the_parties_warns(blobs, outputs):
 def test_a_refit_on_outputs_forgets_the_rows_held_out_before(blobs, outputs):
     X, y, X_public, _ = blobs
     petdl = make(estimator=LogisticRegression(), public_size=0.3, n_teachers=10)
-    with pytest.warns(UserWarning, match="get no protection"):
+    with pytest.warns(UserWarning, match="are not protected"):
         petdl.fit(X, NAMES[y])
     petdl.set_params(public_size=None, n_teachers="auto")
     petdl.fit_from_outputs(X_public, outputs)

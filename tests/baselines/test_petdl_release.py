@@ -1,4 +1,4 @@
-"""What one fit costs, what it repeats, and what leaves the house with it."""
+"""The ledger entry of a fit, repeated fits, and the fitted state."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ NETWORK = {"student": None, "compression": 4, "distillation_epochs": 2}
 
 
 class Speaking(Diary):
-    """A tree that can be counted, and is asked for probabilities."""
+    """A tree whose fits are counted."""
 
     def fit(self, X, y):
         super().fit(X, y)
@@ -49,7 +49,7 @@ def make(**parameters):
         "estimator": GaussianNB(),
         "student": GaussianNB(),
         "n_teachers": 20,
-        "batch_size": 20,
+        "public_batch_size": 20,
         "epsilon": None,
         "noise_scale": 3.0,
         "random_state": 0,
@@ -84,7 +84,7 @@ def test_seeds_of_everything_repeat_the_student(blobs, student):
 
 def test_random_state_fixes_everything_but_the_noise(blobs):
     one, other = fit(blobs), fit(blobs)
-    np.testing.assert_array_equal(one.group_of_row_, other.group_of_row_)
+    np.testing.assert_array_equal(one.batch_of_row_, other.batch_of_row_)
     np.testing.assert_array_equal(
         one.privacy_analysis_.counts, other.privacy_analysis_.counts
     )
@@ -108,19 +108,19 @@ def ledger(tmp_path):
     return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=30, delta=1e-5)
 
 
-def test_a_fit_is_charged_its_price_before_any_noise_is_drawn(
+def test_a_fit_is_charged_its_cost_before_any_noise_is_drawn(
     blobs, ledger, monkeypatch
 ):
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     petdl = fit(blobs, ledger=ledger)
-    (charge,) = ledger.charges()
-    assert charge.share == ledger.shares(petdl.privacy_spent_.curve)[0]
+    (charge,) = ledger.entries()
+    assert charge.share == ledger.budget_fractions(petdl.privacy_spent_.curve)[0]
     assert charge.epsilon >= petdl.privacy_spent_.epsilon, "curves are not exact"
     assert "20 teachers, NoisySum(n_parts=15, noise_scale=3.0)" in charge.description
 
@@ -142,14 +142,14 @@ def test_the_same_fit_gets_the_same_release_at_no_further_charge(
     np.testing.assert_array_equal(
         again.predict_proba(blobs[0]), first.predict_proba(blobs[0])
     )
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     assert again.privacy_spent_ == first.privacy_spent_
 
 
 ANOTHER_FIT = {
     "the teacher": {"estimator": GaussianNB(var_smoothing=1e-8)},
     "n_teachers": {"n_teachers": 21},
-    "the groups": {"core": 0.6},
+    "the core of batches": {"core": 0.6},
     "the batches": {"batches": "random"},
     "temperature": {"temperature": 2.0},
     "the weights": {"weighted": True},
@@ -165,7 +165,7 @@ def test_anything_else_is_another_fit_and_charged(blobs, ledger, case):
     wanted = {"noise_scale": 8.0, "ledger": ledger}
     fit(blobs, **wanted)
     fit(blobs, **(wanted | ANOTHER_FIT[case]))
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_collected_outputs_are_charged_and_recognised_too(blobs, ledger):
@@ -176,23 +176,25 @@ def test_collected_outputs_are_charged_and_recognised_too(blobs, ledger):
         return petdl.fit_from_outputs(PublicData(blobs[2]), outputs).released_
 
     first = released()
-    assert "25 teachers" in ledger.charges()[0].description
+    assert "25 teachers" in ledger.entries()[0].description
     np.testing.assert_array_equal(released(), first)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     outputs[7] = outputs[7, ::-1].copy()
     released()
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 @pytest.mark.slow
-def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(blobs, tmp_path):
+def test_a_fit_beyond_the_budget_trains_no_teacher_and_states_what_would_fit(
+    blobs, tmp_path
+):
     (tmp_path / "diary").mkdir()
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"estimator": Speaking(str(tmp_path / "diary")), "noise_scale": None}
     wanted["ledger"] = ledger
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S+ would fit") as caught:
         fit(blobs, epsilon=3.0, **wanted)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert list((tmp_path / "diary").iterdir()) == []
     suggested = float(str(caught.value).split("epsilon=")[-1].split()[0])
     fit(blobs, epsilon=suggested, **wanted)
@@ -205,31 +207,31 @@ def test_noise_that_is_too_little_is_refused_with_the_reason(blobs, tmp_path):
         fit(blobs, noise_scale=0.5, ledger=ledger)
     with pytest.raises(BudgetExceededError, match="no finite cost"):
         fit(blobs, noise_seed=0, ledger=ledger)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 # What is kept of teachers
 
 
 @pytest.mark.slow
-def test_memory_keeps_what_teachers_said(blobs, tmp_path):
+def test_memory_keeps_the_vectors_of_teachers(blobs, tmp_path):
     diary = tmp_path / "diary"
     diary.mkdir()
 
     def n_trained(**parameters):
         before = len(list(diary.iterdir()))
         wanted = {"estimator": Speaking(str(diary)), "memory": tmp_path / "kept"}
-        said = fit(blobs, **(wanted | parameters)).privacy_analysis_.counts
-        return len(list(diary.iterdir())) - before, said
+        sent = fit(blobs, **(wanted | parameters)).privacy_analysis_.counts
+        return len(list(diary.iterdir())) - before, sent
 
-    first, said = n_trained()
+    first, sent = n_trained()
     again, remembered = n_trained(noise_scale=9.0, student=LogisticRegression())
     assert (first, again) == (20, 0)
-    np.testing.assert_array_equal(said, remembered)
+    np.testing.assert_array_equal(sent, remembered)
     assert n_trained(temperature=2.0)[0] == 20, "they would say something else"
 
 
-# What leaves the house
+# Fitted state
 
 
 class Planted(ClassifierMixin, BaseEstimator):
@@ -279,7 +281,7 @@ def reachable(root):
 
 
 @pytest.mark.slow
-def test_the_object_graph_holds_no_teacher_and_nothing_that_one_said(fitted):
+def test_the_object_graph_holds_no_teacher_and_no_vector_of_one(fitted):
     petdl, X = fitted
     for one in reachable(petdl):
         assert not isinstance(one, (SoftVotes, Oracle, PrivacyAnalysis))

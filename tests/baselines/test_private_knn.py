@@ -51,7 +51,7 @@ def fit(blobs, **parameters):
     return make(**parameters).fit(X, y, X_public=PublicData(X_public))
 
 
-# What is learnt, on real data
+# Accuracy, on real data
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +132,8 @@ QUIET = {"mechanism": GNMax(sigma=0.01), "sampling_rate": 1.0}
 def test_without_sampling_and_noise_the_answers_are_those_of_nearest_neighbours(blobs):
     X, y, X_public, _ = blobs
     knn = fit(blobs, **QUIET, n_neighbors=7)
-    asked = X_public[knn.queried_indices_]
-    nearest = np.argsort(((asked[:, np.newaxis] - X) ** 2).sum(axis=2), axis=1)[:, :7]
+    queried = X_public[knn.queried_indices_]
+    nearest = np.argsort(((queried[:, np.newaxis] - X) ** 2).sum(axis=2), axis=1)[:, :7]
     votes = np.array([np.bincount(y[rows], minlength=3) for rows in nearest])
     top = votes.max(axis=1, keepdims=True)
     assert np.all(votes[np.arange(60), knn.answers_] == top[:, 0])
@@ -142,7 +142,7 @@ def test_without_sampling_and_noise_the_answers_are_those_of_nearest_neighbours(
     np.testing.assert_array_equal(histograms, votes)
 
 
-def test_rows_of_other_labels_take_nobodys_place(blobs):
+def test_rows_of_other_labels_displace_no_vote(blobs):
     X, y, X_public, _ = blobs
     strange = np.repeat(X_public, 5, axis=0)  # nearer to every query than any row
     wanted = QUIET | {"n_neighbors": 7, "release": "histogram", "classes": [0, 1, 2]}
@@ -155,7 +155,7 @@ def test_rows_of_other_labels_take_nobodys_place(blobs):
     np.testing.assert_array_equal(knn.histograms_, expected)
 
 
-def test_groups_of_other_labels_take_nobodys_place(blobs):
+def test_groups_of_other_labels_displace_no_vote(blobs):
     X, y, X_public, _ = blobs
     wanted = QUIET | {"n_neighbors": 7, "release": "histogram", "classes": [0, 1, 2]}
     grouped = make(**wanted, privacy_unit="group")
@@ -174,19 +174,19 @@ def test_groups_of_other_labels_take_nobodys_place(blobs):
     np.testing.assert_array_equal(grouped.histograms_, expected)
 
 
-def test_the_questions_of_clusters_are_their_middle_rows(blobs):
+def test_the_queries_of_clusters_are_their_middle_rows(blobs):
     X, y, X_public, _ = blobs
     wanted = QUIET | {"n_neighbors": 5, "n_queries": 20, "release": "histogram"}
     knn = fit(blobs, **wanted, query_strategy="cluster")
-    asked = X_public[knn.queried_indices_]
-    assert len(np.unique(asked, axis=0)) == len(asked)
-    nearest = np.argsort(((asked[:, np.newaxis] - X) ** 2).sum(axis=2), axis=1)[:, :5]
+    queried = X_public[knn.queried_indices_]
+    assert len(np.unique(queried, axis=0)) == len(queried)
+    nearest = np.argsort(((queried[:, np.newaxis] - X) ** 2).sum(axis=2), axis=1)[:, :5]
     votes = np.array([np.bincount(y[rows], minlength=3) for rows in nearest])
     np.testing.assert_array_equal(knn.histograms_, votes)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 2.0, 26.3])
-def test_automatic_neighbours_depend_on_the_noise_alone(blobs, sigma):
+def test_automatic_neighbours_depend_on_the_noise_only(blobs, sigma):
     X, y, X_public, _ = blobs
     knn = make(mechanism=GNMax(sigma=sigma))
     for n_rows in (100, 600):
@@ -194,7 +194,7 @@ def test_automatic_neighbours_depend_on_the_noise_alone(blobs, sigma):
         assert knn.n_neighbors_ == math.ceil(6 * sigma)
 
 
-def test_rounds_of_questions_are_each_put_to_fresh_samples(blobs, monkeypatch):
+def test_each_round_of_queries_draws_fresh_samples(blobs, monkeypatch):
     samples = []
     draw = PoissonSampler.draw
 
@@ -209,7 +209,7 @@ def test_rounds_of_questions_are_each_put_to_fresh_samples(blobs, monkeypatch):
     assert len({one.tobytes() for one in samples}) == 60
 
 
-# What rows may be
+# Containers
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_private_rows_are_not_changed_by_a_transformer_that_works_in_place(blobs
     np.testing.assert_array_equal(X, before)
 
 
-def test_a_representation_learns_from_public_rows_alone(blobs):
+def test_a_representation_is_fitted_on_public_rows_only(blobs):
     _, _, X_public, _ = blobs
     knn = fit(blobs, representation=StandardScaler())
     np.testing.assert_allclose(knn.representation_.mean_, X_public.mean(axis=0))
@@ -295,7 +295,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, mechanism):
     assert knn.privacy_spent_.n_queries == 60
 
 
-def test_the_statement_is_one_honest_sentence(blobs):
+def test_the_statement_names_samples_and_neighbours(blobs):
     spent = fit(blobs, mechanism=GNMax(sigma=20.0), sampling_rate=0.15).privacy_spent_
     for part in (
         "where neighbouring data sets add or remove one row",
@@ -314,7 +314,7 @@ def test_the_statement_is_one_honest_sentence(blobs):
 
 def test_a_share_of_rows_that_is_held_out_makes_their_number_public(blobs):
     X, y, _, _ = blobs
-    with pytest.warns(PublicDataWarning, match="get no protection"):
+    with pytest.warns(PublicDataWarning, match="are not protected"):
         knn = make(public_size=0.3).fit(X, y)
     assert len(knn.public_indices_) == 180
     assert "number of rows is public" in str(knn.privacy_spent_)
@@ -325,7 +325,7 @@ def test_a_share_of_rows_that_is_held_out_makes_their_number_public(blobs):
     assert "number of rows is public" not in str(knn.privacy_spent_)
 
 
-def test_a_plan_states_the_price_without_a_look_at_rows(blobs, monkeypatch):
+def test_a_plan_states_the_cost_without_reading_rows(blobs, monkeypatch):
     X, y, X_public, _ = blobs
     knn = make(student=None, representation=PCA(2), privacy_unit="group")
     groups = np.arange(600)
@@ -357,7 +357,7 @@ def test_a_large_delta_warns(blobs):
         fit(blobs, delta=0.1)
 
 
-# Around it
+# Pipelines, searches, audits
 
 
 def test_a_scaler_in_front_of_it_leaks_and_inside_does_not():
@@ -398,7 +398,7 @@ def audit(n_runs):
 
 
 @pytest.mark.slow
-def test_an_audit_knows_its_neighbours_and_does_not_contradict():
+def test_an_audit_of_its_neighbours_does_not_contradict():
     result = audit(n_runs=20)
     assert not result.contradicted
     assert 0.1 < result.epsilon_claimed < 0.11

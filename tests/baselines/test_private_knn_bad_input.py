@@ -67,10 +67,10 @@ DEFAULTS = {"student": GaussianNB(), "n_queries": 5}
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
 OWN = {"epsilon": None}
 
-# Parameters, arguments of fit (changes to the defaults), and what the message says.
+# Parameters, arguments of fit (changes to the defaults), and message.
 WRONG_FITS = {
     # who votes
-    "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be 'auto' or an integer of at least 1"),
+    "n_neighbors is zero": ({"n_neighbors": 0}, {}, r"n_neighbors=0 must be a whole number of at least 1, or 'auto'"),
     "n_neighbors is a float": ({"n_neighbors": 30.0}, {}, r"n_neighbors=30.0 must be"),
     "n_neighbors is a bool": ({"n_neighbors": True}, {}, r"n_neighbors=True must be"),
     "n_neighbors is a word": ({"n_neighbors": "many"}, {}, r"n_neighbors='many' must be"),
@@ -80,7 +80,7 @@ WRONG_FITS = {
     "sampling_rate is NaN": ({"sampling_rate": np.nan}, {}, r"sampling_rate=nan must be"),
     "sampling_rate is a word": ({"sampling_rate": "auto"}, {}, r"sampling_rate='auto' must be"),
     "sampling_rate is nothing": ({"sampling_rate": None}, {}, r"sampling_rate=None must be"),
-    "sampling_rate that never samples": ({"sampling_rate": 1e-30}, {}, r"sampling_rate=1e-30 is below 2\^-64, and nobody would ever vote"),
+    "sampling_rate that never samples": ({"sampling_rate": 1e-30}, {}, r"sampling_rate=1e-30 is below 2\^-64, so that all samples would be empty"),
     "unknown metric": ({"metric": "manhattan"}, {}, r"metric='manhattan' is unknown; use one of \['euclidean', 'cosine'\]"),
     "metric is a function": ({"metric": np.dot}, {}, r"is unknown; use one of \['euclidean', 'cosine'\]"),
     # how it is answered
@@ -91,11 +91,11 @@ WRONG_FITS = {
     "interactive object": ({"mechanism": InteractiveGNMax()}, {}, r"has no cost on a secret sample"),
     "unknown mechanism": ({"mechanism": "median"}, {}, r"mechanism='median' has no cost"),
     "a sampled mechanism": ({"mechanism": SampledMechanism(GNMax(), 0.1)}, {}, r"mechanism=.* is unknown"),
-    "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"set release='histogram' to use them"),
-    "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' publishes votes with Gaussian noise, and mechanism='confident' is another"),
+    "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"releases histograms; set release='histogram'"),
+    "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='confident'"),
     "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown"),
-    "a cap": ({"mechanism": ConfidentGNMax(max_answers=3)}, {}, r"max_answers=3 saves nothing on a secret sample"),
-    "a cap of zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 saves nothing"),
+    "a cap": ({"mechanism": ConfidentGNMax(max_answers=3)}, {}, r"max_answers=3 lowers no cost on a secret sample"),
+    "a cap of zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 lowers no cost"),
     "a threshold of zero": ({"mechanism": ConfidentGNMax(0)}, {}, r"threshold=0 must be a positive number"),
     "noise and a target": ({"mechanism": GNMax(sigma=9.0)}, {}, r"epsilon=1.0 and GNMax\(sigma=9.0\) both fix the noise"),
     "neither noise nor a target": (OWN, {}, r"GNMax has sigma=None; set it"),
@@ -105,8 +105,8 @@ WRONG_FITS = {
     "epsilon is a word": ({"epsilon": "low"}, {}, r"epsilon='low' must be"),
     "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 1"),
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
-    # what is asked
-    "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be 'auto' or an integer"),
+    # queries
+    "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be a whole number of at least 1, or 'auto'"),
     "more queries than public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
     "unknown strategy": ({"query_strategy": "all"}, {}, r"query_strategy='all' is unknown"),
     "interactive strategy": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='gnmax' do not go together"),
@@ -115,13 +115,13 @@ WRONG_FITS = {
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
     "student is a class": ({"student": GaussianNB}, {}, r"student=GaussianNB is a class; pass an instance"),
     # what is compared
-    "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is no transformer"),
-    "representation is a class": ({"representation": StandardScaler}, {}, r"is no transformer"),
-    "public rows are text": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"compares rows as dense numbers, and the public ones are text, sparse, or have missing values; pass representation="),
-    "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public ones are text, sparse"),
+    "representation is not a transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer"),
+    "representation is a class": ({"representation": StandardScaler}, {}, r"is not a transformer"),
+    "public rows are text": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"compares rows as dense numbers, and the public rows are text, sparse, or have missing values; pass representation="),
+    "a representation makes sparse rows": ({"representation": CountVectorizer(preprocessor="".join)}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"the public rows are text, sparse"),
     "sparse rows": ({}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"Sparse data was passed"),
     "fewer features of a row alone": ({"representation": Uneven("fewer")}, {}, r"features of a public row that depend on other rows"),
-    "missing features of a row alone": ({"representation": Uneven("NaN")}, {}, r"cannot transform one row of float64 alone.*no finite numbers"),
+    "missing features of a row alone": ({"representation": Uneven("NaN")}, {}, r"cannot transform a single row of float64.*no finite numbers"),
     # whose rows
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
     "the unit without groups": ({"privacy_unit": "group"}, {}, r"privacy_unit='group' needs groups in fit"),
@@ -138,7 +138,7 @@ WRONG_FITS = {
     "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
     "classes of another type": ({"classes": ["0", "1"]}, {}, r"No private row of y has a label in classes"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
 }  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_a_wrong_fit_is_refused_before_any_draw_or_charge(name, ledger):
     with pytest.raises((ValueError, TypeError), match=message):
         knn.fit(**(DEFAULT_ARGUMENTS | arguments))
     assert not hasattr(knn, "privacy_spent_")
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_seeded_noise_is_not_charged(ledger):
@@ -160,7 +160,7 @@ def test_seeded_noise_is_not_charged(ledger):
     )
     with pytest.raises(Exception, match="no finite cost"):
         knn.fit(**DEFAULT_ARGUMENTS)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_parameters_are_not_looked_at_before_a_fit_nor_changed_by_one():

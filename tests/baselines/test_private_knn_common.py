@@ -38,7 +38,7 @@ CONFIGURATIONS = {
         sampling_rate=1.0,
         public_size=0.4,
     ),
-    "nobody's noise": PrivateKNNClassifier(
+    "noise of the operating system": PrivateKNNClassifier(
         LogisticRegression(),
         **(QUIET | {"mechanism": GNMax(sigma=1e-3), "n_neighbors": 1}),
         sampling_rate=1.0,

@@ -1,4 +1,4 @@
-"""What one fit costs, what it repeats, and what leaves the house with it."""
+"""The ledger entry of a fit, repeated fits, and the fitted state."""
 
 import copy
 import json
@@ -92,13 +92,13 @@ def test_a_fit_is_charged_its_price_before_any_sample_or_noise_is_drawn(
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     knn = fit(blobs, ledger=ledger)
-    (charge,) = ledger.charges()
-    assert charge.share == ledger.shares(knn.privacy_spent_.curve)[0]
+    (charge,) = ledger.entries()
+    assert charge.share == ledger.budget_fractions(knn.privacy_spent_.curve)[0]
     assert charge.epsilon == knn.privacy_spent_.epsilon
     assert (
         "60 queries to 120 teachers, SampledMechanism(mechanism=GNMax(sigma=20.0), "
@@ -117,7 +117,7 @@ def test_the_same_fit_gets_the_same_answers_at_no_further_charge(
     monkeypatch.setattr(NoiseSource, "words", draw)
     again = fit(blobs, ledger=ledger)
     np.testing.assert_array_equal(again.answers_, first.answers_)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     assert again.privacy_spent_ == first.privacy_spent_
 
 
@@ -130,7 +130,7 @@ ANOTHER_FIT = {
     "release": {"release": "histogram"},
     "n_queries": {"n_queries": 61},
     "random_state": {"random_state": 1},
-    "nobody knows": {"random_state": None},
+    "unknown": {"random_state": None},
 }
 
 
@@ -138,7 +138,7 @@ ANOTHER_FIT = {
 def test_anything_else_is_another_fit_and_charged(blobs, ledger, case):
     fit(blobs, ledger=ledger)
     fit(blobs, ledger=ledger, **ANOTHER_FIT[case])
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_killed_fit_goes_on_with_the_answers_it_paid_for(blobs, ledger, monkeypatch):
@@ -155,7 +155,7 @@ def test_a_killed_fit_goes_on_with_the_answers_it_paid_for(blobs, ledger, monkey
         patched.setattr(PoissonSampler, "draw", killed)
         with pytest.raises(KeyboardInterrupt):
             fit(blobs, **rounds)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     n_drawn.clear()
     monkeypatch.setattr(
         PoissonSampler,
@@ -165,7 +165,7 @@ def test_a_killed_fit_goes_on_with_the_answers_it_paid_for(blobs, ledger, monkey
     knn = fit(blobs, **rounds)
     assert len(knn.answers_) == 60
     # It died between a draw and its storing: that round is paid for again.
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
     assert len(n_drawn) < 60, "what was stored is not drawn again"
 
 
@@ -175,14 +175,14 @@ def test_a_fit_beyond_the_budget_draws_nothing_and_says_what_would_fit(blobs, tm
     wanted = {"mechanism": "gnmax", "ledger": ledger}
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S+ would fit") as caught:
         fit(blobs, epsilon=3.0, **wanted)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     suggested = float(str(caught.value).split("epsilon=")[-1].split()[0])
     fit(blobs, epsilon=suggested, **wanted)
     assert 0.5 < ledger.spent <= 1
     tiny = PrivacyLedger(tmp_path / "tiny.sqlite", epsilon=0.1, delta=1e-5)
     with pytest.raises(BudgetExceededError, match=r"n_queries=\d+ would fit"):
         fit(blobs, ledger=tiny)
-    assert tiny.charges() == []
+    assert tiny.entries() == []
 
 
 @pytest.mark.slow
@@ -194,10 +194,10 @@ def test_rows_that_are_replaced_and_rows_that_are_added_have_ledgers_of_their_ow
     pate = PATEClassifier(GaussianNB(), n_queries=5, epsilon=0.5, ledger=ledger)
     with pytest.raises(ValueError, match="unit='row' with relation='add-remove', and"):
         pate.fit(X, y, X_public=PublicData(X_public))
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
-# What leaves the house
+# Fitted state
 
 
 class Peeking(TransformerMixin, BaseEstimator):

@@ -76,7 +76,7 @@ def brought_nearer(representation, X, far, X_public):
 def test_one_more_row_moves_one_vote_in_and_one_out(name, dtype):
     representation = REPRESENTATIONS[name]
     X_public, X, far = copies_and_a_far_row(dtype)
-    # The labels tell the rows that would come nearer from the others.
+    # The labels separate the rows that would come nearer from the others.
     y = brought_nearer(representation, X, far, X_public).astype(int)
     public = PublicData(X_public)
     without = make(representation).fit(X, y, X_public=public).histograms_
@@ -179,12 +179,12 @@ def of_float32(X):
             "depend on other rows or on earlier calls",
         ),
         (CountingTransformer(), "depend on other rows or on earlier calls"),
-        (FunctionTransformer(of_two_or_more), "one row of float64 alone.*not enough"),
-        (FunctionTransformer(of_float32), "one row of float64 alone.*got float64"),
+        (FunctionTransformer(of_two_or_more), "single row of float64.*not enough"),
+        (FunctionTransformer(of_float32), "single row of float64.*got float64"),
     ],
     ids=["centred", "random", "counts", "two rows", "float32"],
 )
-def test_a_representation_that_looks_beyond_one_row_is_refused(
+def test_a_representation_that_depends_on_other_rows_is_refused(
     blobs, representation, message
 ):
     X, y, X_public, _ = blobs

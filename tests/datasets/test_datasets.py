@@ -113,7 +113,7 @@ def test_a_missing_file_is_downloaded_once(tmp_path, file_at, published, request
     ],
     ids=["missing", "changed", "cut gzip", "changed zip", "other zip"],
 )
-def test_the_next_mirror_helps_out(tmp_path, file_at, broken):
+def test_the_next_mirror_is_tried(tmp_path, file_at, broken):
     assert read_data_file(file_at(broken, CONTENT), data_home=tmp_path) == CONTENT
 
 
@@ -134,7 +134,7 @@ def test_without_permission_nothing_is_downloaded(tmp_path, file_at, no_network)
         read_data_file(file_at(CONTENT), data_home=tmp_path, download_if_missing=False)
 
 
-def test_the_environment_variable_says_where_data_is(
+def test_the_environment_variable_sets_the_folder(
     home, file_at, no_network, monkeypatch
 ):
     (home / "small.data").write_bytes(CONTENT)

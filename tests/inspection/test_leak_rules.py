@@ -63,10 +63,10 @@ def names(estimator):
     ids=lambda learner: type(learner).__name__,
 )
 def test_a_sampler_in_front_voids_the_statement_of_any_learner(learner):
-    said = only(make_pipeline(Sampler(), learner))
-    assert said.startswith("sampler (Sampler) repeats, mixes or drops private rows")
-    assert "its privacy statement is void" in said
-    assert "FrozenEstimator" not in said  # fitted on public rows, it repeats as many
+    leak = only(make_pipeline(Sampler(), learner))
+    assert leak.startswith("sampler (Sampler) repeats, mixes or drops private rows")
+    assert "its privacy statement is void" in leak
+    assert "FrozenEstimator" not in leak  # fitted on public rows, it repeats as many
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,17 @@ def test_a_sampler_is_found_wherever_it_is(pipeline):
 def test_samplers_of_imbalanced_learn_void_the_statement(sampler):
     module, name = sampler.split(".")
     sampler = getattr(imblearn(module), name)()
-    said = only(imblearn("pipeline").make_pipeline(sampler, INSIDE))
-    assert f"({name}) repeats, mixes or drops private rows" in said
-    assert "its privacy statement is void" in said
-    assert "inside estimator=" in said
+    leak = only(imblearn("pipeline").make_pipeline(sampler, INSIDE))
+    assert f"({name}) repeats, mixes or drops private rows" in leak
+    assert "its privacy statement is void" in leak
+    assert "inside estimator=" in leak
 
 
 def test_a_function_that_resamples_is_found_and_none_is_not():
     sampler = imblearn("base").FunctionSampler
     assert privacy_leaks(make_pipeline(sampler(), INSIDE)) == []
-    said = only(make_pipeline(sampler(func=lambda X, y: (X, y)), INSIDE))
-    assert "its privacy statement is void" in said
+    leak = only(make_pipeline(sampler(func=lambda X, y: (X, y)), INSIDE))
+    assert "its privacy statement is void" in leak
 
 
 def test_searched_samplers_and_their_parameters_are_found():
@@ -125,9 +125,9 @@ def test_searched_samplers_and_their_parameters_are_found():
 
 
 def test_a_bootstrap_around_voids_the_statement():
-    said = only(BaggingClassifier(INSIDE))
-    assert "its privacy statement is void" in said
-    assert "Set bootstrap=False" in said
+    leak = only(BaggingClassifier(INSIDE))
+    assert "its privacy statement is void" in leak
+    assert "Set bootstrap=False" in leak
 
 
 def test_a_searched_bootstrap_is_found():
@@ -138,10 +138,10 @@ def test_a_searched_bootstrap_is_found():
 
 @pytest.mark.parametrize("max_samples", [0.5, 1.0])
 def test_fits_on_overlapping_rows_add_up_and_are_not_void(max_samples):
-    said = only(BaggingClassifier(INSIDE, bootstrap=False, max_samples=max_samples))
-    assert "void" not in said
-    assert "each fit is a release with its own privacy cost" in said
-    assert "Add the costs up" in said
+    leak = only(BaggingClassifier(INSIDE, bootstrap=False, max_samples=max_samples))
+    assert "void" not in leak
+    assert "each fit is a release with its own privacy cost" in leak
+    assert "Add the costs up" in leak
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_fits_on_overlapping_rows_add_up_and_are_not_void(max_samples):
     ["BalancedBaggingClassifier", "EasyEnsembleClassifier", "RUSBoostClassifier"],
 )
 def test_ensembles_that_balance_void_the_statement(ensemble):
-    said = only(getattr(imblearn("ensemble"), ensemble)(estimator=INSIDE))
+    leak = only(getattr(imblearn("ensemble"), ensemble)(estimator=INSIDE))
     assert f"{ensemble} is fitted on private rows that it chooses by their labels" in (
-        said
+        leak
     )
-    assert "its privacy statement is void" in said
+    assert "its privacy statement is void" in leak
 
 
 def test_a_given_sampler_of_an_ensemble_is_not_called_published():

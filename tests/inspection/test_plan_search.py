@@ -47,7 +47,7 @@ def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
     assert ledger.spent == 0
     name = "pateclassifier__X_public" if in_pipeline else "X_public"
     search.fit(X, Y, **{name: PUBLIC})
-    assert len(ledger.charges()) == cost.n_fits == 6 + refit
+    assert len(ledger.entries()) == cost.n_fits == 6 + refit
     # The winner may be the cheaper one.
     if refit:
         assert ledger.spent <= cost.share * (1 + 1e-12)
@@ -101,15 +101,15 @@ def test_held_out_rows_count_as_public(ledger):
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        (lambda pate: HalvingGridSearchCV(pate, GRID), "how often it fits is not kn"),
-        (lambda pate: pate, "is no GridSearchCV or RandomizedSearchCV"),
+        (lambda pate: HalvingGridSearchCV(pate, GRID), "number of fits is not known"),
+        (lambda pate: pate, "search is a PATEClassifier, not a GridSearchCV or R"),
         (lambda pate: RandomizedSearchCV(pate, GRID), "set an integer random_state"),
-        (lambda _: GridSearchCV(make(None), GRID), "charges to no ledger; set ledger="),
-        (lambda _: GridSearchCV(LogisticRegression(), {}), "charges to no ledger"),
+        (lambda _: GridSearchCV(make(None), GRID), "has no ledger; set ledger="),
+        (lambda _: GridSearchCV(LogisticRegression(), {}), "has no ledger"),
         (lambda pate: GridSearchCV(pate, {"epsilon": [-1]}), "epsilon=-1 must be"),
         (lambda pate: GridSearchCV(pate, {"n_queries": [99]}), "more than the 60 publ"),
-        (lambda pate: GridSearchCV(pate, {"ledger": [None]}), "to another ledger than"),
-        (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read once only"),
+        (lambda pate: GridSearchCV(pate, {"ledger": [None]}), "have different ledgers"),
+        (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read only once"),
     ],
 )
 def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):

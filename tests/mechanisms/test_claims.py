@@ -1,4 +1,4 @@
-"""No mechanism claims less than its answers cost, and a claim that does is found."""
+"""Claimed costs cover all votes, and smaller claims are detected."""
 
 import inspect
 from itertools import product
@@ -31,7 +31,7 @@ VOTES = {
     2: [*product(range(5), repeat=2), (30, 30), (17, 16), (9, 0)],
     3: [*product(range(3), repeat=3), (9, 9, 9), (12, 12, 1), (10, 1, 1)],
 }
-OPINION = {2: [0.1 + 0.2, 0.7], 3: [0.1 + 0.2, 0.5, 0.2]}
+STUDENT = {2: [0.1 + 0.2, 0.7], 3: [0.1 + 0.2, 0.5, 0.2]}
 ALL = [
     GNMax(0.7),
     GNMax(3.0),
@@ -46,26 +46,26 @@ ALL = [
 every_mechanism = pytest.mark.parametrize("mechanism", ALL, ids=Mechanism.in_one_line)
 
 
-def asked(mechanism, n_classes):
+def options_of(mechanism, n_classes):
     if not mechanism.needs_probabilities:
         return {}
-    return {"probabilities": OPINION[n_classes]}
+    return {"probabilities": STUDENT[n_classes]}
 
 
 def check_cost(mechanism):
     """Enumerate neighbouring votes: none may cost more than is claimed."""
     for n_classes, all_votes in VOTES.items():
         claimed = mechanism.worst_case_curve(n_classes, ORDERS).values
-        options = asked(mechanism, n_classes)
+        options = options_of(mechanism, n_classes)
         for votes in all_votes:
             exact = mechanism.enumerated_curve(votes, ORDERS, **options).values
             assert np.all(exact <= claimed * (1 + ROUNDING)), votes
 
 
 def check_law(mechanism, votes=(12, 10, 9)):
-    """Compare what `respond` draws with the law that is priced."""
+    """Compare the draws of `respond` with the accounted law."""
     n_classes = len(votes)
-    options = asked(mechanism, n_classes)
+    options = options_of(mechanism, n_classes)
     law = np.exp(mechanism._log_law(np.array([votes]), **options)[0])
     drawn = mechanism.respond(
         np.tile(votes, (N_DRAWS, 1)),
@@ -96,14 +96,14 @@ def test_no_votes_cost_more_than_is_claimed(mechanism):
 
 
 @every_mechanism
-def test_answers_follow_the_law_that_is_priced(mechanism):
+def test_answers_follow_the_accounted_law(mechanism):
     check_law(mechanism)
 
 
 @every_mechanism
 def test_the_local_cost_is_the_enumerated_one(mechanism):
     for n_classes, all_votes in VOTES.items():
-        options = asked(mechanism, n_classes)
+        options = options_of(mechanism, n_classes)
         for votes in all_votes[::4]:
             exact = mechanism.enumerated_curve(votes, ORDERS, **options).values
             local = mechanism.local_curve(
@@ -150,13 +150,13 @@ class HalfTheCheck(ConfidentGNMax):
 
 
 class HalfTheHistogram(NoisyHistogram):
-    """Claims what a histogram costs of which one count moves."""
+    """Claims the cost of a histogram in which one count moves."""
 
     def _cost(self, n_queries, n_answers, n_classes, orders):
         return super()._cost(n_queries, n_answers, n_classes, orders) * 0.5
 
 
-class EveryQuestionButOneIsFree(GNMax):
+class OneQueryCharged(GNMax):
     """Claims one answer, however many are given."""
 
     def _cost(self, n_queries, n_answers, n_classes, orders):
@@ -171,7 +171,7 @@ class HalfTheNoise(GNMax):
 
 
 class HalfTheNoiseInItsLaw(HalfTheNoise):
-    """Says so in its law, and not in its cost."""
+    """Halves the noise in its law, but not in its cost."""
 
     def _plurality(self):
         return GaussianPlurality(self.sigma / 2)
@@ -205,7 +205,7 @@ def test_the_common_test_fails_for_half_of_the_noise():
         (HalfTheCheck(9, 2.0, 10.0), [9, 0], [8, 1], 1),
         (HalfTheHistogram(3.0), [5, 5], [4, 6], 1),
         (HalfTheNoiseInItsLaw(3.0), [5, 5], [4, 6], 1),
-        (EveryQuestionButOneIsFree(3.0), [5, 5], [4, 6], 2),
+        (OneQueryCharged(3.0), [5, 5], [4, 6], 2),
     ],
     **by_name,
 )
@@ -253,7 +253,7 @@ def fitted(mechanism, votes):
     [(HalfTheClaim(20.0), 50), (HalfTheCheck(70, 2.0, 10.0), 30)],
     **by_name,
 )
-def test_a_fit_tells_of_a_claim_that_is_too_small_in_secret(mechanism, n_others):
+def test_a_fit_records_a_claim_that_is_too_small_without_a_warning(mechanism, n_others):
     # One query of three is near a tie, or near the threshold. Warnings are errors.
     votes = np.tile([0, 1, 0], (100, 1))
     votes[:n_others, 2] = 1
@@ -262,9 +262,9 @@ def test_a_fit_tells_of_a_claim_that_is_too_small_in_secret(mechanism, n_others)
     assert "exceeds_claim" not in repr(analysis)
 
 
-def test_a_fit_tells_of_questions_that_were_not_counted():
+def test_a_fit_records_queries_that_were_not_counted():
     votes = np.tile([[0], [1]], (10, 3))
-    assert fitted(EveryQuestionButOneIsFree(3.0), votes).privacy_analysis_.exceeds_claim
+    assert fitted(OneQueryCharged(3.0), votes).privacy_analysis_.exceeds_claim
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")
@@ -273,7 +273,7 @@ def test_a_fit_tells_of_questions_that_were_not_counted():
     [GNMax(3.0), GNMax(0.05), ConfidentGNMax(12, 2.0, 1.0, max_answers=1)],
     ids=Mechanism.in_one_line,
 )
-def test_a_fit_says_nothing_of_claims_that_hold(mechanism):
+def test_a_fit_records_nothing_for_claims_that_hold(mechanism):
     votes = np.tile([0, 1, 0], (20, 1))
     votes[:10, 2] = 1
     assert fitted(mechanism, votes).privacy_analysis_.exceeds_claim is False

@@ -1,4 +1,4 @@
-"""Noisy histograms, priced against laws that are enumerated here."""
+"""Noisy histograms: costs compared with enumerated laws."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def divergence(shifts, sigma, order):
 
 
 @pytest.mark.parametrize("sigma", [0.4, 1, 2.5, 6])
-def test_the_price_is_the_divergence_when_one_vote_moves(sigma):
+def test_the_cost_is_the_divergence_when_one_vote_moves(sigma):
     costs = NoisyHistogram(sigma).worst_case_curve(3, ORDERS).values
     for order, cost in zip(ORDERS, costs, strict=True):
         exact = divergence((1, -1), sigma, order)
@@ -59,7 +59,7 @@ def test_epsilon_of_many_histograms_is_that_of_the_classical_bound(n_queries, ep
     assert GNMax(40).account_curve(n_queries, 10).to_epsilon(1e-5) < 0.8 * epsilon
 
 
-def test_noise_is_calibrated_to_the_price_of_the_whole_histogram():
+def test_noise_is_calibrated_to_the_cost_of_the_whole_histogram():
     ready = NoisyHistogram().prepared(
         n_teachers=250, n_queries=100, n_classes=10, epsilon=1.0
     )
@@ -80,7 +80,7 @@ def test_local_costs_are_the_worst_case_but_for_abstentions(votes_by_teacher):
     counts = (votes_by_teacher[:, :, np.newaxis] == np.arange(3)).sum(axis=0)
     mechanism = NoisyHistogram(3)
     one_count = ORDERS / (2 * 3**2)
-    # Each query: somebody's vote moves, or nobody voted and somebody does now.
+    # On each query a vote moves, or the first vote is added.
     expected = one_count * sum(2 if row.any() else 1 for row in counts)
     np.testing.assert_allclose(mechanism.local_curve(counts, ORDERS).values, expected)
     by_teacher = [
@@ -141,7 +141,7 @@ def test_without_noise_nothing_is_released(call, sigma):
 
 
 @pytest.mark.parametrize("counts", [[1, 2], [[0.5, 1]], [[-1, 2]], [[np.nan, 1]]])
-def test_what_is_no_vote_count_is_refused(counts):
+def test_invalid_vote_counts_are_refused(counts):
     with pytest.raises(ValueError, match="counts h"):
         NoisyHistogram(40).release(counts)
 

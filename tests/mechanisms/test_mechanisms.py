@@ -59,7 +59,7 @@ def test_confident_answers_as_often_as_its_check_passes(largest):
     assert set(answers) <= {-1, 0}
 
 
-def test_confident_stops_at_its_cap_and_pays_for_the_cap_only():
+def test_confident_stops_at_its_cap_and_costs_the_cap_only():
     mechanism = ConfidentGNMax(200, 1, 1, max_answers=3)
     answers = mechanism.answer(np.tile([250, 0], (10, 1)))
     assert answers.tolist() == [0, 0, 0] + [-1] * 7
@@ -67,7 +67,7 @@ def test_confident_stops_at_its_cap_and_pays_for_the_cap_only():
     assert mechanism.account_curve(10, 2) == cost
 
 
-def test_confident_has_a_price_before_its_share_is_a_number_of_votes():
+def test_confident_has_a_cost_before_its_share_is_a_number_of_votes():
     share, votes = ConfidentGNMax(0.8, 30, 10), ConfidentGNMax(200, 30, 10)
     assert share.account_curve(50, 2) == votes.account_curve(50, 2)
 
@@ -104,7 +104,7 @@ def test_ties_are_broken_at_random_however_little_noise_there_is():
     [GNMax(20), LNMax(0.07), GumbelMax(0.06), PermuteAndFlip(0.05)],
     ids=lambda mechanism: type(mechanism).__name__,
 )
-def test_ten_million_answers_follow_the_law_they_are_priced_by(mechanism):
+def test_ten_million_answers_follow_the_accounted_law(mechanism):
     counts = np.array([100, 85, 85, 60])
     values, sizes = np.array([[60.0, 85, 100]]), np.array([[1.0, 2, 1]])
     last, middle, first = np.exp(
@@ -120,7 +120,7 @@ def test_ten_million_answers_follow_the_law_they_are_priced_by(mechanism):
 PROBABILITIES = [[0.1, 0.9], [0.95, 0.05], [0.5, 0.5]]
 
 
-def test_interactive_asks_the_teachers_only_where_they_disagree_with_the_student():
+def test_interactive_uses_the_votes_only_where_they_differ_from_the_student():
     mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
     counts = [[250, 0], [250, 0], [130, 120]]
     answers = mechanism.answer(counts, probabilities=PROBABILITIES)
@@ -166,7 +166,7 @@ def test_interactive_with_no_expectations_costs_what_confident_costs():
         lambda m: m.set_params(confidence=0).answer([[9, 1]]),
     ],
 )
-def test_interactive_refuses_what_is_no_students_opinion(call, monkeypatch):
+def test_interactive_refuses_invalid_probabilities(call, monkeypatch):
     monkeypatch.setattr(NoiseSource, "words", lambda *_: pytest.fail("drew noise"))
     with pytest.raises(ValueError, match=r"probabilities|n_teachers|confidence"):
         call(InteractiveGNMax(100, 1, 1, n_teachers=250))
@@ -219,7 +219,7 @@ def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, published_counts):
 
 def test_interactive_costs_are_not_sanitized():
     mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
-    with pytest.raises(TypeError, match="use local_curve with the probabilities"):
+    with pytest.raises(TypeError, match="pass them to local_curve"):
         mechanism.sanitized_cost([[9, 1]], n_teachers=10, delta=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Noisy sums of vectors, priced against laws that are enumerated here."""
+"""Noisy sums of vectors: costs compared with enumerated laws."""
 
 import numpy as np
 import pytest
@@ -71,14 +71,14 @@ def test_a_response_names_no_class_and_is_the_release():
     assert response.n_given == 2
 
 
-def test_the_turnstile_releases_knowledge_once():
+def test_an_oracle_releases_a_sum_once():
     layout = SoftVoteLayout(2, 2)
-    said = [np.array([[STEPS, 0, 0, STEPS]]), None, np.array([[0, STEPS, 0, 0]])]
-    votes = SoftVotes(said, layout=layout)
+    vectors = [np.array([[STEPS, 0, 0, STEPS]]), None, np.array([[0, STEPS, 0, 0]])]
+    votes = SoftVotes(vectors, layout=layout)
     mechanism = NoisySum(0.001, n_parts=2)
     oracle = Oracle(votes, mechanism, n_queries=1)
-    oracle.ask([0])
-    oracle.ask([0])
+    oracle.answer([0])
+    oracle.answer([0])
     (noisy,) = oracle.transcript().histograms
     np.testing.assert_allclose(noisy, [STEPS, STEPS, 0, STEPS], atol=20)
     expected = mechanism.account_curve(1, layout.size).values
@@ -88,7 +88,7 @@ def test_the_turnstile_releases_knowledge_once():
 @pytest.mark.parametrize(
     "sums", [[1, 2], [[0.5, 1]], [[1.0, 2.0]], [[True]], [[np.nan]], 3, [["1"]]]
 )
-def test_what_are_no_whole_numbers_is_refused(sums):
+def test_sums_that_are_not_whole_numbers_are_refused(sums):
     with pytest.raises(ValueError, match="sums has shape"):
         NoisySum(40).release(sums)
 
@@ -115,7 +115,7 @@ def test_the_curve_is_the_divergence_of_teachers_that_are_sure_of_other_classes(
 
 @pytest.mark.parametrize("noise_scale", [0.1, 0.2, 0.3])
 def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
-    # Where two coordinates change, their difference alone tells which law it is.
+    # If two coordinates change, the laws differ in their difference alone.
     sigma = noise_scale * STEPS
     law = np.exp(log_law(sigma, int(10 * sigma) + STEPS))
     difference = np.convolve(law, law)
@@ -141,7 +141,7 @@ def test_the_exact_epsilon_is_at_most_that_of_the_curve(noise_scale, n_parts, de
 @given(
     noise_scale=noise_scales, n_parts=n_parts, delta=deltas, factor=st.integers(2, 9)
 )
-def test_parts_questions_and_noise_are_three_ways_to_the_same_price(
+def test_parts_queries_and_noise_can_have_the_same_cost(
     noise_scale, n_parts, delta, factor
 ):
     one = NoisySum(noise_scale, n_parts=n_parts)
@@ -160,7 +160,7 @@ def test_the_width_of_a_vector_costs_nothing():
     assert len(costs) == 1
 
 
-def test_seeded_noise_has_no_price():
+def test_seeded_noise_has_an_infinite_cost():
     mechanism = NoisySum(40, noise_seed=0)
     assert mechanism.stated_epsilon(1, SIZE, 1e-5) == np.inf
     assert np.all(mechanism.stated_curve(1, SIZE).values == np.inf)
@@ -244,7 +244,7 @@ def test_parameters_out_of_range_are_refused_by_every_method(call, parameters, m
         CALLS[call](NoisySum(**parameters))
 
 
-def test_the_widest_noise_that_is_let_in_has_a_price():
+def test_the_widest_noise_that_is_accepted_has_a_cost():
     assert 0 < NoisySum(1024, n_parts=500).stated_epsilon(1, SIZE, 1e-5) < 0.1
 
 

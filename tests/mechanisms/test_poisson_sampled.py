@@ -1,4 +1,4 @@
-"""Mechanisms on secret samples: coins counted, costs against other people's sums."""
+"""Mechanisms on secret samples: sampling rates, and costs compared with peers."""
 
 import math
 from fractions import Fraction
@@ -34,7 +34,7 @@ rates = st.floats(1e-4, 1.0)
 sigmas = st.floats(1.0, 1000.0)
 
 
-# Coins
+# Sampling
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.5, 0.01, 0.99])
@@ -55,7 +55,7 @@ def test_each_row_is_sampled_with_the_stated_probability_on_its_own(rate):
         assert stats.chisquare(observed[used], expected[used]).pvalue > 1e-6
 
 
-def test_samples_of_two_questions_are_independent():
+def test_samples_of_two_queries_are_independent():
     sampler = PoissonSampler(0.3, NoiseSource())
     first, second = (sampler.draw(100_000) for _ in range(2))
     for one, other in ((first, second), (first[1:], first[:-1])):
@@ -65,7 +65,7 @@ def test_samples_of_two_questions_are_independent():
 
 @given(rate=st.floats(2**-60, 1.0))
 def test_the_real_probability_is_the_stated_one_or_barely_less(rate):
-    threshold = math.floor(Fraction(rate) * 2**64)  # so many words say yes
+    threshold = math.floor(Fraction(rate) * 2**64)  # words below it are in the sample
 
     class Words:
         def words(self, shape):
@@ -77,7 +77,7 @@ def test_the_real_probability_is_the_stated_one_or_barely_less(rate):
     assert 0 <= Fraction(rate) - Fraction(threshold, 2**64) < Fraction(1, 2**64)
 
 
-def test_rate_one_takes_everybody():
+def test_rate_one_takes_every_row():
     assert PoissonSampler(1.0, NoiseSource()).draw(10_000).all()
 
 
@@ -97,7 +97,7 @@ def test_samples_repeat_with_the_seed_of_the_noise_only_and_are_not_its_stream()
 
 
 @pytest.mark.parametrize(("n_queries", "epsilon"), [(100, 0.15), (250, 0.25)])
-def test_the_prices_that_are_known(n_queries, epsilon):
+def test_the_cost_has_its_known_values(n_queries, epsilon):
     mechanism = SampledMechanism(GNMax(50.0), 0.15)
     cost = mechanism.stated_epsilon(n_queries, 10, 1e-5)
     assert cost == pytest.approx(epsilon, abs=0.006)
@@ -105,7 +105,7 @@ def test_the_prices_that_are_known(n_queries, epsilon):
 
 @pytest.mark.parametrize("sigma", [2.0, 10.0, 50.0])
 @pytest.mark.parametrize("rate", [0.01, 0.15, 0.9, 1.0])
-def test_the_price_is_that_of_another_library(sigma, rate):
+def test_the_cost_is_that_of_another_library(sigma, rate):
     event = SelfComposedDpEvent(
         PoissonSampledDpEvent(rate, GaussianDpEvent(sigma / math.sqrt(2))), 100
     )
@@ -143,7 +143,7 @@ MOVED = {
 
 @pytest.mark.parametrize("moved", MOVED)
 @pytest.mark.parametrize("rate", [0.1, 0.6, 1.0])
-def test_the_price_of_a_check_and_an_answer_covers_the_enumerated_laws(moved, rate):
+def test_the_cost_of_a_check_and_an_answer_covers_the_enumerated_laws(moved, rate):
     sigma_threshold, sigma, reach = 2.5, 1.7, 18
     scales = (sigma_threshold, sigma, sigma)
     without = joint(*(discrete_gaussian(scale, reach) for scale in scales))
@@ -183,7 +183,7 @@ def test_sampling_never_costs_and_answers_never_count(rate, sigma, n_queries):
     np.testing.assert_array_equal(sampled, cost(NoisyHistogram(sigma), rate))
 
 
-def test_seeded_noise_has_no_price():
+def test_seeded_noise_has_an_infinite_cost():
     mechanism = SampledMechanism(GNMax(40.0, noise_seed=0), 0.15)
     assert mechanism.stated_epsilon(1, 10, 1e-5) == np.inf
     assert np.all(np.isfinite(mechanism.account_curve(1, 10).values))
@@ -214,7 +214,7 @@ def test_noise_is_calibrated_to_the_target_from_below(base, epsilon):
 # What has a cost
 
 
-WITHOUT_PRICE = {
+WITHOUT_COST = {
     "Laplace": LNMax(0.1),
     "Gumbel": GumbelMax(0.1),
     "permute and flip": PermuteAndFlip(0.1),
@@ -234,10 +234,10 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", ["calibrated", "for_neighbors", "respond"])
-@pytest.mark.parametrize("case", WITHOUT_PRICE)
-def test_what_has_no_price_on_a_sample_is_refused(case, call):
+@pytest.mark.parametrize("case", WITHOUT_COST)
+def test_mechanisms_without_a_cost_on_a_sample_are_refused(case, call):
     with pytest.raises(ValueError, match="has no cost on a secret sample"):
-        CALLS[call](SampledMechanism(WITHOUT_PRICE[case], 0.15))
+        CALLS[call](SampledMechanism(WITHOUT_COST[case], 0.15))
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -247,7 +247,7 @@ def test_what_has_no_price_on_a_sample_is_refused(case, call):
         (
             ConfidentGNMax(5, 9.0, 9.0, max_answers=3),
             0.1,
-            "max_answers=3 saves nothing",
+            "max_answers=3 lowers no cost",
         ),
         (GNMax(9.0), 0, "sampling_rate=0 must be a positive"),
         (GNMax(9.0), 1.1, "sampling_rate=1.1 is a probability"),
@@ -267,12 +267,12 @@ def test_parameters_out_of_range_are_refused_by_every_method(base, rate, message
         CALLS[call](SampledMechanism(base, rate))
 
 
-def test_a_target_and_noise_of_its_own_do_not_go_together():
+def test_a_target_and_given_noise_exclude_each_other():
     with pytest.raises(ValueError, match=r"epsilon=1.0 and GNMax\(sigma=9.0\) both"):
         SampledMechanism(GNMax(9.0), 0.1).calibrated(n_queries=3, epsilon=1.0)
 
 
-def test_pate_does_not_take_it_as_it_draws_no_samples(blobs):
+def test_pate_refuses_it_as_it_draws_no_samples(blobs):
     X, y, X_public, _ = blobs
     pate = PATEClassifier(mechanism=SampledMechanism(GNMax(9.0), 0.1))
     with pytest.raises(ValueError, match=r"mechanism=.* is unknown"):

@@ -78,7 +78,7 @@ def test_a_student_of_soft_labels_gets_them(blobs):
     np.testing.assert_allclose(pate.student_.targets_, soften(pate.histograms_))
 
 
-def test_a_student_of_all_rows_gets_zeros_where_nothing_was_asked(blobs):
+def test_a_student_of_all_rows_gets_zeros_for_rows_without_a_query(blobs):
     pate = fit(blobs, SeesUnlabeled())
     targets = pate.student_.targets_
     np.testing.assert_allclose(targets[pate.queried_indices_], soften(pate.histograms_))

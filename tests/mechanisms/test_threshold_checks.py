@@ -44,13 +44,13 @@ class EveryNoise(NoiseSource):
 def least_noise(mechanism, counts, probabilities=None):
     """The least noise with which `respond` answers these votes."""
     inner = mechanism.mechanism if hasattr(mechanism, "mechanism") else mechanism
-    asked, expected = {}, 0
+    options, expected = {}, 0
     if probabilities is not None:
-        asked["probabilities"] = np.tile(probabilities, (2 * REACH + 1, 1))
+        options["probabilities"] = np.tile(probabilities, (2 * REACH + 1, 1))
         expected = inner.n_teachers * np.array(probabilities, dtype=float)
     middle = round(float(inner.threshold - np.subtract(counts, expected).max()))
     tiled = np.tile(counts, (2 * REACH + 1, 1))
-    given = mechanism.respond(tiled, EveryNoise(middle), len(tiled), **asked)
+    given = mechanism.respond(tiled, EveryNoise(middle), len(tiled), **options)
     passed = given.answers >= 0
     assert np.all(np.diff(passed.astype(int)) >= 0)
     assert passed[-1] > passed[0]
@@ -87,7 +87,7 @@ def joint_law(mechanism, counts, probabilities=None):
     return np.append(none, some + answers[0])
 
 
-# 320 teachers, of whom a student expects 96 and a last bit: 0.1 + 0.2 of them.
+# Of 320 teachers a student expects 96 votes and a last bit: a share of 0.1 + 0.2.
 STUDENT = [0.1 + 0.2, 1 - (0.1 + 0.2)]
 BEFORE, AFTER = [224, 96], [225, 95]
 
@@ -141,7 +141,7 @@ def test_one_vote_moves_a_fractional_threshold_by_one_whole_number(sampled):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_probabilities_of_any_width_are_the_numbers_that_they_are(dtype):
+def test_probabilities_of_any_width_are_exact_numbers(dtype):
     mechanism = interactive(1, 1)
     student = np.array(STUDENT, dtype=dtype)
     for n in (223, 224, 225, 226):
@@ -223,7 +223,7 @@ def students(n_classes, n_teachers):
 
 @st.composite
 def queries(draw, interactive, near_threshold):
-    """A mechanism, votes where rounding matters most, and a student's opinion."""
+    """A mechanism, votes where rounding matters most, and probabilities."""
     # Counts that the noise of an answer reaches, so that the cost fits into float64.
     power = 2 ** draw(st.integers(4, 5 if near_threshold else 11))
     n_teachers = draw(st.sampled_from([power - 1, power, power + 1, 5 * power]))
@@ -281,14 +281,14 @@ def test_no_vote_costs_a_check_more_than_is_certified(data, interactive):
 @both
 @settings(max_examples=25)
 @given(data=st.data())
-def test_the_price_is_that_of_the_laws_that_are_drawn(data, interactive):
+def test_the_cost_is_that_of_the_drawn_laws(data, interactive):
     mechanism, counts, student = data.draw(queries(interactive, near_threshold=True))
     here = joint_law(mechanism, counts, student)
     laws = [joint_law(mechanism, after, student) for after in neighbours(counts)]
     exact = np.max([divergence(here, law) for law in laws], axis=0)
-    asked = {} if student is None else {"probabilities": [student]}
-    priced = mechanism.local_curve([counts], ORDERS, **asked).values
-    np.testing.assert_allclose(priced, exact, rtol=1e-6, atol=1e-12)
+    options = {} if student is None else {"probabilities": [student]}
+    cost = mechanism.local_curve([counts], ORDERS, **options).values
+    np.testing.assert_allclose(cost, exact, rtol=1e-6, atol=1e-12)
     worst = tight_threshold_worst_case(1.0, ORDERS) + tight_gaussian_worst_case(
         8.0, len(counts), ORDERS
     )

@@ -1,4 +1,4 @@
-"""Private classifiers that are quick, or that do what they are told."""
+"""Private classifiers that are fast, or that predict and cost what a test sets."""
 
 import logging
 import sys
@@ -17,9 +17,9 @@ from sklearn_pate.accounting.plurality._closed_form import (
 )
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 
-TOLD = Assumption("told", "it does as it is told")
+SET_BY_TEST = Assumption("test", "its predictions and cost are set by a test")
 BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
-#: What the fits of `Says` were given, in order: a test empties it.
+#: What the fits of `Constant` were given, in order: a test empties it.
 FITS = []
 
 
@@ -107,8 +107,8 @@ class NoisyMeans(NoisyTraining[None]):
         return self.classes_[distances.argmin(axis=1)]
 
 
-class Says(ClassifierMixin, BaseEstimator):
-    """Says what it is told to, at the cost that it is told."""
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predict what `answer` is, or returns, at a cost that is set."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Says(ClassifierMixin, BaseEstimator):
         relation="replace-one",
         fails=False,
         costs_more=False,
-        loud=False,
+        prints=False,
         verbose=0,
         classes=None,
         memory=None,
@@ -134,7 +134,7 @@ class Says(ClassifierMixin, BaseEstimator):
         self.relation = relation
         self.fails = fails
         self.costs_more = costs_more
-        self.loud = loud
+        self.prints = prints
         self.verbose = verbose
         self.classes = classes
         self.memory = memory
@@ -155,7 +155,7 @@ class Says(ClassifierMixin, BaseEstimator):
                 "random_state": self.random_state,
             }
         )
-        if self.loud or self.verbose:
+        if self.prints or self.verbose:
             print("a fit")
             print("a fit", file=sys.stderr)
             logging.getLogger("a fit").critical("a fit")
@@ -187,9 +187,9 @@ class Says(ClassifierMixin, BaseEstimator):
             unit=self.unit,
             relation=self.relation,
             release="model",
-            mechanism=f"Says({self.answer!r})",
+            mechanism=f"Constant({self.answer!r})",
             n_teachers=None,
             n_queries=None,
-            assumptions=(TOLD,),
+            assumptions=(SET_BY_TEST,),
             curve=curve,
         )

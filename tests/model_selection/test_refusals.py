@@ -17,7 +17,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.model_selection import PrivateSearchCV
-from tests.model_selection.learners import FITS, NoisyMeans, Says
+from tests.model_selection.learners import FITS, Constant, NoisyMeans
 from tests.sampler import Sampler
 
 X = np.arange(120.0).reshape(60, 2)
@@ -26,7 +26,7 @@ LEDGER = "a ledger of its own"
 
 
 def pipeline(*steps):
-    return {"estimator": make_pipeline(*steps, Says()), "param_grid": {}}
+    return {"estimator": make_pipeline(*steps, Constant()), "param_grid": {}}
 
 
 WRONG = {
@@ -36,12 +36,12 @@ WRONG = {
     "all rows for scores": ({"test_size": 1.0}, r"test_size=1.0 must be a share"),
     "a number of rows for scores": ({"test_size": 100}, r"test_size=100 must be a share"),
     "a delta of one": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 1"),
-    "no account": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is no account"),
+    "no ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "a seed of a half": ({"noise_seed": 0.5}, r"noise_seed=0.5 must be None or an integer"),
     "one class": ({"classes": ["a"]}, r"classes=\['a'\] must list at least two"),
-    "no private classifier": ({"estimator": LogisticRegression(), "param_grid": {"C": [1]}}, r"estimator=LogisticRegression\(.*\) cannot state its cost beforehand; pass a private classifier"),
-    "a search without privacy": ({"estimator": GridSearchCV(Says(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its cost beforehand"),
-    "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its cost beforehand"),
+    "no private classifier": ({"estimator": LogisticRegression(), "param_grid": {"C": [1]}}, r"estimator=LogisticRegression\(.*\) cannot state its privacy cost before a fit; pass a private classifier"),
+    "a search without privacy": ({"estimator": GridSearchCV(Constant(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its privacy cost before a fit"),
+    "a pipeline without a private end": ({"estimator": make_pipeline(LogisticRegression()), "param_grid": {}}, r"cannot state its privacy cost before a fit"),
     "a scaler": (pipeline(StandardScaler()), r"standardscaler \(StandardScaler\) is fitted on private rows.* Leave it out, or fit it on public rows: FrozenEstimator"),
     "a sampler": (pipeline(Sampler()), r"sampler \(Sampler\) repeats, mixes or drops private rows.* is void\. Resample inside estimator="),
     "rows that are transformed together": ({"estimator": make_pipeline(FrozenEstimator(PCA(2).fit(np.eye(3))), PrivateKNNClassifier()), "param_grid": {}}, r"frozenestimator \(FrozenEstimator\) transforms all private rows in one call.* Pass it as representation="),
@@ -50,25 +50,25 @@ WRONG = {
     "a width of the data": (pipeline(RBFSampler(gamma="scale")), r"rbfsampler \(RBFSampler\) is fitted on private rows"),
     "a size of the number of rows": (pipeline(GaussianRandomProjection()), r"gaussianrandomprojection .* is fitted on private rows"),
     "a function of all rows": (pipeline(FunctionTransformer(lambda X: X - X.mean(axis=0))), r"functiontransformer \(FunctionTransformer\) may look across private rows"),
-    "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Says())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
-    "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Says()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
+    "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Constant())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
+    "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Constant()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
     "columns that vary": (pipeline(make_column_transformer(("passthrough", lambda X: X.var(axis=0) > 1))), r"columntransformer \(ColumnTransformer\) chooses columns by a function"),
     "no candidates": ({"param_grid": []}, r"param_grid=\[\] holds no candidate; list at least one"),
     "a seed in the grid": ({"param_grid": {"random_state": [None, 7]}}, r"random_state=7 in param_grid would be replaced by a secret seed .*leave it out"),
     "a seed in an estimator of the grid": ({"estimator": PATEClassifier(), "param_grid": {"estimator": [RandomForestClassifier(random_state=7)]}}, r"estimator__random_state=7 in param_grid"),
-    "a seed in a pipeline": ({"estimator": make_pipeline(RBFSampler(), Says()), "param_grid": {"rbfsampler__random_state": [7]}}, r"rbfsampler__random_state=7 in param_grid"),
-    "an account of a candidate": ({"estimator": Says(ledger=LEDGER)}, r"ledger='a ledger of its own' of the estimator would be charged for every trial.* give the ledger to PrivateSearchCV"),
-    "an account in the grid": ({"param_grid": {"ledger": [None, LEDGER]}}, r"ledger='a ledger of its own' of the estimator"),
-    "an account in a pipeline": ({"estimator": make_pipeline(Says(ledger=LEDGER)), "param_grid": {}}, r"says__ledger='a ledger of its own' of the estimator"),
-    "a folder of trials": ({"estimator": Says(memory="votes")}, r"memory='votes' of the estimator would keep something of every trial"),
+    "a seed in a pipeline": ({"estimator": make_pipeline(RBFSampler(), Constant()), "param_grid": {"rbfsampler__random_state": [7]}}, r"rbfsampler__random_state=7 in param_grid"),
+    "a ledger of a candidate": ({"estimator": Constant(ledger=LEDGER)}, r"ledger='a ledger of its own' of the estimator would be charged for every trial.* give the ledger to PrivateSearchCV"),
+    "a ledger in the grid": ({"param_grid": {"ledger": [None, LEDGER]}}, r"ledger='a ledger of its own' of the estimator"),
+    "a ledger in a pipeline": ({"estimator": make_pipeline(Constant(ledger=LEDGER)), "param_grid": {}}, r"constant__ledger='a ledger of its own' of the estimator"),
+    "a folder of trials": ({"estimator": Constant(memory="votes")}, r"memory='votes' of the estimator would keep results of every trial"),
     "rows that are public by chance": ({"estimator": PATEClassifier(public_size=0.2), "param_grid": {"n_queries": [5]}}, r"public_size=0.2 of the estimator would make other rows public in every trial.*X_public="),
     "two relations": ({"param_grid": {"relation": ["replace-one", "add-remove"]}}, r"relation='replace-one' and unit='row' with relation='add-remove', whose"),
     "two units": ({"param_grid": [{}, {"unit": ["group"], "relation": ["add-remove"]}]}, r"unit='row' with relation='replace-one' and unit='group' with"),
     "a candidate that cannot work": ({"estimator": NoisyMeans(), "param_grid": {"radius": [10, 0.5]}}, r"radius=0.5 must be at least 1"),
     "a parameter that is not there": ({"param_grid": {"answers": [0, 1]}}, r"Invalid parameter 'answers'"),
-    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be cut into 60 to train on"),
-    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"Nobody is left to train on in one of 50 parts"),
-    "noise that cannot be drawn": ({"estimator": Says(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
+    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be split into 60 to train on"),
+    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"One of 50 training parts holds no row"),
+    "noise that cannot be drawn": ({"estimator": Constant(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
 }  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_search_is_refused_before_any_fit_or_charge(name, tmp_path):
     wrong, message = WRONG[name]
     ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-6)
     parameters = {
-        "estimator": Says(),
+        "estimator": Constant(),
         "param_grid": {"answer": [0, 1]},
         "ledger": ledger,
     }
@@ -87,7 +87,7 @@ def test_a_wrong_search_is_refused_before_any_fit_or_charge(name, tmp_path):
         with pytest.raises(ValueError, match=message):
             method(X, Y)
     assert FITS == []
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert not hasattr(search, "privacy_spent_")
 
 
@@ -103,14 +103,14 @@ WRONG_DATA = {
 @pytest.mark.parametrize("name", WRONG_DATA)
 def test_wrong_data_are_refused_before_any_fit(name):
     X, y, params, error, message = WRONG_DATA[name]
-    search = PrivateSearchCV(Says(), {"answer": [0, 1]})
+    search = PrivateSearchCV(Constant(), {"answer": [0, 1]})
     FITS.clear()
     with pytest.raises(error, match=message):
         search.fit(X, y, **params)
     assert FITS == []
 
 
-def test_groups_are_asked_for_as_the_estimator_asks():
+def test_missing_groups_raise_the_error_of_the_estimator():
     pate = PATEClassifier(privacy_unit="group", n_teachers=3)
     search = PrivateSearchCV(pate, {"n_queries": [5]})
     with pytest.raises(ValueError, match="privacy_unit='group' needs groups in fit"):

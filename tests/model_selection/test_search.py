@@ -1,4 +1,4 @@
-"""PrivateSearchCV: what it finds, what it states, what it charges."""
+"""PrivateSearchCV: the best estimator, the statement, the ledger."""
 
 import pickle
 from itertools import pairwise
@@ -37,7 +37,13 @@ from sklearn_pate.accounting.plurality._closed_form import (
 )
 from sklearn_pate.inspection import audit_neighbours, privacy_leaks
 from sklearn_pate.model_selection import PrivateSearchCV
-from tests.model_selection.learners import BY_GROUP, FITS, TOLD, NoisyMeans, Says
+from tests.model_selection.learners import (
+    BY_GROUP,
+    FITS,
+    SET_BY_TEST,
+    Constant,
+    NoisyMeans,
+)
 
 X = np.arange(60.0)[:, np.newaxis]
 Y = np.array([0, 1, 1] * 20)
@@ -64,11 +70,11 @@ def ledger(tmp_path):
 def search(grid=None, estimator=None, **parameters):
     parameters = {"mean_n_trials": 3} | parameters
     return PrivateSearchCV(
-        estimator or Says(), grid or {"answer": [0, 1]}, **parameters
+        estimator or Constant(), grid or {"answer": [0, 1]}, **parameters
     )
 
 
-# What it finds.
+# The best estimator.
 
 
 def right(X):
@@ -78,7 +84,7 @@ def right(X):
 @pytest.mark.slow
 @each_law
 def test_a_useless_candidate_loses(distribution):
-    good = Says(right, epsilon=4)
+    good = Constant(right, epsilon=4)
     searched = search(
         {"answer": [0, right]},
         good,
@@ -90,7 +96,7 @@ def test_a_useless_candidate_loses(distribution):
     assert n_won > 24
 
 
-def test_the_winner_is_what_predicts(easy):
+def test_the_best_estimator_predicts(easy):
     X, y, X_test, _ = easy
     searched = search({"radius": [10]}, NoisyMeans(epsilon=4)).fit(X, y)
     assert searched.best_params_ == {"radius": 10}
@@ -103,7 +109,7 @@ def test_the_winner_is_what_predicts(easy):
 
 
 @pytest.mark.slow
-def test_it_predicts_as_the_winner_can(easy):
+def test_it_has_the_methods_of_the_best_estimator(easy):
     X, y, X_test, _ = easy
     pate = PATEClassifier(GaussianNB(), LogisticRegression(max_iter=1000))
     searched = search({"n_queries": [20]}, pate)
@@ -116,7 +122,7 @@ def test_it_predicts_as_the_winner_can(easy):
         )
 
 
-def test_before_fit_it_says_that_it_is_not_fitted():
+def test_predict_before_fit_raises_not_fitted():
     with pytest.raises(NotFittedError):
         search().predict(X)
 
@@ -141,13 +147,13 @@ def test_labels_may_be_given():
     searched = search({"answer": [1]}, classes=[0, 1, 2]).fit(X, Y)
     assert searched.best_estimator_.classes == [0, 1, 2]
     assert LABEL_SET in searched.privacy_spent_.assumptions
-    told = search({"answer": [1]}, Says(classes=[0, 1, 3])).fit(X, Y)
-    assert told.best_estimator_.classes == [0, 1, 3]
+    given = search({"answer": [1]}, Constant(classes=[0, 1, 3])).fit(X, Y)
+    assert given.best_estimator_.classes == [0, 1, 3]
 
 
-# What it states.
+# The statement.
 
-PURE, GAUSSIAN = Says(epsilon=0.7), Says(sigma=20.0)
+PURE, GAUSSIAN = Constant(epsilon=0.7), Constant(sigma=20.0)
 
 
 @pytest.mark.parametrize("estimator", [PURE, GAUSSIAN], ids=["pure", "gaussian"])
@@ -163,7 +169,7 @@ def test_the_plan_is_what_a_fit_states(estimator, distribution):
     assert planned.unit == "row"
 
 
-def test_the_price_of_pure_fits_is_pure():
+def test_the_cost_of_pure_fits_is_pure():
     planned = search(estimator=PURE, n_trials_distribution="logarithmic").plan_privacy(
         X, Y
     )
@@ -180,7 +186,7 @@ def test_the_price_of_pure_fits_is_pure():
     assert tuple(disjoint) == (0.7, 0)
 
 
-def test_the_price_is_that_of_the_best_of_trials():
+def test_the_cost_is_that_of_the_best_of_trials():
     law = TruncatedNegativeBinomial.of_mean(0, 3)
     planned = search(estimator=GAUSSIAN, delta=1e-6).plan_privacy(X, Y)
     free = law.cost(threshold_worst_case(20.0)).to_epsilon(1e-6)
@@ -194,7 +200,7 @@ def test_the_price_is_that_of_the_best_of_trials():
     assert poisson.delta == 1e-5
 
 
-def test_a_delta_of_zero_is_stated_for_a_pure_price_alone():
+def test_a_delta_of_zero_is_stated_for_a_pure_cost_only():
     for distribution in TRIALS:
         planned = search(
             estimator=PURE, n_trials_distribution=distribution
@@ -203,7 +209,7 @@ def test_a_delta_of_zero_is_stated_for_a_pure_price_alone():
         assert np.isfinite(planned.curve.pure_epsilon) == (planned.delta == 0)
 
 
-def test_the_dearest_candidate_sets_the_price():
+def test_the_most_costly_candidate_sets_the_cost():
     grids = [{"epsilon": [0.1, 0.5]}, {"epsilon": [0.5]}]
     assert len({str(search(one).plan_privacy(X, Y).epsilon) for one in grids}) == 1
     mixed = search([{"sigma": [10.0]}, {"epsilon": [0.3]}]).plan_privacy(X, Y)
@@ -213,8 +219,8 @@ def test_the_dearest_candidate_sets_the_price():
     assert mixed.epsilon == pytest.approx(free)
 
 
-def test_disjoint_candidates_cost_what_the_dearest_costs():
-    # Curves that cross: a ledger is charged for both, but one changed row meets one.
+def test_disjoint_candidates_cost_as_much_as_the_most_costly_one():
+    # Curves that cross: a ledger is charged for both, but a changed row is in one fit.
     sigma = calibrate_noise(threshold_worst_case, epsilon=0.3, delta=1e-5)
     grid = [{"sigma": [sigma]}, {"epsilon": [0.3]}]
     planned = search(grid, n_trials_distribution="disjoint").plan_privacy(X, Y)
@@ -224,25 +230,25 @@ def test_disjoint_candidates_cost_what_the_dearest_costs():
 
 def test_the_statement_names_what_must_stay_secret():
     spent = search(estimator=PURE).plan_privacy(X, Y)
-    assert TOLD in spent.assumptions
+    assert SET_BY_TEST in spent.assumptions
     assert LABEL_SET_READ in spent.assumptions
-    said = str(spent)
-    assert "nobody else learns how many fits there were, their scores, or" in said
-    assert "over 2 candidates of Says" in said
-    assert "mean_n_trials=3" in said
-    assert "scores with discrete Laplace noise of scale 1.42857" in said
+    stated = str(spent)
+    assert "nobody else learns how many fits there were, their scores, or" in stated
+    assert "over 2 candidates of Constant" in stated
+    assert "mean_n_trials=3" in stated
+    assert "scores with discrete Laplace noise of scale 1.42857" in stated
 
 
-def test_the_winner_states_the_price_of_the_search():
+def test_the_best_estimator_states_the_cost_of_the_search():
     searched = search(estimator=PURE).fit(X, Y)
     own = searched.best_estimator_.privacy_spent_
     assert tuple(own) == tuple(searched.privacy_spent_)
     assert own.curve == searched.privacy_spent_.curve
-    assert own.mechanism.startswith("Says(")
+    assert own.mechanism.startswith("Constant(")
     assert "PrivateSearchCV(" in own.mechanism
 
 
-def test_a_published_winner_states_the_price_of_the_search(easy):
+def test_a_published_estimator_states_the_cost_of_the_search(easy):
     X, y, X_public, _ = easy
     pate = PATEClassifier(GaussianNB(), n_teachers=20)
     searched = search({"n_queries": [20]}, pate).fit(
@@ -288,7 +294,7 @@ def test_a_large_delta_is_warned_of():
 
 
 def test_rows_that_may_be_added_are_cut_by_secret_coins():
-    adding = search(estimator=Says(relation="add-remove"), random_state=0)
+    adding = search(estimator=Constant(relation="add-remove"), random_state=0)
     sizes = {
         adding.fit(X, Y) and tuple(FITS[-1]["X"].ravel().tolist()) for _ in range(20)
     }
@@ -302,16 +308,16 @@ def noise_for(n_rows):
     return 10 + n_rows / 100
 
 
-def test_that_a_price_shows_the_number_of_rows_is_stated():
+def test_a_cost_that_shows_the_number_of_rows_is_an_assumption():
     shows = "the number of rows that were fitted on, which the cost depends on, is"
-    for relation, sigma, said in [
+    for relation, sigma, is_stated in [
         ("add-remove", noise_for, True),
         ("add-remove", 10.0, False),
         ("replace-one", noise_for, False),
     ]:
-        says = Says(sigma=sigma, relation=relation)
-        spent = search(estimator=says).plan_privacy(X, Y)
-        assert (shows in str(spent)) is said
+        constant = Constant(sigma=sigma, relation=relation)
+        spent = search(estimator=constant).plan_privacy(X, Y)
+        assert (shows in str(spent)) is is_stated
 
 
 # Groups, public rows, pipelines.
@@ -319,7 +325,7 @@ def test_that_a_price_shows_the_number_of_rows_is_stated():
 
 def test_groups_reach_the_fits_and_stay_together():
     groups = np.repeat(np.arange(20), 3)
-    searched = search(estimator=Says(**BY_GROUP), random_state=1)
+    searched = search(estimator=Constant(**BY_GROUP), random_state=1)
     planned = searched.plan_privacy(X, Y, groups=groups)
     searched.fit(X, Y, groups=groups)
     fit = FITS[-1]
@@ -353,13 +359,13 @@ def test_a_pipeline_of_steps_that_look_at_no_value():
             ("public", scaler),
             ("each_row", Normalizer()),
             ("random", RBFSampler(gamma=1.0, n_components=5)),
-            ("says", Says(**BY_GROUP)),
+            ("constant", Constant(**BY_GROUP)),
         ]
     )
     groups = np.repeat(np.arange(20), 3)
-    searched = search({"says__answer": [0, 1], "random__gamma": [0.1]}, pipeline)
-    planned = searched.plan_privacy(X, Y, says__groups=groups)
-    searched.fit(X, Y, says__groups=groups)
+    searched = search({"constant__answer": [0, 1], "random__gamma": [0.1]}, pipeline)
+    planned = searched.plan_privacy(X, Y, constant__groups=groups)
+    searched.fit(X, Y, constant__groups=groups)
     assert FITS[-1]["X"].shape == (len(FITS[-1]["groups"]), 5)
     assert str(planned) == str(searched.privacy_spent_)
     assert "what is in a FrozenEstimator was fitted on public rows" in str(planned)
@@ -372,9 +378,9 @@ def test_a_pipeline_of_steps_that_look_at_no_value():
 def test_groups_are_routed(in_pipeline):
     groups = np.repeat(np.arange(20), 3)
     with config_context(enable_metadata_routing=True):
-        says = Says(**BY_GROUP).set_fit_request(groups=True, X_public=True)
-        estimator = make_pipeline(Normalizer(), says) if in_pipeline else says
-        prefix = "says__" if in_pipeline else ""
+        constant = Constant(**BY_GROUP).set_fit_request(groups=True, X_public=True)
+        estimator = make_pipeline(Normalizer(), constant) if in_pipeline else constant
+        prefix = "constant__" if in_pipeline else ""
         searched = search({f"{prefix}answer": [0]}, estimator)
         public = PublicData(X)
         planned = searched.plan_privacy(X, Y, groups=groups, X_public=public)
@@ -397,7 +403,7 @@ def test_a_search_may_be_searched():
     assert privacy_leaks(outer) == []
 
 
-# What it charges.
+# The ledger.
 
 
 @each_law
@@ -407,35 +413,35 @@ def test_a_search_is_charged_once_and_first(ledger, distribution):
     )
     assert clone(searched).ledger == ledger
     planned = searched.plan_privacy(X, Y)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     searched.fit(X, Y)
-    (charge,) = ledger.charges()
+    (charge,) = ledger.entries()
     assert charge.epsilon == pytest.approx(planned.epsilon, rel=0.011)
     assert charge.description == planned.mechanism
     searched.fit(X, Y)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 def test_a_search_beyond_the_budget_fits_nothing(ledger):
     with pytest.raises(BudgetExceededError):
-        search(estimator=Says(epsilon=9.0), ledger=ledger).fit(X, Y)
+        search(estimator=Constant(epsilon=9.0), ledger=ledger).fit(X, Y)
     assert FITS == []
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
-def test_if_the_winner_failed_nothing_is_published(ledger):
-    failing = search(estimator=Says(fails=True), ledger=ledger)
-    with pytest.raises(RuntimeError, match="had failed, and there is nothing") as info:
+def test_if_the_selected_fit_failed_nothing_is_published(ledger):
+    failing = search(estimator=Constant(fails=True), ledger=ledger)
+    with pytest.raises(RuntimeError, match="failed: there is nothing") as info:
         failing.fit(X, Y)
     assert "secret" not in str(info.value)
     assert info.value.__cause__ is None
     assert info.value.__context__ is None
     assert not hasattr(failing, "privacy_spent_")
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
-def law_of_the_winner(n_right, rate, law):
-    """Probability that each of two candidates wins, with discrete Laplace noise."""
+def law_of_the_best(n_right, rate, law):
+    """Selection probabilities of two candidates, with discrete Laplace noise."""
     z = np.arange(-80, 81)
     noise = np.exp(-rate * np.abs(z)) / np.exp(-rate * np.abs(z)).sum()
     scores = np.zeros((2, 400))
@@ -449,19 +455,19 @@ def law_of_the_winner(n_right, rate, law):
 
 
 @pytest.mark.slow
-def test_the_winner_has_the_law_whose_price_is_stated():
+def test_the_best_has_the_law_whose_cost_is_stated():
     y = np.arange(60) % 2
-    searched = search(estimator=Says(epsilon=0.3), mean_n_trials=10, random_state=1)
+    searched = search(estimator=Constant(epsilon=0.3), mean_n_trials=10, random_state=1)
     spent = searched.fit(X, y).privacy_spent_
     held_out = np.setdiff1d(X.ravel(), FITS[0]["X"].ravel()).astype(int)
     n_right = np.bincount(y[held_out], minlength=2)
     law = TruncatedNegativeBinomial.of_mean(0, 10)
-    expected = law_of_the_winner(n_right, 0.3, law)
+    expected = law_of_the_best(n_right, 0.3, law)
     n_runs = 300
     won = [searched.fit(X, y).best_params_["answer"] for _ in range(n_runs)]
     assert chisquare(np.bincount(won, minlength=2), expected * n_runs).pvalue > 1e-6
-    # Somebody else's label in a row that is for scores.
-    changed = law_of_the_winner(n_right + np.array([1, -1]), 0.3, law)
+    # Another label in one validation row.
+    changed = law_of_the_best(n_right + np.array([1, -1]), 0.3, law)
     assert 0.05 < np.abs(np.log(expected / changed)).max() < spent.epsilon
 
 
@@ -484,7 +490,7 @@ def test_an_audit_finds_no_contradiction():
     assert not result.contradicted
 
 
-def test_prices_rise_from_law_to_law():
+def test_costs_rise_from_law_to_law():
     def cost(distribution):
         return search(
             estimator=PURE, n_trials_distribution=distribution, mean_n_trials=30

@@ -1,4 +1,4 @@
-"""How many trials there were, and their scores, are nowhere to be found."""
+"""The number of trials and their scores appear in no output."""
 
 import io
 import logging
@@ -14,7 +14,7 @@ from sklearn.utils import estimator_html_repr
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.model_selection import PrivateSearchCV
-from tests.model_selection.learners import FITS, Says
+from tests.model_selection.learners import FITS, Constant
 
 X = np.arange(60.0)[:, np.newaxis]
 Y = np.array([0, 1, 1] * 20)
@@ -36,7 +36,7 @@ def _no_fits_yet():
 
 
 def search(**parameters):
-    return PrivateSearchCV(Says(), {"answer": [0, 1]}, **parameters)
+    return PrivateSearchCV(Constant(), {"answer": [0, 1]}, **parameters)
 
 
 @pytest.mark.parametrize("distribution", LAWS)
@@ -45,40 +45,39 @@ def test_a_fitted_search_has_no_other_attributes(distribution):
     assert {*vars(searched)} == {*searched.get_params(deep=False)} | PUBLISHED
 
 
-def state_without_winner(searched):
-    """Return all that is left of a search if its winner is taken away."""
+def state_without_best(searched):
+    """Return the state of a search without its best estimator."""
     state = dict(vars(searched))
     for name in ("best_params_", "best_estimator_"):
         state.pop(name)
     return state
 
 
-def test_what_is_left_is_the_same_however_many_trials_there_were():
+def test_the_state_does_not_depend_on_the_number_of_trials():
     searched = search(mean_n_trials=5, random_state=0)
     left, n_fits = set(), set()
     for _ in range(20):
         FITS.clear()
-        left.add(joblib.hash(state_without_winner(searched.fit(X, Y))))
+        left.add(joblib.hash(state_without_best(searched.fit(X, Y))))
         n_fits.add(len(FITS))
-    # The numbers are many; what is left is one.
     assert len(n_fits) > 1
     assert len(left) == 1
 
 
-def test_winners_are_the_same_however_many_trials_there_were():
+def test_the_best_estimator_does_not_depend_on_the_number_of_trials():
     searched = search(mean_n_trials=5, random_state=0)
-    winners, n_fits = set(), set()
+    found, n_fits = set(), set()
     for _ in range(30):
         FITS.clear()
-        winner = searched.fit(X, Y).best_estimator_
+        best = searched.fit(X, Y).best_estimator_
         n_fits.add(len(FITS))
-        # But for its seed, which is a random number.
-        winners.add(joblib.hash((winner.answer, vars(winner) | {"random_state": 0})))
+        # Without its seed, which is random.
+        found.add(joblib.hash((best.answer, vars(best) | {"random_state": 0})))
     assert len(n_fits) > 1
-    assert len(winners) <= 2
+    assert len(found) <= 2
 
 
-def test_a_pickle_is_as_long_however_many_trials_there_were():
+def test_the_length_of_a_pickle_does_not_depend_on_the_number_of_trials():
     searched = search(mean_n_trials=5, random_state=0)
     lengths, n_fits = set(), set()
     for _ in range(20):
@@ -90,7 +89,7 @@ def test_a_pickle_is_as_long_however_many_trials_there_were():
     assert len(lengths) == 1
 
 
-def test_what_was_fitted_before_stays_out_of_the_winner_and_of_pickles():
+def test_earlier_fits_are_not_in_the_best_estimator_or_in_pickles():
     rng = np.random.default_rng(0)
     X, X_public = rng.normal(size=(400, 2)), rng.normal(size=(50, 2))
     y = (X[:, 0] > 0).astype(int)
@@ -112,13 +111,13 @@ def test_what_was_fitted_before_stays_out_of_the_winner_and_of_pickles():
 
 
 def test_a_pickle_holds_no_fit_of_the_estimator():
-    searched = PrivateSearchCV(Says().fit(X, Y), {"answer": [0]})
+    searched = PrivateSearchCV(Constant().fit(X, Y), {"answer": [0]})
     assert not hasattr(pickle.loads(pickle.dumps(searched)).estimator, "classes_")
 
 
 @pytest.mark.parametrize("distribution", LAWS)
-@pytest.mark.parametrize("loud", [{"loud": True}, {"verbose": 3}])
-def test_trials_are_silent(distribution, loud, capfd):
+@pytest.mark.parametrize("output", [{"prints": True}, {"verbose": 3}])
+def test_trials_have_no_output(distribution, output, capfd):
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger().addHandler(handler)
@@ -126,52 +125,54 @@ def test_trials_are_silent(distribution, loud, capfd):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             searched = PrivateSearchCV(
-                Says(**loud),
+                Constant(**output),
                 {"answer": [0, 1]},
                 n_trials_distribution=distribution,
                 mean_n_trials=3,
             ).fit(X, Y)
-        logging.getLogger("a test").critical("said afterwards")
+        logging.getLogger("a test").critical("logged afterwards")
     finally:
         logging.getLogger().removeHandler(handler)
     assert len(FITS) > 0
     assert caught == []
     assert tuple(capfd.readouterr()) == ("", "")
-    assert log.getvalue() == "said afterwards\n"
+    assert log.getvalue() == "logged afterwards\n"
     assert "a fit" not in repr(searched)
 
 
-def test_callbacks_are_not_told_of_trials():
+def test_callbacks_do_not_run_in_trials():
     callbacks = pytest.importorskip("sklearn.callback")
-    told = []
+    calls = []
 
-    class Tells(callbacks.ProgressBar):
+    class Recorder(callbacks.ProgressBar):
         def setup(self, estimator, context):
-            told.append(estimator)
+            calls.append(estimator)
 
         def teardown(self, estimator, context):
-            told.append(estimator)
+            calls.append(estimator)
 
     rng = np.random.default_rng(0)
     X, X_public = rng.normal(size=(400, 2)), rng.normal(size=(50, 2))
     pate = PATEClassifier(GaussianNB(), n_teachers=5, epsilon=4)
-    pate.set_callbacks(Tells())
+    pate.set_callbacks(Recorder())
     PrivateSearchCV(pate, {"n_queries": [5]}, mean_n_trials=2).fit(
         X, (X[:, 0] > 0).astype(int), X_public=PublicData(X_public)
     )
-    assert told == []
+    assert calls == []
     assert pate._skl_callbacks != []
 
 
 def test_what_is_printed_shows_no_scores():
     searched = search(mean_n_trials=5, random_state=0).fit(X, Y)
     shown = repr(searched) + estimator_html_repr(searched)
-    assert not re.search(r"score_|scores_|n_trials|cv_results", shown)
+    assert not re.search(r"score_|scores_|\bn_trials_?\b|cv_results", shown)
 
 
-def test_an_error_in_a_trial_is_not_heard_of():
+def test_the_error_of_a_trial_is_not_shown():
     one_fails = PrivateSearchCV(
-        Says(), [{"fails": [True]}, {"answer": [1]}], n_trials_distribution="disjoint"
+        Constant(),
+        [{"fails": [True]}, {"answer": [1]}],
+        n_trials_distribution="disjoint",
     )
     # Scores of 0 and 8 of 12, at epsilon 1: e^-4 that the failure is chosen.
     errors = []

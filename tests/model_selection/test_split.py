@@ -1,4 +1,4 @@
-"""Parts of the rows: one unit of privacy is in one of them, and moves no other."""
+"""Training and validation parts: each unit is in one part and moves no other unit."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from sklearn_pate import PublicData
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms.noise._source import NoiseSource
-from sklearn_pate.model_selection._split import STEPS, Cut, PrivateRows, cut_rows
+from sklearn_pate.model_selection._split import (
+    GROUP_SCORE,
+    PrivateRows,
+    RowSplit,
+    split_rows,
+)
 
 OF_GROUPS = pytest.mark.parametrize("relation", ["add-remove-or-change", "add-remove"])
 
@@ -23,8 +28,8 @@ def rows(n_rows, **params):
     )
 
 
-def cut(some, unit, relation, *, n_parts=1, test_size=0.25, seed=0, noise=None):
-    return cut_rows(
+def split(some, unit, relation, *, n_parts=1, test_size=0.25, seed=0, noise=None):
+    return split_rows(
         some,
         unit,
         relation,
@@ -41,7 +46,7 @@ def cut(some, unit, relation, *, n_parts=1, test_size=0.25, seed=0, noise=None):
 @pytest.mark.parametrize("n_parts", [1, 3])
 def test_every_row_is_in_one_part(unit, relation, n_parts):
     groups = {"groups": np.arange(600) // 2} if unit == "group" else {}
-    parts = cut(rows(600, **groups), unit, relation, n_parts=n_parts)
+    parts = split(rows(600, **groups), unit, relation, n_parts=n_parts)
     everywhere = np.concatenate([*parts.training, parts.validation])
     assert sorted(everywhere) == list(range(600))
     assert len(parts.training) == n_parts
@@ -51,12 +56,12 @@ def test_every_row_is_in_one_part(unit, relation, n_parts):
 
 
 @OF_GROUPS
-def test_another_group_moves_nobody(relation):
+def test_another_group_moves_no_row(relation):
     groups = np.repeat(np.arange(100), 3)
-    few = cut(rows(300, groups=groups), "group", relation, n_parts=2)
+    few = split(rows(300, groups=groups), "group", relation, n_parts=2)
     # The new group's rows come first, and its id sorts among the others.
     new = rows(303, groups=[50.5 * 2] * 3 + [*groups])
-    more = cut(new, "group", relation, n_parts=2)
+    more = split(new, "group", relation, n_parts=2)
     for some, with_new in zip(
         [*few.training, few.validation],
         [*more.training, more.validation],
@@ -67,27 +72,27 @@ def test_another_group_moves_nobody(relation):
 
 def test_groups_stay_together():
     groups = np.tile(np.arange(50), 4)
-    parts = cut(rows(200, groups=groups), "group", "add-remove-or-change", n_parts=3)
+    parts = split(rows(200, groups=groups), "group", "add-remove-or-change", n_parts=3)
     ids = [set(groups[part]) for part in [*parts.training, parts.validation]]
     assert sum(len(one) for one in ids) == 50
 
 
-def test_rows_that_are_replaced_are_cut_by_place_and_seed():
-    first, again = (cut(rows(100), "row", "replace-one") for _ in range(2))
-    other = cut(rows(100), "row", "replace-one", seed=1)
+def test_rows_that_are_replaced_are_split_by_position_and_seed():
+    first, again = (split(rows(100), "row", "replace-one") for _ in range(2))
+    other = split(rows(100), "row", "replace-one", seed=1)
     assert first.validation.tolist() == again.validation.tolist()
     assert first.validation.tolist() != other.validation.tolist()
     assert len(first.validation) == 25
 
 
-def test_places_of_rows_that_may_be_added_are_secret():
-    # Whoever knows the seed does not know the coins.
-    first, again = (cut(rows(200), "row", "add-remove") for _ in range(2))
+def test_parts_of_rows_that_may_be_added_are_secret():
+    # They do not depend on the seed.
+    first, again = (split(rows(200), "row", "add-remove") for _ in range(2))
     assert first.validation.tolist() != again.validation.tolist()
 
 
-def test_coins_fall_as_often_as_they_should():
-    parts = cut(rows(100_000), "row", "add-remove", n_parts=3, test_size=0.3)
+def test_parts_have_the_expected_sizes():
+    parts = split(rows(100_000), "row", "add-remove", n_parts=3, test_size=0.3)
     sizes = [len(part) for part in [*parts.training, parts.validation]]
     expected = np.array([0.7 / 3, 0.7 / 3, 0.7 / 3, 0.3]) * 100_000
     assert np.all(np.abs(sizes - expected) < 6 * np.sqrt(expected))
@@ -104,12 +109,12 @@ def test_coins_fall_as_often_as_they_should():
 def test_too_few_rows_are_refused(unit, relation, n_rows, n_parts):
     groups = {"groups": np.arange(n_rows)} if unit == "group" else {}
     with pytest.raises(ValueError, match=f"n_samples={n_rows}"):
-        cut(rows(n_rows, **groups), unit, relation, n_parts=n_parts)
+        split(rows(n_rows, **groups), unit, relation, n_parts=n_parts)
 
 
 def test_a_part_without_rows_is_refused():
-    with pytest.raises(ValueError, match="Nobody is left to train on"):
-        cut(rows(3), "row", "replace-one", test_size=0.99)
+    with pytest.raises(ValueError, match="One of 1 training parts holds no row"):
+        split(rows(3), "row", "replace-one", test_size=0.99)
 
 
 @given(st.data())
@@ -120,17 +125,17 @@ def test_one_group_moves_a_score_by_no_more_than_the_sensitivity(data):
     right = np.array(data.draw(of_row))
     changed = data.draw(st.sampled_from(groups.tolist()))
     otherwise = np.where(groups == changed, data.draw(of_row), right)
-    parts = Cut([], np.arange(n_rows), groups)
+    parts = RowSplit([], np.arange(n_rows), groups)
     score = parts.score(right)
-    assert abs(score - parts.score(otherwise)) <= parts.sensitivity == STEPS
+    assert abs(score - parts.score(otherwise)) <= parts.sensitivity == GROUP_SCORE
     kept = groups != changed
-    without = Cut([], np.arange(kept.sum()), groups[kept])
-    assert 0 <= score - without.score(right[kept]) <= STEPS
+    without = RowSplit([], np.arange(kept.sum()), groups[kept])
+    assert 0 <= score - without.score(right[kept]) <= GROUP_SCORE
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
 def test_a_row_moves_a_score_by_one(right):
-    parts = Cut([], np.arange(len(right)), None)
+    parts = RowSplit([], np.arange(len(right)), None)
     right = np.array(right)
     other = right.copy()
     other[0] = ~other[0]
@@ -139,11 +144,11 @@ def test_a_row_moves_a_score_by_one(right):
 
 def test_a_score_of_groups_is_the_mean_over_groups():
     groups = np.array([0, 0, 0, 0, 1])
-    parts = Cut([], np.arange(5), groups)
+    parts = RowSplit([], np.arange(5), groups)
     assert parts.score(np.array([True, False, False, False, True])) == 25 + 100
 
 
-def test_arguments_are_cut_with_the_rows_and_public_rows_are_not():
+def test_arguments_are_split_with_the_rows_and_public_rows_are_not():
     public, raw = PublicData(np.zeros((4, 2))), np.zeros((4, 2))
     some = rows(
         4,
@@ -156,7 +161,7 @@ def test_arguments_are_cut_with_the_rows_and_public_rows_are_not():
         number=4,
         short=[1, 2],
     )
-    taken = some.at(np.array([1, 3]))
+    taken = some.take(np.array([1, 3]))
     assert taken.X.ravel().tolist() == [1, 3]
     assert taken.params["groups"] == ["b", "d"]
     assert taken.params["step__groups"].tolist() == [2, 4]
@@ -169,6 +174,6 @@ def test_arguments_are_cut_with_the_rows_and_public_rows_are_not():
 def test_a_row_without_a_group_is_in_no_part(relation):
     groups = np.repeat(np.arange(100.0), 3)
     groups[::10] = np.nan
-    parts = cut(rows(300, groups=groups), "group", relation, n_parts=2)
+    parts = split(rows(300, groups=groups), "group", relation, n_parts=2)
     everywhere = np.concatenate([*parts.training, parts.validation])
     assert sorted(everywhere) == np.flatnonzero(~np.isnan(groups)).tolist()

@@ -1,4 +1,4 @@
-"""Trials: how many there are, which candidates they try, and what comes out of them."""
+"""Trials: their number, their candidates, and the one that is selected."""
 
 from itertools import islice
 
@@ -14,14 +14,14 @@ from sklearn_pate.accounting.composition._private_selection import (
 from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 from sklearn_pate.model_selection._candidates import Candidate
-from sklearn_pate.model_selection._split import STEPS, Cut, PrivateRows
+from sklearn_pate.model_selection._split import GROUP_SCORE, PrivateRows, RowSplit
 from sklearn_pate.model_selection._trials import (
-    Contest,
+    TrialSetup,
     best_of_trials,
     best_on_disjoint_rows,
     draw_number_of_trials,
 )
-from tests.model_selection.learners import FITS, Says
+from tests.model_selection.learners import FITS, Constant
 
 LAWS = {
     "logarithmic": TruncatedNegativeBinomial.of_mean(0, 10),
@@ -39,17 +39,17 @@ def _no_fits_yet():
     FITS.clear()
 
 
-def contest(scoring=None, *, n_parts=1, ceiling=np.inf):
+def setup(scoring=None, *, n_parts=1, ceiling=np.inf):
     """Rows 0 to 11 train, 12 to 19 are for scores."""
-    cut = Cut(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
+    split = RowSplit(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
     scoring = scoring or NoisyScores(0.1)
-    return Contest(
-        PrivateRows(X, Y, Y, {}), cut, np.array([0, 1]), scoring, [ceiling] * 4
+    return TrialSetup(
+        PrivateRows(X, Y, Y, {}), split, np.array([0, 1]), scoring, [ceiling] * 4
     )
 
 
 def candidates(*settings):
-    return [Candidate(one, Says(**one), ()) for one in settings]
+    return [Candidate(one, Constant(**one), ()) for one in settings]
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -78,14 +78,14 @@ def test_as_many_trials_are_made_as_expected(name):
     k = np.arange(1, 3001)
     p = np.array([float(one) for one in islice(law.probabilities(), 3000)])
     deviation = np.sqrt((p * (k - law.mean) ** 2).sum() / 500)
-    # The logarithmic law has a heavier tail than its deviation says.
+    # The logarithmic law has a heavier tail than its deviation suggests.
     assert abs(np.mean(draws) - law.mean) < 8 * deviation
 
 
 def test_every_candidate_is_as_likely_as_any_other():
     four = candidates(*({"answer": answer} for answer in range(4)))
     law = TruncatedPoisson.of_mean(600)
-    best_of_trials(four, contest(), law, NoiseSource())
+    best_of_trials(four, setup(), law, NoiseSource())
     answers = [fit["estimator"].answer for fit in FITS]
     assert chisquare(np.bincount(answers, minlength=4)).pvalue > 1e-6
 
@@ -93,7 +93,7 @@ def test_every_candidate_is_as_likely_as_any_other():
 def test_no_two_trials_share_a_seed():
     best_of_trials(
         candidates({"random_state": 7}),
-        contest(),
+        setup(),
         TruncatedPoisson.of_mean(200),
         NoiseSource(),
     )
@@ -103,7 +103,7 @@ def test_no_two_trials_share_a_seed():
 
 
 def test_fits_see_the_training_rows_and_no_other():
-    best_of_trials(candidates({}), contest(), ONCE, NoiseSource())
+    best_of_trials(candidates({}), setup(), ONCE, NoiseSource())
     (fit,) = FITS
     assert fit["X"].ravel().tolist() == list(range(12))
 
@@ -117,8 +117,8 @@ def test_the_best_wins():
     two = candidates({"answer": 0}, {"answer": right})
     law = TruncatedPoisson.of_mean(60)  # both are tried but for one in 10^12
     for _ in range(5):
-        winner = best_of_trials(two, contest(), law, NoiseSource())
-        assert winner.candidate.params == {"answer": right}
+        best = best_of_trials(two, setup(), law, NoiseSource())
+        assert best.candidate.params == {"answer": right}
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_equal_scores_win_equally_often():
     law = TruncatedPoisson.of_mean(3)
     n_runs = 400
     won = sum(
-        best_of_trials(two, contest(), law, NoiseSource()).candidate.params["answer"]
+        best_of_trials(two, setup(), law, NoiseSource()).candidate.params["answer"]
         for _ in range(n_runs)
     )
     # Each run is symmetric in the two.
@@ -141,7 +141,7 @@ def test_the_noise_of_scores_is_there():
     law = TruncatedPoisson.of_mean(5)
     for scoring in (NoisyScores(1e5), NoisyScores.at(1e-5)):
         won = sum(
-            best_of_trials(two, contest(scoring), law, NoiseSource()).candidate.params[
+            best_of_trials(two, setup(scoring), law, NoiseSource()).candidate.params[
                 "answer"
             ]
             == 0
@@ -155,23 +155,23 @@ def test_noise_is_wider_where_one_unit_moves_a_score_further(pure):
     scoring, noise = NoisyScores(1.0, pure=pure), NoiseSource()
     draws = {
         sensitivity: [scoring.draw(sensitivity, noise) for _ in range(500)]
-        for sensitivity in (1, STEPS)
+        for sensitivity in (1, GROUP_SCORE)
     }
-    ratio = np.std(draws[STEPS]) / np.std(draws[1])
-    assert STEPS / 2 < ratio < STEPS * 2
+    ratio = np.std(draws[GROUP_SCORE]) / np.std(draws[1])
+    assert GROUP_SCORE / 2 < ratio < GROUP_SCORE * 2
 
 
 def test_a_failed_trial_loses_to_any_other():
     two = candidates({"fails": True}, {"answer": 7})  # never right, but there
     law = TruncatedPoisson.of_mean(60)
     for _ in range(5):
-        winner = best_of_trials(two, contest(NoisyScores(1e4)), law, NoiseSource())
-        assert winner.fitted.answer == 7
+        best = best_of_trials(two, setup(NoisyScores(1e4)), law, NoiseSource())
+        assert best.fitted.answer == 7
 
 
-def test_if_all_fail_the_winner_failed():
-    winner = best_of_trials(candidates({"fails": True}), contest(), ONCE, NoiseSource())
-    assert winner.fitted is None
+def test_if_all_fail_the_selected_fit_failed():
+    best = best_of_trials(candidates({"fails": True}), setup(), ONCE, NoiseSource())
+    assert best.fitted is None
 
 
 def cannot_read_row_13(X):
@@ -181,11 +181,11 @@ def cannot_read_row_13(X):
 
 
 def test_a_row_that_cannot_be_predicted_is_one_error():
-    assert contest().fit(Says(cannot_read_row_13), place=0)[1] == 7
+    assert setup().fit_and_score(Constant(cannot_read_row_13), index=0)[1] == 7
 
 
 def last_bits(X):
-    """A rule that everybody knows, and on whose edge every row lies."""
+    """Predict by the last bit of a product: every row lies at the edge of the rule."""
     if not np.isfinite(X).all():
         raise ValueError("X holds NaN")
     products = X @ np.random.default_rng(1).normal(size=X.shape[1]).astype(X.dtype)
@@ -193,10 +193,10 @@ def last_bits(X):
 
 
 def score_of_last_bits(X, codes):
-    cut = Cut([np.array([1])], np.arange(len(X)), None)
+    split = RowSplit([np.array([1])], np.arange(len(X)), None)
     rows = PrivateRows(X, codes, codes, {})
-    one = Contest(rows, cut, np.array([0, 1]), NoisyScores(0.1), [np.inf])
-    return one.fit(Says(last_bits), place=0)[1]
+    one = TrialSetup(rows, split, np.array([0, 1]), NoisyScores(0.1), [np.inf])
+    return one.fit_and_score(Constant(last_bits), index=0)[1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -221,24 +221,26 @@ def test_a_row_that_cannot_be_predicted_changes_no_other_prediction(dtype):
 
 def test_a_label_that_does_not_count_is_never_right():
     codes = np.where(np.arange(20) < 16, Y, -1)
-    rows = contest()._replace(rows=PrivateRows(X, Y, codes, {}))
-    assert rows.fit(Says(right), place=0)[1] == 4
+    rows = setup()._replace(rows=PrivateRows(X, Y, codes, {}))
+    assert rows.fit_and_score(Constant(right), index=0)[1] == 4
     # Nor is an answer that is no class, for a label that is none.
-    assert rows.fit(Says(9), place=0)[1] == 0
+    assert rows.fit_and_score(Constant(9), index=0)[1] == 0
 
 
 def test_a_fit_that_costs_more_than_planned_stops_the_search():
-    planned = Says().plan_privacy(X, Y).curve.values
-    checked = contest(ceiling=planned)
+    planned = Constant().plan_privacy(X, Y).curve.values
+    checked = setup(ceiling=planned)
     best_of_trials(candidates({}), checked, ONCE, NoiseSource())
-    with pytest.raises(RuntimeError, match="Says cost more than its plan_privacy said"):
+    with pytest.raises(
+        RuntimeError, match="Constant cost more than its plan_privacy stated"
+    ):
         best_of_trials(candidates({"costs_more": True}), checked, ONCE, NoiseSource())
 
 
 def test_disjoint_candidates_see_a_part_each():
     three = candidates(*({"answer": answer} for answer in range(3)))
     best_on_disjoint_rows(
-        three, contest(DisjointChoice(0.1), n_parts=3), NoiseSource(), None
+        three, setup(DisjointChoice(0.1), n_parts=3), NoiseSource(), None
     )
     seen = [fit["X"].ravel().tolist() for fit in FITS]
     assert seen == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
@@ -250,10 +252,8 @@ def test_the_best_of_disjoint_candidates_is_chosen(pure):
     two = candidates({"answer": 0}, {"answer": right})
     # Odds of e^-40 that four of eight beat eight of eight.
     scoring = DisjointChoice(0.1, pure)
-    winner = best_on_disjoint_rows(
-        two, contest(scoring, n_parts=2), NoiseSource(), None
-    )
-    assert winner.candidate.params == {"answer": right}
+    best = best_on_disjoint_rows(two, setup(scoring, n_parts=2), NoiseSource(), None)
+    assert best.candidate.params == {"answer": right}
 
 
 def test_a_disjoint_choice_has_the_law_of_the_exponential_mechanism():
@@ -264,8 +264,8 @@ def test_a_disjoint_choice_has_the_law_of_the_exponential_mechanism():
     assert chisquare(np.bincount(chosen, minlength=3), expected).pvalue > 1e-6
 
 
-def test_the_price_of_a_disjoint_choice_covers_scores_that_all_change():
-    # Votes move one score up and one down; here each may go its own way.
+def test_the_cost_of_a_disjoint_choice_covers_scores_that_all_change():
+    # Votes move one score up and one down; here each moves independently.
     rng, orders = np.random.default_rng(0), np.array([1.5, 2, 8, 64])
     for _ in range(200):
         c = rng.uniform(0.05, 2)
@@ -278,7 +278,7 @@ def test_the_price_of_a_disjoint_choice_covers_scores_that_all_change():
         assert np.abs(np.log(p / q)).max() <= 2 * c + 1e-12
 
 
-def test_a_pure_judge_costs_what_it_is_told_to():
+def test_pure_noise_on_scores_has_the_requested_cost():
     orders = np.array([2.0, 2.0**18])
     for scoring in (NoisyScores.at(0.7), DisjointChoice.at(0.7)):
         assert scoring.curve(orders).values[-1] == pytest.approx(0.7, abs=1e-4)

@@ -68,7 +68,7 @@ def distil(blobs, **parameters):
         GaussianNB(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        batch_size=20,
+        public_batch_size=20,
         random_state=0,
         **({"epsilon": 3.0} | parameters),
     )
@@ -172,7 +172,7 @@ def number(name, value):
 
 
 def refused(path):
-    """Return what is said when a forged model is read, in both ways."""
+    """Return the error when a forged model is read, in both ways."""
     with pytest.raises(ValueError, match="contradicts itself or its model") as loaded:
         PublishedClassifier.load(path)
     with pytest.raises(ValueError, match="contradicts itself or its model") as read:
@@ -186,16 +186,16 @@ def refused(path):
 
 def peak_memory(read, path):
     """Return why a file was not read, if so, and the most memory it took, in MiB."""
-    said = "was read"
+    message = "was read"
     tracemalloc.start()
     try:
         read(path)
     except ValueError as error:
-        said = str(error)
+        message = str(error)
     finally:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    return said, peak / 2**20
+    return message, peak / 2**20
 
 
 READERS = pytest.mark.parametrize("read", [PublishedClassifier.load, read_released])

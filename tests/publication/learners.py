@@ -50,7 +50,7 @@ LEARNERS = {
         LogisticRegression(),
         LogisticRegression(),
         n_teachers=40,
-        batch_size=20,
+        public_batch_size=20,
         classes=CLASSES,
         random_state=0,
     ),

@@ -1,4 +1,4 @@
-"""Files that are larger than they look."""
+"""Files that unpack to more than their size."""
 
 import hashlib
 import io
@@ -76,15 +76,17 @@ def bomb(honest, zeros):
 @READERS
 @pytest.mark.parametrize("declared", [GIGABYTE, 1000], ids=["declared", "hidden"])
 def test_a_card_of_a_gigabyte_is_not_unpacked(bomb, read, declared):
-    said, memory = peak_memory(read, bomb("privacy_card.json", declared))
-    assert "no copy of its privacy card" in said or "differs from the copy" in said
+    message, memory = peak_memory(read, bomb("privacy_card.json", declared))
+    assert (
+        "no copy of its privacy card" in message or "differs from the copy" in message
+    )
     assert memory < 100
 
 
 @READERS
 def test_an_index_of_a_gigabyte_is_not_unpacked(bomb, read):
-    said, memory = peak_memory(read, bomb("schema.json"))
-    assert "schema.json is larger than" in said
+    message, memory = peak_memory(read, bomb("schema.json"))
+    assert "schema.json is larger than" in message
     assert memory < 100
 
 
@@ -94,9 +96,11 @@ def test_what_a_member_hides_is_not_unpacked(bomb, honest, read, name):
     if name == "classes":
         name = json.loads(members_of(honest("GNMax"))["schema.json"])["content"]
         name = name["classes"]["file"]
-    said, memory = peak_memory(read, bomb(name, declared=1000))
-    refused_by_load = f"does not name {name}" in said or "cannot be loaded" in said
-    assert said == "was read" if read is read_released else refused_by_load
+    message, memory = peak_memory(read, bomb(name, declared=1000))
+    refused_by_load = (
+        f"does not name {name}" in message or "cannot be loaded" in message
+    )
+    assert message == "was read" if read is read_released else refused_by_load
     assert memory < 100
 
 
@@ -175,12 +179,12 @@ def test_an_archive_in_a_member_is_not_unpacked(honest, packing):
 
     def change(index):
         attributes = index["content"]["student"]["content"]["content"]
-        # skops trusts this one as it is.
+        # skops trusts this loader.
         attributes["extra_"] |= {"__class__": "spmatrix", "__module__": "scipy.sparse"}
 
     edit_index(path, change, **{name: outer.getvalue()})
-    said, memory = peak_memory(PublishedClassifier.load, path)
-    assert "is larger than" in said or "is packed by method 12" in said
+    message, memory = peak_memory(PublishedClassifier.load, path)
+    assert "is larger than" in message or "is packed by method 12" in message
     assert memory < 100
 
 
@@ -190,8 +194,8 @@ def test_an_index_of_many_empty_parts_is_not_parsed(honest, read):
     edit_index(
         path, lambda index: json.dumps(index)[:-1] + f', "x": [{"[]," * 10**6}[]]}}'
     )
-    said, memory = peak_memory(read, path)
-    assert "schema.json has more than" in said
+    message, memory = peak_memory(read, path)
+    assert "schema.json has more than" in message
     assert memory < 60
 
 
@@ -206,8 +210,8 @@ def test_classes_without_a_byte_are_not_listed(honest, shape):
     )
     members[index["content"]["classes"]["file"]] = header.getvalue()
     write(path, members, card_of(path))
-    said, memory = peak_memory(PublishedClassifier.load, path)
-    assert "the classes in the model are not those on the card" in said
+    message, memory = peak_memory(PublishedClassifier.load, path)
+    assert "the classes in the model are not those on the card" in message
     assert memory < 60
 
 
@@ -233,9 +237,9 @@ def test_a_member_that_the_index_does_not_name_is_refused(honest):
 def test_a_member_far_larger_than_the_file_is_refused(honest):
     path = honest("GNMax")
     hold(path, extra_=np.zeros(100 * 2**20, np.int8))
-    said, memory = peak_memory(PublishedClassifier.load, path)
-    assert "no file that skops can read" in said
-    assert "is larger than" in said
+    message, memory = peak_memory(PublishedClassifier.load, path)
+    assert "no file that skops can read" in message
+    assert "is larger than" in message
     assert memory < 100
 
 

@@ -1,4 +1,4 @@
-"""Files that are not as they were saved."""
+"""Damaged and edited files."""
 
 import hashlib
 import io

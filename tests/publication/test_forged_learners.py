@@ -72,7 +72,7 @@ def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
         PublishedClassifier.load(path, trusted=TRUSTED)
 
 
-#: Each says more of the fit that won than the search is priced for.
+#: In each, the fit that won costs more than the search accounts for.
 WINNERS = [
     ("search", "sigma", 0.1, "costs more than each"),
     ("search of networks", "noise_multiplier", 0.3, "costs more than each"),

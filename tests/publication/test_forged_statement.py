@@ -23,7 +23,7 @@ from tests.publication.forging import (
     vote,
 )
 
-# Honest files.
+# Files without changes.
 
 
 @pytest.mark.parametrize("kind", FITS | OTHER_FITS)
@@ -127,13 +127,13 @@ def test_another_unit_or_relation_is_refused(honest, kind):
     for unit, relation in NEIGHBOURS.keys() - {(card["unit"], card["relation"])}:
         stated = {"unit": unit, "relation": relation}
         forge(path := honest(kind), setting(**stated))
-        said = f"not what unit={unit!r} with relation={relation!r} stands for"
-        assert said in refused(path)
+        message = f"not those of unit={unit!r} with relation={relation!r}"
+        assert message in refused(path)
         stated["neighbours"] = NEIGHBOURS[unit, relation]
         forge(path := honest(kind), setting(**stated))
         fits = (relation == "add-remove") == (kind == "Private-kNN")
-        said = "its statement in words is not that" if fits else "it protects unit="
-        assert said in refused(path)
+        message = "its statement in words differs" if fits else "it protects unit="
+        assert message in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -143,15 +143,15 @@ def test_another_unit_or_relation_is_refused(honest, kind):
 def test_a_relation_that_no_unit_has_is_refused(honest, unit, relation):
     path = honest("GNMax")
     forge(path, setting(unit=unit, relation=relation))
-    said = f"not what unit={unit!r} with relation={relation!r} stands for"
-    assert said in refused(path)
+    message = f"not those of unit={unit!r} with relation={relation!r}"
+    assert message in refused(path)
 
 
 @pytest.mark.parametrize("kind", FITS)
 def test_other_neighbours_in_words_are_refused(honest, kind):
     path = honest(kind)
     forge(path, setting(neighbours="change all rows at once"))
-    assert "its neighbours are 'change all rows at once', which is" in refused(path)
+    assert "its neighbours are 'change all rows at once', which are" in refused(path)
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -169,15 +169,15 @@ def test_another_sentence_of_an_assumption_is_refused(honest, kind):
     forged[0] = {"code": forged[0]["code"], "sentence": "nothing is assumed"}
     forge(path, setting(assumptions=forged))
     code = forged[0]["code"]
-    said = f"its assumption {code!r} says 'nothing is assumed', and stands for 'the"
-    assert said in refused(path)
+    message = f"its assumption {code!r} is 'nothing is assumed' instead of 'the"
+    assert message in refused(path)
 
 
 def test_an_assumption_under_the_code_of_another_is_refused(honest):
     path = honest("GNMax")
     first, second, *rest = card_of(path)["assumptions"]
     forge(path, setting(assumptions=[first | {"code": second["code"]}, second, *rest]))
-    assert f"its assumption {second['code']!r} says" in refused(path)
+    assert f"its assumption {second['code']!r} is" in refused(path)
 
 
 def test_an_assumption_of_somebody_else_keeps_its_sentence(tmp_path):
@@ -199,8 +199,10 @@ def test_an_assumption_of_somebody_else_keeps_its_sentence(tmp_path):
 def test_another_delta_is_refused(honest, kind, delta):
     path = honest(kind)
     forge(path, setting(delta=delta))
-    said = refused(path)
-    assert ("it states epsilon=" if delta < 1e-5 else "its statement in words") in said
+    message = refused(path)
+    assert (
+        "it states epsilon=" if delta < 1e-5 else "its statement in words"
+    ) in message
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -224,7 +226,7 @@ def test_a_statement_in_the_model_alone_is_compared(honest):
     text = card_of(path)["statement"]
     forge(path, statement="This fit is private.")
     forge(path, setting(statement=text))
-    assert "or not that in the model file" in refused(path)
+    assert "or from the statement in the model file" in refused(path)
 
 
 @pytest.mark.parametrize("changes", [{"private": True}, {"epsilon": 1.0}])

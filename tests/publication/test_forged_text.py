@@ -48,9 +48,9 @@ CONTROLS = ["\x1b[2J", "\x07", "\x9b31m", "\n", "\u2028", "\u202e", "\u2066", "\
 def test_control_characters_in_a_card_are_refused(honest, control, field, change):
     path = honest("GNMax")
     forge(path, lambda card: change(card, f"all is {control} well"))
-    said = rf"has the control character U\+{ord(control[0]):04X} in its {field}, "
+    message = rf"has the control character U\+{ord(control[0]):04X} in its {field}, "
     for read in (PublishedClassifier.load, read_released):
-        with pytest.raises(ValueError, match=said) as caught:
+        with pytest.raises(ValueError, match=message) as caught:
             read(path)
         assert str(caught.value).isprintable()
 
@@ -141,7 +141,7 @@ def test_a_field_of_another_kind_is_refused(honest, change, message):
             read(path)
 
 
-# What a forged student shows to whoever looks at it.
+# Display of a forged student.
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_names_of_columns_are_printable_texts(honest, names):
     with zipfile.ZipFile(io.BytesIO(skops.io.dumps(names))) as archive:
         node = json.loads(archive.read("schema.json"))
     edit_index(path, lambda index: index["content"].update(column_names=node))
-    with pytest.raises(ValueError, match="names of columns are no 2 printable") as said:
+    with pytest.raises(ValueError, match="column names must be 2 printable") as message:
         PublishedClassifier.load(path)
-    assert str(said.value).isprintable()
+    assert str(message.value).isprintable()
 
 
 @READERS
@@ -183,5 +183,5 @@ def test_a_student_of_another_class_than_on_the_card_is_refused(honest, read):
 def test_a_number_of_features_that_the_student_does_not_take_is_refused(honest):
     path = honest("GNMax")
     forge(path, setting(n_features=2**53))
-    with pytest.raises(ValueError, match="takes 2 features, and the card says 9007"):
+    with pytest.raises(ValueError, match="takes 2 features, and that of the card 9007"):
         PublishedClassifier.load(path)

@@ -35,7 +35,7 @@ PLANTED_FEATURE = 98765.4321
 PLANTED_GROUP = "patient 31415926"
 
 
-# What it does as a classifier.
+# Prediction.
 
 
 def test_it_predicts_as_the_fit_did(fitted, published, digits):
@@ -140,7 +140,7 @@ def test_printing_shows_the_student_and_the_statement(published):
 # The card.
 
 
-def test_the_card_says_what_the_statement_says(fitted, published):
+def test_the_card_agrees_with_the_statement(fitted, published):
     card, spent = published.card, fitted.privacy_spent_
     assert card["private"] is True
     assert card["statement"] == str(spent)
@@ -211,7 +211,7 @@ def test_the_seed_of_the_noise_is_not_published(void):
     assert str(PLANTED_SEED).encode() not in packed
 
 
-# What must not be in it.
+# Content that must not be published.
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_what_is_linked_is_public_even_beside_a_ledger(tmp_path):
     page = linked(clf._repr_html_())
     assert "INTERNAL" not in page
     assert str(tmp_path) not in page
-    assert ledger.charges()[0].who not in page
+    assert ledger.entries()[0].who not in page
 
 
 def test_a_damaged_estimator_is_shown_all_the_same():

@@ -34,7 +34,7 @@ from tests.publication.saving import (
     fit,
 )
 
-# There and back.
+# Saving and loading.
 
 
 def test_a_pipeline_comes_back_as_it_was(published, saved, digits):
@@ -208,7 +208,7 @@ def test_another_version_of_scikit_learn_is_warned_about_once(
     assert_same(loaded, older, digits[0])
 
 
-# Wrong calls, and what cannot be saved.
+# Wrong calls, and students that cannot be saved.
 
 
 @pytest.mark.parametrize("path", ["model", "model.pkl", "model.skops.gz", 3, None])
@@ -250,7 +250,7 @@ def test_files_have_the_usual_permissions(saved):
     assert saved.stat().st_mode == card_of(saved).stat().st_mode == plain.stat().st_mode
 
 
-def test_a_student_that_skops_cannot_save_says_so(blobs, tmp_path):
+def test_a_student_that_skops_cannot_save_is_named(blobs, tmp_path):
     class Local(OwnStudent):
         pass
 

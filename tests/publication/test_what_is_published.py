@@ -1,4 +1,4 @@
-"""What leaves the house with a fitted estimator, and what must not."""
+"""Content of fitted estimators that are pickled, copied or published."""
 
 import copy
 import io
@@ -231,7 +231,7 @@ def test_what_a_query_strategy_holds_is_unfitted_when_pickled():
         random_state=0,
     )
     pate.fit(X, y, X_public=PublicData(X[:50]))
-    guide.fit(X, y)  # on private rows, by somebody who holds the estimator
+    guide.fit(X, y)  # on private rows, by a holder of the estimator
     loaded = pickle.loads(pickle.dumps(pate))
     for strategy in (loaded.query_strategy, loaded.query_strategy_):
         assert not hasattr(strategy.student, "tree_")

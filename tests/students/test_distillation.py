@@ -53,7 +53,7 @@ def test_soft_labels_may_be_softened_later_and_counts_scaled(
 
 
 @pytest.mark.parametrize("temperature", [1e-6, 1e6])
-def test_extreme_temperatures_give_the_plurality_or_all_classes_alike(temperature):
+def test_extreme_temperatures_give_the_plurality_or_equal_probabilities(temperature):
     soft = soften([[250, 100, 3]], temperature)
     np.testing.assert_allclose(
         soft, [[1, 0, 0]] if temperature < 1 else [[1 / 3] * 3], atol=1e-4
@@ -66,13 +66,15 @@ def test_extreme_temperatures_give_the_plurality_or_all_classes_alike(temperatur
         ([3, 1], 1, r"histograms has shape \(2,\)"),
         ([[3], [1]], 1, r"histograms has shape \(2, 1\)"),
         ([[np.nan, 1]], 1, "histograms holds NaN or infinity"),
-        ([[3, 1]], 0, "temperature=0 must be a positive, finite number"),
+        ([[3, 1]], 0, "temperature=0 must be a number strictly between 0 and inf"),
         ([[3, 1]], np.inf, "temperature=inf must be"),
         ([[3, 1]], True, "temperature=True must be"),
         ([[3, 1]], "hot", "temperature='hot' must be"),
     ],
 )
-def test_what_cannot_be_softened_is_named(histograms, temperature, message):
+def test_invalid_histograms_and_temperatures_are_refused(
+    histograms, temperature, message
+):
     with pytest.raises(ValueError, match=message):
         soften(histograms, temperature)
 
@@ -109,7 +111,9 @@ def tenths():
     [LOGISTIC, make_pipeline(StandardScaler(), LOGISTIC)],
     ids=["weights", "copies"],
 )
-def test_a_soft_label_is_as_many_rows_of_each_class_as_it_says(tenths, estimator):
+def test_a_soft_label_becomes_a_proportional_number_of_rows_of_each_class(
+    tenths, estimator
+):
     X, counts = tenths
     student = DistillationClassifier(estimator).fit(X, counts)
     # Ten rows for each, one for each tenth; weights are a tenth of that.
@@ -124,7 +128,7 @@ def test_a_soft_label_is_as_many_rows_of_each_class_as_it_says(tenths, estimator
     )
 
 
-def test_copies_stand_for_probabilities_that_are_no_tenths():
+def test_copies_approximate_probabilities_that_are_no_tenths():
     probabilities = np.tile([0.93, 0.04, 0.03], (4000, 1))
     nearest = KNeighborsClassifier(4000 * 10)  # predicts the shares of the labels
     student = DistillationClassifier(nearest).fit(np.zeros((4000, 1)), probabilities)
@@ -147,7 +151,7 @@ def test_a_row_without_any_vote_teaches_no_class_in_particular(tenths, soft):
 
 
 def noisy_votes(y, sigma, rng):
-    """Histograms of 100 teachers of whom 60 are right, with noise."""
+    """Histograms of 100 teachers, 60 of them right, with noise."""
     others = rng.multinomial(40, np.full(10, 0.1), size=len(y))
     votes = others + 60 * np.eye(10, dtype=int)[y]
     return np.rint(votes + rng.normal(scale=sigma, size=votes.shape)).astype(int)
@@ -159,7 +163,7 @@ def noisy_votes(y, sigma, rng):
     [LogisticRegression(C=0.1), make_pipeline(PCA(30), LogisticRegression(C=0.01))],
     ids=["weights", "copies"],
 )
-def test_histograms_teach_more_than_answers_at_the_same_price(digits, estimator):
+def test_histograms_teach_more_than_answers_at_the_same_privacy_cost(digits, estimator):
     X, y = digits[0] / 16, digits[1]
     rng = np.random.RandomState(0)
     # At one epsilon, a histogram's noise is 1.25 times that of an answer.
@@ -170,7 +174,7 @@ def test_histograms_teach_more_than_answers_at_the_same_price(digits, estimator)
     assert soft.score(X[1000:], y[1000:]) > hard.score(X[1000:], y[1000:]) + 0.01
 
 
-def test_class_labels_train_the_estimator_as_it_is(digits):
+def test_class_labels_train_the_estimator_unchanged(digits):
     X, y = digits[0][:500], digits[1][:500]
     names = np.array(list("abcdefghij"))[y]
     student = DistillationClassifier(SVC()).fit(X, names)
@@ -221,7 +225,7 @@ def test_two_classes_have_one_column_of_scores(tenths):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([[3, -1], [2, 0], [9, -4]], "names one class only, 0"),
+        ([[3, -1], [2, 0], [9, -4]], "holds one class only, 0"),
         ([[3, np.nan], [2, 0], [9, 4]], "NaN or infinity"),
         ([[[3, 1]], [[2, 2]], [[9, 1]]], "array with dim 3"),
         ([[1, 2], [2, 1]], "inconsistent numbers of samples"),

@@ -20,7 +20,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
-NEAREST = KNeighborsClassifier(n_neighbors=1)  # knows how many rows it was given
+NEAREST = KNeighborsClassifier(n_neighbors=1)  # has the number of its training rows
 
 
 @pytest.mark.slow
@@ -60,12 +60,14 @@ def test_few_labels_teach_far_more_with_a_graph_than_alone(few_labels):
         assert student.score(X[rows], y[rows]) > alone.score(X[rows], y[rows]) + 0.08
 
 
-def test_the_surest_rows_are_labelled_better_than_the_others(few_labels):
+def test_the_most_confident_rows_are_labelled_better_than_the_others(few_labels):
     X, y, labels = few_labels
     student = GraphSelfTrainingClassifier(NEAREST).fit(X, labels)
     right = student.transduction_ == y
-    sure = student.label_distributions_.max(axis=1)
-    assert right[sure > np.quantile(sure, 0.15)].mean() > right.mean() + 0.03
+    confidence = student.label_distributions_.max(axis=1)
+    assert (
+        right[confidence > np.quantile(confidence, 0.15)].mean() > right.mean() + 0.03
+    )
 
 
 def test_a_representation_is_for_distances_only(few_labels):
@@ -138,7 +140,7 @@ def test_the_share_is_taken_from_each_class_at_least_one_row():
         assert student.estimator_.n_samples_fit_ == n_rows
 
 
-def test_a_wrong_answer_is_outvoted_by_its_neighbourhood():
+def test_a_wrong_answer_is_overruled_by_its_neighbours():
     X, y = three_islands(np.random.RandomState(2))
     y[:20], y[40:50] = 0, 1
     y[4] = 1
@@ -147,7 +149,7 @@ def test_a_wrong_answer_is_outvoted_by_its_neighbourhood():
     assert student.predict(X[4:5]) == [0]
 
 
-def test_no_class_is_lost_however_alone_its_label_is():
+def test_no_class_with_a_single_label_is_lost():
     X, y = three_islands(np.random.RandomState(3))
     y[:40] = 0
     y[7] = 5
@@ -159,7 +161,7 @@ def test_no_class_is_lost_however_alone_its_label_is():
 
 
 @pytest.mark.parametrize("y", [[0, 1, -1, -1, -1, 0], [0, 1, 0, 1, 0, 1]])
-def test_equal_rows_are_no_reason_for_a_nan(y):
+def test_equal_rows_give_no_nan(y):
     X = np.zeros((6, 2))
     student = GraphSelfTrainingClassifier(NEAREST, n_neighbors=2).fit(X, y)
     assert np.all(np.isfinite(student.label_distributions_))
@@ -179,7 +181,7 @@ def test_minus_one_is_a_class_where_only_one_other_label_occurs():
 
 
 @pytest.mark.slow
-def test_further_rounds_train_on_what_the_classifier_itself_is_sure_of(few_labels):
+def test_further_rounds_train_on_confident_predictions(few_labels):
     X, y, labels = few_labels
     logistic = LogisticRegression(max_iter=1000)
     scores = [
@@ -233,12 +235,12 @@ def test_a_seed_repeats_a_fit_and_none_leaves_the_parts_as_they_are(few_labels):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": 1}, r"alpha=1 must be strictly between 0 and 1"),
+        ({"alpha": 1}, r"alpha=1 must be a number strictly between 0 and 1"),
         ({"alpha": "much"}, r"alpha='much' must be"),
-        ({"share": 0}, r"share=0 must be above 0 and at most 1"),
-        ({"n_neighbors": 0}, r"n_neighbors=0 must be an integer"),
-        ({"n_rounds": 1.5}, r"n_rounds=1.5 must be an integer"),
-        ({"n_rounds": 2}, r"n_rounds=2 needs an estimator with predict_proba"),
+        ({"share": 0}, r"share=0 must be a number above 0 and at most 1"),
+        ({"n_neighbors": 0}, r"n_neighbors=0 must be a whole number"),
+        ({"n_rounds": 1.5}, r"n_rounds=1.5 must be a whole number"),
+        ({"n_rounds": 2}, r"n_rounds=2 needs predict_proba"),
         ({"estimator": PCA()}, r"estimator=PCA\(\) is not a classifier"),
         ({"representation": LinearSVC()}, r"LinearSVC\(\) is not a transformer"),
     ],
@@ -250,7 +252,7 @@ def test_bad_parameters_are_named_before_any_work(parameters, message):
 
 
 @pytest.mark.slow
-def test_labels_that_go_on_spreading_are_reported():
+def test_labels_that_do_not_converge_are_reported():
     X, y = np.arange(12000.0)[:, np.newaxis], np.full(12000, -1)
     y[[0, -1]] = 0, 1
     student = GraphSelfTrainingClassifier(NEAREST, n_neighbors=2, alpha=1 - 1e-12)

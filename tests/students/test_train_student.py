@@ -41,7 +41,7 @@ class Declares(LogisticRegression):
         (make_pipeline(StandardScaler(), LogisticRegression()), False),
     ],
 )
-def test_who_accepts_unlabeled_rows(student, accepts):
+def test_students_that_accept_unlabeled_rows_are_found(student, accepts):
     assert accepts_unlabeled(student) is accepts
 
 
@@ -67,7 +67,7 @@ class HintedWithoutOtherRows(LogisticRegression):
         (LabelSpreading(), False),
     ],
 )
-def test_who_accepts_hints(student, accepts):
+def test_students_that_accept_hints_are_found(student, accepts):
     assert accepts_hints(student) is accepts
 
 
@@ -117,7 +117,7 @@ def test_a_supervised_student_gets_the_answered_rows_only(blobs):
 @pytest.mark.parametrize(
     ("student", "n_queries"), [(LabelSpreading(), 100), (LogisticRegression(), 300)]
 )
-def test_auto_asks_less_for_a_student_that_learns_without_labels(
+def test_auto_makes_fewer_queries_for_a_semi_supervised_student(
     blobs, student, n_queries
 ):
     assert len(fit(student, blobs).answers_) == n_queries
@@ -146,7 +146,7 @@ def test_unlabeled_rows_help_where_answers_are_few(digits):
     assert scores["semi-supervised"] > scores["supervised"] + 0.03
 
 
-def test_an_error_of_the_student_says_that_the_answers_are_paid_for():
+def test_an_error_of_the_student_reports_that_the_privacy_cost_is_spent():
     X_public = np.array([[0.0], [np.nan]])
     with pytest.raises(ValueError, match="contains NaN") as caught:
         train_student(
@@ -157,4 +157,4 @@ def test_an_error_of_the_student_says_that_the_answers_are_paid_for():
             n_classes=2,
             seed=0,
         )
-    assert "which are paid for" in caught.value.__notes__[0]
+    assert "whose privacy cost is spent" in caught.value.__notes__[0]

@@ -1,17 +1,20 @@
-"""Teachers of one architecture, trained at once as one batched network.
+"""Training of several teachers of one architecture as one batched network.
 
-Small networks on small shards spend much of their time between the arithmetic. Here the
-parameters of a block of teachers are stacked, and every step trains all of them. What
-one teacher learns depends on its own shard alone, bit for bit: blocks, and the shape of
-every operation, follow from public facts; shorter shards are filled up with rows that
-do not count; and nothing ever adds up over teachers.
+The training time of small networks on small shards is mostly overhead. Here the
+parameters of a block of teachers are stacked, and every step trains all of them. Each
+teacher depends on its own shard alone, bit for bit: blocks, and the shape of every
+operation, follow from public facts; shorter shards are padded with rows of weight
+zero; and no operation sums over teachers.
 """
 
 import random
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import CrossEntropyLoss, NLLLoss, functional
 
@@ -20,29 +23,16 @@ from sklearn_pate._teachers.batched._vmap_rules import ManyTeachers
 
 __all__ = ["Teachers", "fit_at_once", "seed_generators"]
 
+Rows: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
-def fit_at_once(net, shards, seeds, *, row_shape):
-    """Train a block of teachers at once.
 
-    Parameters
-    ----------
-    net : NeuralNetClassifier
-        The teacher; one that `block_teachers` accepts.
+def fit_at_once(
+    net: Any, shards: list[Rows | None], seeds: list[int], *, row_shape: tuple[int, ...]
+) -> "Teachers":
+    r"""Train a block of teachers at once; None is a shard without rows.
 
-    shards : list of n_teachers tuples of (ndarray, ndarray)
-        Rows of shape (n_rows, *row_shape) and class indices of each teacher; None for
-        a teacher that has nothing to learn.
-
-    seeds : list of n_teachers ints
-        One seed a teacher.
-
-    row_shape : tuple of int
-        Shape of a row.
-
-    Returns
-    -------
-    teachers : Teachers
-        Trained; those without a shard are as they began.
+    `net` is one that `block_teachers` accepts. Rows of a shard have the shape (n_rows,
+    \*row_shape); teachers without a shard keep their initial state.
     """
     teachers = Teachers(net, seeds)
     minibatches = _Minibatches(
@@ -51,7 +41,7 @@ def fit_at_once(net, shards, seeds, *, row_shape):
         max_epochs=net.max_epochs,
         generators=teachers.generators if _shuffles(net) else None,
     )
-    # A row of nothing at the end, for teachers without any.
+    # A row of zeros at the end, for teachers without rows.
     nothing = np.zeros((1, *row_shape), np.float32), np.zeros(1, np.int64)
     rows, codes = (
         torch.from_numpy(np.concatenate(parts)).to(teachers.device)
@@ -63,19 +53,25 @@ def fit_at_once(net, shards, seeds, *, row_shape):
     return teachers
 
 
-def _train(teachers, minibatches, rows, codes, seeds):
+def _train(
+    teachers: "Teachers",
+    minibatches: "_Minibatches",
+    rows: torch.Tensor,
+    codes: torch.Tensor,
+    seeds: list[int],
+) -> dict[str, torch.Tensor]:
     """Return the state of each teacher after its last step."""
     trained = {name: value.detach().clone() for name, value in teachers.state.items()}
     optimizer = teachers.make_optimizer()
     teachers.module.train()
     for step in range(minibatches.n_steps.max()):
-        # What one teacher draws must not depend on the number of steps of another.
+        # The draws of a teacher must not depend on the number of steps of another.
         seed_generators([*seeds, step])
         indices, counts = (part.to(rows.device) for part in minibatches.at(step))
         outputs = teachers.forward(rows[indices], each=True)
         losses = torch.where(counts, teachers.losses(outputs, codes[indices]), 0.0)
         optimizer.zero_grad()
-        # The gradient of this sum is, to each teacher, that of its own mean.
+        # For each teacher, the gradient of this sum is that of its own mean.
         (losses.sum(dim=1) / counts.sum(dim=1).clamp(min=1)).sum().backward()
         optimizer.step()
         for teacher in np.flatnonzero(minibatches.n_steps == step + 1):
@@ -85,8 +81,8 @@ def _train(teachers, minibatches, rows, codes, seeds):
 
 
 @contextmanager
-def _reproducible(device):
-    """Let cuDNN choose algorithms by shapes alone, and such as repeat themselves."""
+def _reproducible(device: torch.device) -> Iterator[None]:
+    """Let cuDNN choose deterministic algorithms, by shapes alone."""
     if device.type != "cuda":
         yield
         return
@@ -100,23 +96,12 @@ def _reproducible(device):
 
 
 class Teachers:
-    """Networks side by side, with one forward for all.
+    """Networks with stacked parameters and one forward pass for all.
 
-    Parameters
-    ----------
-    net : NeuralNetClassifier
-        What each of them is a clone of.
-
-    seeds : list of n_teachers ints
-        One seed a teacher.
-
-    Attributes
-    ----------
-    state : dict of str to Tensor of shape (n_teachers, ...)
-        Parameters and buffers by name.
+    `state` has their parameters and buffers by name, of shape (n_teachers, ...).
     """
 
-    def __init__(self, net, seeds):
+    def __init__(self, net: Any, seeds: list[int]) -> None:
         nets, self.generators = zip(
             *(_initialized(net, seed) for seed in seeds), strict=True
         )
@@ -126,68 +111,38 @@ class Teachers:
             [one.module_ for one in nets]
         )
         for name, value in self.parameters.items():
-            if value.ndim == 3:  # laid out as the gradients of linear layers are
+            if value.ndim == 3:  # the memory layout of the gradients of linear layers
                 transposed = value.detach().mT.contiguous().mT
                 self.parameters[name] = transposed.requires_grad_(value.requires_grad)
         self.state = self.parameters | self.buffers
         self.device = next(iter(self.state.values())).device
 
-    def forward(self, rows, *, each):
-        """Run all networks.
+    def forward(self, rows: torch.Tensor, *, each: bool) -> torch.Tensor:
+        """Return the outputs of all networks, of shape (n_teachers, n_rows, n_outputs).
 
-        Parameters
-        ----------
-        rows : Tensor of shape (n_teachers, n_rows, ...) or (n_rows, ...)
-            Rows of their own, or the same for all of them.
-
-        each : bool
-            Whether they have rows of their own.
-
-        Returns
-        -------
-        outputs : Tensor of shape (n_teachers, n_rows, n_outputs)
-            What the networks return.
+        With `each`, the first axis of `rows` is that of teachers; else they share the
+        rows.
         """
 
-        def forward(state, rows):
+        def forward(state: dict[str, torch.Tensor], rows: torch.Tensor) -> torch.Tensor:
             with ManyTeachers(self.device):
                 return functional_call(self.module, state, (rows,))
 
         in_dims = 0, 0 if each else None
         return vmap(forward, in_dims, randomness="different")(self.state, rows)
 
-    def make_optimizer(self):
-        """Make one optimizer for all.
-
-        Returns
-        -------
-        optimizer : torch.optim.Optimizer
-            With the parameters that learn.
-        """
+    def make_optimizer(self) -> torch.optim.Optimizer:
+        """Return one optimizer for all networks."""
         args, kwargs = self.net.get_params_for_optimizer(
             "optimizer", self.parameters.items()
         )
         return self.net.optimizer(*args, **kwargs)
 
-    def losses(self, outputs, codes):
-        """Compute what skorch would average over a batch.
-
-        Parameters
-        ----------
-        outputs : Tensor of shape (n_teachers, n_rows, n_outputs)
-            What the networks return.
-
-        codes : Tensor of int64 of shape (n_teachers, n_rows)
-            Class indices.
-
-        Returns
-        -------
-        losses : Tensor of shape (n_teachers, n_rows)
-            The loss of each row.
-        """
+    def losses(self, outputs: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        """Compute the loss of each row as skorch does, of the shape of `codes`."""
         flat = outputs.flatten(0, 1)
         if isinstance(self.net.criterion_, NLLLoss):
-            # As skorch does: the outputs are probabilities.
+            # The outputs are probabilities, as in skorch.
             flat = torch.log(flat + torch.finfo(flat.dtype).eps)
             losses = functional.nll_loss(flat, codes.flatten(), reduction="none")
         else:
@@ -195,19 +150,8 @@ class Teachers:
         return losses.view(codes.shape)
 
     @torch.no_grad()
-    def predict(self, X):
-        """Let each of them predict all rows.
-
-        Parameters
-        ----------
-        X : ndarray of float32 of shape (n_rows, *row_shape)
-            Rows.
-
-        Returns
-        -------
-        predicted : ndarray of int of shape (n_teachers, n_rows)
-            Predictions of each teacher.
-        """
+    def predict(self, X: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Predict all rows with each network, in shape (n_teachers, n_rows)."""
         self.module.eval()
         predicted = []
         for start in range(0, len(X), self.net.batch_size):
@@ -219,8 +163,8 @@ class Teachers:
         return np.concatenate(predicted, axis=1)
 
 
-def _initialized(net, seed):
-    """Return a net and the generator that it would shuffle with if it were alone."""
+def _initialized(net: Any, seed: int) -> tuple[Any, torch.Generator]:
+    """Return a net, and the generator that would shuffle its rows if it were alone."""
     generator = torch.Generator()
     with seeded_globals(seed):
         initialized = seeded_clone(net, seed).initialize()
@@ -228,18 +172,12 @@ def _initialized(net, seed):
     return initialized, generator
 
 
-def _shuffles(net):
+def _shuffles(net: Any) -> bool:
     return net.get_params_for("iterator_train").get("shuffle", False)
 
 
-def seed_generators(entropy):
-    """Seed the global generators of Python, numpy and torch.
-
-    Parameters
-    ----------
-    entropy : list of int
-        What the seed is made of.
-    """
+def seed_generators(entropy: Sequence[int]) -> None:
+    """Seed the global generators of Python, numpy and torch."""
     seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
@@ -249,34 +187,41 @@ def seed_generators(entropy):
 
 
 class _Minibatches:
-    """Which rows each teacher learns from at each step.
+    """Indices of the rows of each teacher at each step.
 
-    A teacher's steps follow one another whatever the others do; one with fewer is done
-    earlier. That keeps a common optimizer in step: what it counts, it counts for each.
+    The steps of a teacher are consecutive; a teacher with fewer steps ends earlier. So
+    the step counts of a common optimizer are right for each teacher.
     """
 
-    def __init__(self, n_rows, *, batch_size, max_epochs, generators):
+    def __init__(
+        self,
+        n_rows: list[int],
+        *,
+        batch_size: int,
+        max_epochs: int,
+        generators: Sequence[torch.Generator] | None,
+    ) -> None:
         self._n_rows = np.array(n_rows)
         self._batch_size = batch_size
         self._generators = generators
         self._n_batches = np.maximum(-(-self._n_rows // batch_size), 1)
         self.n_steps = np.where(self._n_rows > 0, max_epochs * self._n_batches, 0)
         self._starts = np.cumsum(self._n_rows) - self._n_rows
-        # The row after all shards is for those that have none.
+        # The row after all shards is for teachers without rows.
         shape = len(n_rows), self._n_batches.max() * batch_size
         self._orders = np.full(shape, self._n_rows.sum())
 
-    def at(self, step):
-        """Return indices, and whether they count, of shape (n_teachers, batch_size)."""
+    def at(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return indices, and a mask of those that count, each (n_teachers, batch)."""
         batch = step % self._n_batches
         for teacher in np.flatnonzero((batch == 0) & (step < self.n_steps)):
-            self._begin_epoch(teacher)
+            self._begin_epoch(int(teacher))
         places = batch[:, None] * self._batch_size + np.arange(self._batch_size)
         indices = np.take_along_axis(self._orders, places, axis=1)
         counts = places < self._n_rows[:, None]
         return torch.from_numpy(indices), torch.from_numpy(counts)
 
-    def _begin_epoch(self, teacher):
+    def _begin_epoch(self, teacher: int) -> None:
         order = np.arange(self._n_rows[teacher])
         if self._generators is not None:
             order = _shuffled(len(order), self._generators[teacher])
@@ -286,10 +231,10 @@ class _Minibatches:
         )
 
 
-def _shuffled(n_rows, generator):
-    """Shuffle as a DataLoader does, which draws for its workers first."""
+def _shuffled(n_rows: int, generator: torch.Generator) -> NDArray[np.int64]:
+    """Shuffle as a DataLoader does, which first draws seeds of its workers."""
     for _ in range(2):
         seed = torch.empty((), dtype=torch.int64).random_(generator=generator)
     return torch.randperm(
-        n_rows, generator=torch.Generator().manual_seed(seed.item())
+        n_rows, generator=torch.Generator().manual_seed(int(seed))
     ).numpy()

@@ -1,9 +1,9 @@
-"""What happens in a task that trains a block of networks as one."""
+"""Task that trains a block of networks as one and returns their results."""
 
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,18 @@ from sklearn_pate._teachers._task import (
 )
 from sklearn_pate._teachers._vote_form import VoteForm
 
-__all__ = ["are_like", "vote_at_once"]
+if TYPE_CHECKING:  # it imports torch
+    from sklearn_pate._teachers.batched._batched_training import Rows
 
-Rows: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
+__all__ = ["are_like", "vote_at_once"]
 
 
 def vote_at_once(
     poll: Poll, X_public: NDArray[np.float32], shards: list[Shard]
 ) -> list[TeacherResult]:
     """Train a block of teachers as one batched network, or raise BlockError."""
-    usable = [usable_rows(poll.sees_rows_first, shard) for shard in shards]
-    foregone = [result_without_training(poll, X_public, shard) for shard in usable]
+    usable = [usable_rows(poll.first_step, shard) for shard in shards]
+    untrained = [result_without_training(poll, X_public, shard) for shard in usable]
     train = cache(
         partial(
             _train_at_once,
@@ -41,13 +42,13 @@ def vote_at_once(
             {
                 index: shard
                 for index, shard in enumerate(usable)
-                if foregone[index] is None
+                if untrained[index] is None
             },
             [shard.seed for shard in shards],
         )
     )
 
-    def take(index):
+    def take(index: int) -> Outcome:
         outcome = train()[index]
         if isinstance(outcome, Exception):
             raise outcome
@@ -55,13 +56,13 @@ def vote_at_once(
 
     results = [
         result or result_of(shard, partial(take, index))
-        for index, (shard, result) in enumerate(zip(usable, foregone, strict=True))
+        for index, (shard, result) in enumerate(zip(usable, untrained, strict=True))
     ]
     return count_dropped(results, shards, usable)
 
 
 def are_like(rows: Any, X_public: Any) -> bool:
-    """Tell whether both are arrays of float32 with rows of one shape."""
+    """Check for two arrays of float32 with rows of one shape."""
     return all(
         isinstance(one, np.ndarray)
         and one.dtype == np.float32
@@ -82,14 +83,14 @@ def _train_at_once(
     rows: list[Rows | None] = [None] * len(seeds)
     errors, texts = {}, {}
     for index, shard in shards.items():
-        with poll.alone(shard.seed) as caught:
+        with poll.isolated(shard.seed) as caught:
             try:
                 rows[index] = _represented(poll, X_public, shard)
             except Exception as error:  # of this shard alone
                 errors[index] = error
         texts[index] = warning_texts(caught)
     try:
-        with poll.alone(seeds[0]) as caught:
+        with poll.isolated(seeds[0]) as caught:
             teachers = fit_at_once(
                 poll.estimator, rows, seeds, row_shape=X_public.shape[1:]
             )
@@ -97,13 +98,13 @@ def _train_at_once(
     except Exception as error:
         raise BlockError(
             "Training several teachers at once failed, and nothing was answered. Try "
-            "estimator.fit on a few hundred rows alone. (A subclass of "
-            "NeuralNetClassifier is trained one by one, where a teacher that fails "
-            "abstains.) The error was (do not publish: this may quote private rows): "
+            "estimator.fit on a few hundred rows alone. (Subclasses of "
+            "NeuralNetClassifier are trained one by one, and a teacher that fails then "
+            "abstains.) The error was (do not publish: it may quote private rows): "
             f"{type(error).__name__}: {error}"
         ) from error
     n_rows = [0 if own is None else len(own[1]) for own in rows]
-    form = cast(VoteForm, poll.form)  # others are asked one teacher at a time
+    form = cast(VoteForm, poll.form)  # teachers with other forms train one by one
     return errors | {
         index: (
             form.of_predictions(predicted[index], X_public.shape[0])
@@ -118,14 +119,14 @@ def _train_at_once(
 
 def _represented(
     poll: Poll, X_public: NDArray[np.float32], shard: Shard
-) -> Rows | None:
-    """Return rows and class indices as networks take them; None if no row is left."""
+) -> "Rows | None":
+    """Return rows and class indices as networks accept them; None if no row is left."""
     X = shard.X
     if poll.representation is not None:
         X = deepcopy(poll.representation).transform(deepcopy(X))
         if not are_like(X, X_public):
             raise ValueError(
-                "representation made rows of another kind than those of X_public"
+                "representation returned rows of another type than those of X_public"
             )
         shard = usable_rows(poll.estimator, replace(shard, X=X))
     if not shard.codes.size:

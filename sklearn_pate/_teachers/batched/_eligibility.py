@@ -1,13 +1,14 @@
-"""Which teachers are trained at once, decided from public facts only.
+"""Choice of the teachers that are trained at once, from public facts only.
 
-If it depended on a private row whether teachers are trained at once, or with whom, that
-row would change many votes.
+If it depended on a private row which teachers are trained together, that row would
+change many votes.
 """
 
 import math
 import re
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import joblib
 import numpy as np
@@ -18,18 +19,19 @@ from torch.nn import CrossEntropyLoss, NLLLoss
 from torch.utils.data import DataLoader
 
 from sklearn_pate._estimators._seeding import seeded_clone, seeded_globals
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers.batched._batched_training import Teachers, seed_generators
 
 __all__ = ["OneByOne", "block_teachers"]
 
-# What the teachers of a block work on at a time stays in a processor's cache.
+# Memory of a block, which must fit into a processor's cache.
 CPU_BLOCK_BYTES = 32 * 2**20
-# Fewer gain too little.
+# Smaller blocks are not faster than single teachers.
 MIN_TEACHERS_IN_CPU_BLOCK = 4
-# Of a graphics card's memory, so that other tasks find room beside a block.
+# Share of a graphics card's memory for a block, beside other tasks.
 CUDA_BLOCK_SHARE = 1 / 8
 
-# They treat every number alike, so that stacking changes nothing.
+# Elementwise updates are the same for stacked parameters.
 ELEMENTWISE_OPTIMIZERS = (
     torch.optim.SGD,
     torch.optim.Adam,
@@ -39,35 +41,15 @@ ELEMENTWISE_OPTIMIZERS = (
 
 
 class OneByOne(Exception):  # noqa: N818
-    """Says why teachers are not trained at once. Depends on public facts only."""
+    """Reason why teachers are not trained at once. Depends on public facts only."""
 
 
-def block_teachers(net, X_public, *, n_teachers, n_classes):
-    """Decide which teachers are trained at once, from public facts only.
+def block_teachers(
+    net: Any, X_public: Table, *, n_teachers: int, n_classes: int
+) -> list[list[int]]:
+    """Return blocks of teachers to train at once, or raise OneByOne.
 
-    Parameters
-    ----------
-    net : NeuralNetClassifier
-        The teacher.
-
-    X_public : ndarray of float32 of shape (n_public, *row_shape)
-        Public rows; shards hold rows of this shape and type.
-
-    n_teachers : int
-        Number of teachers.
-
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    blocks : list of list of int
-        Teachers that are trained at once.
-
-    Raises
-    ------
-    OneByOne
-        If teachers like this are trained one by one.
+    Shards hold rows of the shape and type of `X_public`.
     """
     _check_parameters(net)
     try:
@@ -86,12 +68,12 @@ def block_teachers(net, X_public, *, n_teachers, n_classes):
         most = int(CPU_BLOCK_BYTES / bytes_a_teacher)
         if most < MIN_TEACHERS_IN_CPU_BLOCK:
             raise OneByOne(
-                f"its module works on {bytes_a_teacher / 2**20:.0f} MiB a teacher, and "
-                "beyond a processor's cache nothing is gained"
+                f"its module needs {bytes_a_teacher / 2**20:.0f} MiB a teacher, too "
+                "much for a processor's cache"
             )
         n_blocks = max(
             math.ceil(n_teachers / most),
-            # So that several processes have work, of twelve teachers or more each.
+            # Work for several processes, of twelve teachers or more each.
             min(16, 2 * (n_teachers // 24)),
             min(2, n_teachers // 5),
         )
@@ -99,8 +81,8 @@ def block_teachers(net, X_public, *, n_teachers, n_classes):
     return [block.tolist() for block in blocks]
 
 
-def _check_parameters(net):
-    """Raise OneByOne where a parameter does what is not done here."""
+def _check_parameters(net: Any) -> None:
+    """Raise OneByOne if a parameter is not supported."""
     if type(net) is not NeuralNetClassifier:
         raise OneByOne(f"{type(net).__name__} is not plain NeuralNetClassifier")
     if net.train_split:
@@ -141,10 +123,12 @@ def _check_parameters(net):
             raise OneByOne(f"the optimizer's {name} is not a number")
 
 
-def _try_out(net, row_shape, n_classes):
-    """Train and predict on made-up rows, and return bytes a teacher and the device.
+def _try_out(
+    net: Any, row_shape: tuple[int, ...], n_classes: int
+) -> tuple[float, torch.device]:
+    """Train and predict on random rows; return bytes a teacher and the device.
 
-    Raises OneByOne, or whatever the module raises.
+    Raises OneByOne, or any error of the module.
     """
     with seeded_globals(0), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -152,7 +136,8 @@ def _try_out(net, row_shape, n_classes):
         n_rows = max(net.batch_size, 2)
         rows = torch.rand(2, n_rows, *row_shape).to(teachers.device)
         before = _fingerprint(teachers)
-        with _SavedForBackward() as saved:
+        saved = _SavedForBackward()
+        with saved:
             outputs, *gradients = _learn(teachers, rows)
         if outputs.ndim != 3 or outputs.shape[2] < n_classes:
             raise OneByOne(
@@ -160,7 +145,7 @@ def _try_out(net, row_shape, n_classes):
             )
         if _fingerprint(teachers) != before:
             raise OneByOne("its module changes itself when it is called")
-        _check_they_stay_apart(teachers, rows, [outputs, *gradients])
+        _check_independence(teachers, rows, [outputs, *gradients])
         _check_against_one_alone(net, teachers, rows[0])
         if _fingerprint(teachers) != before:
             raise OneByOne("its module changes itself when it is called")
@@ -168,17 +153,17 @@ def _try_out(net, row_shape, n_classes):
         if missing := re.search(r"batching rule for (\S+)\.", str(one.message)):
             raise OneByOne(f"its module needs {missing[1]}, which torch cannot batch")
     values = sum(value.nbytes for value in teachers.state.values())
-    # Parameters, gradients and up to two values that the optimizer remembers; what is
-    # saved for the way back, its gradients, and as much for passing results on.
+    # Parameters, gradients and up to two values of the optimizer; tensors saved for
+    # the backward pass, their gradients, and as much for intermediate results.
     return (4 * values + 3 * saved.n_bytes) / 2, teachers.device
 
 
-def _fingerprint(teachers):
-    """Hash what a module may keep from call to call."""
+def _fingerprint(teachers: Teachers) -> str:
+    """Hash the state that a module may change when it is called."""
     return joblib.hash((teachers.module.train(), teachers.buffers))
 
 
-def _learn(teachers, rows):
+def _learn(teachers: Teachers, rows: torch.Tensor) -> list[torch.Tensor]:
     """Return outputs and gradients, each of shape (n_teachers, ...)."""
     seed_generators([0])
     teachers.module.train()
@@ -192,20 +177,22 @@ def _learn(teachers, rows):
     return [outputs, *(each for each in gradients if each is not None)]
 
 
-def _check_they_stay_apart(teachers, rows, learnt):
-    """Give one of two teachers strange rows, and look at the other."""
-    for strange in (0, 1):
+def _check_independence(
+    teachers: Teachers, rows: torch.Tensor, learnt: list[torch.Tensor]
+) -> None:
+    """Raise OneByOne if extreme rows of one of two teachers change the other."""
+    for teacher in (0, 1):
         for factor in (100.0, -1.0, math.nan):
             changed = rows.clone()
-            changed[strange] *= factor
+            changed[teacher] *= factor
             for before, after in zip(learnt, _learn(teachers, changed), strict=True):
-                if not torch.equal(before[1 - strange], after[1 - strange]):
+                if not torch.equal(before[1 - teacher], after[1 - teacher]):
                     raise OneByOne("in its module, teachers learn from each other")
 
 
 @torch.no_grad()
-def _check_against_one_alone(net, teachers, rows):
-    """Compare predictions with those of networks on their own, on fewer rows."""
+def _check_against_one_alone(net: Any, teachers: Teachers, rows: torch.Tensor) -> None:
+    """Compare predictions with those of single networks, on fewer rows."""
     teachers.module.eval()
     together = teachers.forward(rows.clone(), each=False)[:, :-1]
     for seed, outputs in enumerate(together):
@@ -213,26 +200,22 @@ def _check_against_one_alone(net, teachers, rows):
             module = seeded_clone(net, seed).initialize().module_.eval()
         alone = module(rows[:-1].clone())
         if not torch.allclose(outputs, alone, rtol=1e-3, atol=1e-4):
-            raise OneByOne("its module answers otherwise when it runs for several")
+            raise OneByOne("its module predicts otherwise for several teachers")
 
 
 class _SavedForBackward(torch.autograd.graph.saved_tensors_hooks):
-    """Counts the bytes that are kept for the way back."""
+    """Count of the bytes that are saved for the backward pass."""
 
-    def __init__(self):
-        self._sizes = {}
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
         super().__init__(self._pack, lambda tensor: tensor)
 
-    def __enter__(self):
-        super().__enter__()
-        return self
-
-    def _pack(self, tensor):
+    def _pack(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         self._sizes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     @property
-    def n_bytes(self):
-        """Count every piece of memory once."""
+    def n_bytes(self) -> int:
+        """Number of bytes, each storage counted once."""
         return sum(self._sizes.values())

@@ -1,9 +1,12 @@
-"""What networks of many teachers do at once, where torch has no way or a slow one.
+"""Operations on networks of many teachers that torch lacks, or does slowly.
 
-On a processor, torch would lay teachers side by side with the pixels innermost, where
-its max-pooling, and its convolution of few channels, are slow. With the channels of all
+On a processor, torch would store teachers with the pixels innermost, which makes its
+max-pooling, and its convolution of few channels, slow. With the channels of all
 teachers innermost ("channels last") both are several times as fast.
 """
+
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -11,10 +14,11 @@ from torch.overrides import TorchFunctionMode
 
 __all__ = ["ManyTeachers"]
 
-# Operations that keep teachers apart whatever the numbers are, by the names that torch
-# gives them. Not every one does: torch.vmap makes an embedding take a category that it
-# does not know from the table of the next teacher, and a sampler that rejects draws
-# moves those of the teachers after it.
+Dims = tuple[int | None, ...]
+
+# Names of torch operations that keep teachers independent for any numbers. Others do
+# not: with torch.vmap an embedding reads an unknown category from the table of the next
+# teacher, and a sampler that rejects draws changes those of later teachers.
 _NAMES = """
 abs add addcdiv addcmul atan2 ceil clamp clamp_max clamp_min cos cosh deg2rad div eq
 erf exp expm1 fill floor ge gt isfinite isinf isnan le lerp log log1p log2 logical_and
@@ -46,9 +50,9 @@ arange as_tensor bernoulli empty empty_like eye full full_like linspace new_empt
 new_full new_ones new_zeros normal ones ones_like rand rand_like randint randint_like
 randn randn_like tensor uniform zero zeros zeros_like
 """
-_KEEP_APART = frozenset(_NAMES.split())
+_INDEPENDENT = frozenset(_NAMES.split())
 # On a processor, these take longer for several teachers at once than one by one.
-_KEEP_APART_ON_CUDA = _KEEP_APART | {
+_INDEPENDENT_ON_CUDA = _INDEPENDENT | {
     "conv1d",
     "conv3d",
     "conv_transpose1d",
@@ -58,26 +62,26 @@ _KEEP_APART_ON_CUDA = _KEEP_APART | {
 
 
 class ManyTeachers(TorchFunctionMode):
-    """Within it, networks under `torch.vmap` find other ways for some operations.
+    """Context for networks under `torch.vmap`, with the operations of this module."""
 
-    Parameters
-    ----------
-    device : torch.device
-        Where they run.
-    """
-
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         super().__init__()
         self._on_cpu = device.type == "cpu"
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Refuse what is not known, and replace what has another way."""
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Refuse unknown operations, and replace those that have an alternative."""
         kwargs = kwargs or {}
-        known = _KEEP_APART if self._on_cpu else _KEEP_APART_ON_CUDA
+        supported = _INDEPENDENT if self._on_cpu else _INDEPENDENT_ON_CUDA
         name = func.__name__
-        if name not in known and name.removesuffix("_") not in known:
+        if name not in supported and name.removesuffix("_") not in supported:
             raise NotImplementedError(
-                f"{name} is not known to keep teachers apart, or is faster one by one"
+                f"{name} may mix teachers, or is faster for teachers one by one"
             )
         if func is functional.affine_grid:
             return _affine_grid(*args, **kwargs)
@@ -89,62 +93,90 @@ class ManyTeachers(TorchFunctionMode):
             if func is torch.Tensor.view and not any(
                 isinstance(arg, torch.dtype) for arg in args
             ):
-                # Numbers of a row are no longer neighbours, as a view wants them to be.
+                # The numbers of a row are not contiguous, as a view requires.
                 return torch.Tensor.reshape(*args, *kwargs.values())
         return func(*args, **kwargs)
 
 
-def _affine_grid(theta, size, align_corners=False):
+def _affine_grid(
+    theta: torch.Tensor, size: Iterable[int], align_corners: Any = False
+) -> Any:
     return _AffineGrid.apply(theta, tuple(size), bool(align_corners))
 
 
-def _conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def _conv2d(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Any:
     if x.ndim != 4:
         return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
     return _Conv2d.apply(x, weight, bias, stride, padding, dilation, groups)
 
 
-def _max_pool2d(x, kernel_size, *args, return_indices=False, **kwargs):
-    if x.ndim != 4 or return_indices:
-        return functional.max_pool2d(
-            x, kernel_size, *args, return_indices=return_indices, **kwargs
-        )
-    return _MaxPool2d.apply(x, kernel_size, args, kwargs)
+def _max_pool2d(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    if x.ndim != 4 or kwargs.get("return_indices"):
+        return functional.max_pool2d(x, *args, **kwargs)
+    return _MaxPool2d.apply(x, args, kwargs)
 
 
-class _AffineGrid(torch.autograd.Function):
-    @staticmethod
-    def forward(theta, size, align_corners):
-        return functional.affine_grid(theta, size, align_corners)
+class _Batched(torch.autograd.Function):
+    """Operation with its own vmap rule, without a backward pass of its own."""
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         pass
 
+
+class _AffineGrid(_Batched):
     @staticmethod
-    def vmap(info, in_dims, theta, size, align_corners):
+    def forward(
+        theta: torch.Tensor, size: tuple[int, ...], align_corners: bool
+    ) -> torch.Tensor:
+        return functional.affine_grid(theta, [*size], align_corners)
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[int, ...],
+        theta: torch.Tensor,
+        size: tuple[int, ...],
+        align_corners: bool,
+    ) -> tuple[torch.Tensor, int]:
         theta = theta.movedim(in_dims[0], 0).flatten(0, 1)
         size = len(theta), *size[1:]
-        grid = functional.affine_grid(theta, size, align_corners)
+        grid = functional.affine_grid(theta, [*size], align_corners)
         return grid.unflatten(0, (info.batch_size, -1)), 0
 
 
-class _Conv2d(torch.autograd.Function):
+class _Conv2d(_Batched):
     @staticmethod
-    def forward(x, weight, bias, stride, padding, dilation, groups):
-        return torch.conv2d(x, weight, bias, stride, padding, dilation, groups)
+    def forward(
+        x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, *options: Any
+    ) -> torch.Tensor:
+        return torch.conv2d(x, weight, bias, *options)
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def vmap(info, in_dims, x, weight, bias, stride, padding, dilation, groups):
+    def vmap(
+        info: Any,
+        in_dims: Dims,
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int,
+    ) -> tuple[torch.Tensor, int]:
         n_teachers = info.batch_size
         weight = _by_teacher(weight, in_dims[1], n_teachers).flatten(0, 1)
         if bias is not None:
             bias = _by_teacher(bias, in_dims[2], n_teachers).flatten(0, 1)
-        if in_dims[0] is None and groups == 1:  # all teachers look at the same rows
+        if in_dims[0] is None and groups == 1:  # all teachers have the same rows
             x = x.contiguous(memory_format=torch.channels_last)
         else:
             x = _side_by_side(x, in_dims[0], n_teachers)
@@ -153,29 +185,33 @@ class _Conv2d(torch.autograd.Function):
         return y.unflatten(1, (n_teachers, -1)), 1
 
 
-class _MaxPool2d(torch.autograd.Function):
+class _MaxPool2d(_Batched):
     @staticmethod
-    def forward(x, kernel_size, args, kwargs):
-        return functional.max_pool2d(x, kernel_size, *args, **kwargs)
+    def forward(
+        x: torch.Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> torch.Tensor:
+        return functional.max_pool2d(x, *args, **kwargs)
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def vmap(info, in_dims, x, kernel_size, args, kwargs):
+    def vmap(
+        info: Any,
+        in_dims: Dims,
+        x: torch.Tensor,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[torch.Tensor, int]:
         x = _side_by_side(x, in_dims[0], info.batch_size)
-        y = functional.max_pool2d(x, kernel_size, *args, **kwargs)
+        y = functional.max_pool2d(x, *args, **kwargs)
         return y.unflatten(1, (info.batch_size, -1)), 1
 
 
-def _by_teacher(tensor, dim, n_teachers):
+def _by_teacher(tensor: torch.Tensor, dim: int | None, n_teachers: int) -> torch.Tensor:
     if dim is None:
         return tensor.expand(n_teachers, *tensor.shape)
     return tensor.movedim(dim, 0)
 
 
-def _side_by_side(x, dim, n_teachers):
+def _side_by_side(x: torch.Tensor, dim: int | None, n_teachers: int) -> torch.Tensor:
     """Turn (n_teachers, n_rows, channels, ...) into (n_rows, all channels, ...)."""
     x = _by_teacher(x, dim, n_teachers).movedim(0, 1).flatten(1, 2)
     return x.contiguous(memory_format=torch.channels_last)

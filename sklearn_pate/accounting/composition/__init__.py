@@ -1,4 +1,4 @@
-"""Privacy cost of releases that are composed, sampled or selected."""
+"""Privacy cost of releases under composition, sampling or selection."""
 
 from sklearn_pate.accounting.composition._objective_perturbation import (
     curvature_cost,
@@ -10,14 +10,14 @@ from sklearn_pate.accounting.composition._private_selection import (
     TruncatedPoisson,
 )
 from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
-from sklearn_pate.accounting.composition._replace_one import two_steps
+from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
 
 __all__ = [
     "RenyiFilter",
     "TruncatedNegativeBinomial",
     "TruncatedPoisson",
+    "add_remove_to_replace_one",
     "curvature_cost",
     "gaussian_objective_curve",
     "sampled_gaussian_curve",
-    "two_steps",
 ]

@@ -1,4 +1,4 @@
-"""The cost of all steps of DP-SGD together, and the noise for a target."""
+"""Privacy cost of all steps of DP-SGD together, and the noise for a target epsilon."""
 
 from typing import Literal
 
@@ -14,18 +14,20 @@ from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussi
 
 __all__ = ["calibrate_steps", "dpsgd_curve"]
 
-# Share of delta that losses beyond the grid may take.
+_Array = NDArray[np.float64]
+
+# Fraction of delta for losses beyond the grid.
 _BEYOND = 1e-3
-# Width of a cell of the grid, over the standard deviation of the loss of a step. What
-# moving masses to the ends of cells costs is paid for in full, whatever it is.
+# Width of a cell of the grid, over the standard deviation of the loss of a step. Any
+# width gives an upper bound: moving masses to the ends of cells never lowers epsilon.
 _FINENESS = 0.02
 _LARGEST_GRID = 2**21
-# Beyond this no cost is of any use, and exponentials of losses overflow.
+# Beyond this, costs are useless and exponentials of losses overflow.
 _LARGEST_LOSS = 300.0
-# What floating-point arithmetic may do to delta: far more than was ever seen.
+# Bound on the floating-point error of delta, far above any observed error.
 _ROUND_OFF = 1e-10
 _PRECISION = 5e-5
-# Of Chernoff's inequality, in units of what turns the farthest loss into a factor e.
+# Parameters of Chernoff's inequality, times the largest loss of the grid.
 _TILTS = 2.0 ** np.arange(0, 12.5, 0.5)
 
 
@@ -37,33 +39,12 @@ def dpsgd_curve(
     delta: float,
     accountant: Literal["pld", "rdp"],
 ) -> tuple[float, RdpCurve]:
-    """Compute the cost of Gaussian noise on many Poisson samples of the same rows.
+    """Compute epsilon and Renyi curve of Gaussian noise on many Poisson samples.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise, over how far one row moves a sum.
-
-    sampling_rate : float
-        Probability of each row to be in a sample.
-
-    n_steps : int
-        Number of samples.
-
-    delta : float
-        The probability mass that epsilon does not cover.
-
-    accountant : {"pld", "rdp"}
-        "pld" composes the law of the privacy loss numerically, "rdp" its moments. The
-        first is never larger.
-
-    Returns
-    -------
-    epsilon : float
-        For neighbours that add or remove one row.
-
-    curve : RdpCurve
-        Of all steps; its own epsilon is that of "rdp".
+    `noise_multiplier` is the standard deviation of the noise over the largest change of
+    a sum by one row; neighbouring data sets differ by one added or removed row. With
+    "pld", epsilon comes from the numerically composed law of the privacy loss and is
+    never larger than with "rdp", which uses the curve.
     """
     curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
     epsilon = curve.quiet_epsilon(delta)
@@ -83,27 +64,12 @@ def calibrate_steps(
 ) -> float:
     """Find the smallest noise multiplier whose cost is within a target.
 
-    Parameters
-    ----------
-    epsilon : float
-        The target.
-
-    sampling_rate, n_steps, delta, accountant : object
-        As in :func:`dpsgd_curve`.
-
-    Returns
-    -------
-    noise_multiplier : float
-        Sufficient, and the smallest but for one part in 5000. It has six significant
-        digits.
-
-    Raises
-    ------
-    ValueError
-        If none up to 2^20 is enough.
+    The smallest up to one part in 5000, rounded up to six significant digits.
     """
 
-    def curve_at_scale(noise_multiplier, orders):
+    def curve_at_scale(
+        noise_multiplier: float, orders: NDArray[np.float64]
+    ) -> RdpCurve:
         return sampled_gaussian_curve(noise_multiplier, sampling_rate, orders) * n_steps
 
     try:
@@ -111,13 +77,13 @@ def calibrate_steps(
     except ValueError as error:
         raise ValueError(
             f"epsilon={epsilon!r} cannot be reached with delta={delta!r} in {n_steps} "
-            "steps by any noise of use; raise epsilon or delta, or lower max_epochs or "
+            "steps by any useful noise; raise epsilon or delta, or lower max_epochs or "
             "batch_size of the estimator."
         ) from error
     if accountant == "rdp":
         return enough
 
-    def excess(log_noise):
+    def excess(log_noise: float) -> float:
         cost, _ = dpsgd_curve(
             np.exp(log_noise),
             sampling_rate,
@@ -139,26 +105,26 @@ def calibrate_steps(
         log_noise += _PRECISION
 
 
-def _loss_epsilon(noise_multiplier, rate, n_steps, curve, delta):
+def _loss_epsilon(
+    noise_multiplier: float, rate: float, n_steps: int, curve: RdpCurve, delta: float
+) -> float:
     """Compose the privacy losses of all steps on a grid; return epsilon.
 
-    Notes
-    -----
-    With P = (1-q) N(0, z^2) + q N(1, z^2) and Q = N(0, z^2), removing a row is at most
-    as telling as P beside Q, and adding one as Q beside P, also after any number of
+    With P = (1-q) N(0, z^2) + q N(1, z^2) and Q = N(0, z^2), the pair (P, Q) dominates
+    the removal of a row and the pair (Q, P) the addition, also after any number of
     adaptive steps (Zhu, Dong, Wang 2022, "Optimal accounting of differential privacy
     via characteristic function", Theorems 10 and 11). Neither direction is known to be
     the worse one after composition (Lebeda, Regehr, Kamath, Steinke 2024, "Avoiding
     pitfalls for privacy accounting of subsampled mechanisms under composition"), so
     both are computed.
 
-    On a grid of losses, the mass of each cell moves to its two ends, such that both
-    its probability under P and that under Q stay what they are. That makes the two
-    more different, never less (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022,
-    "Connect the dots: tighter discrete approximations of privacy loss
-    distributions"). Losses above the grid count as infinite, those below as the lowest
-    point. The Fourier transform composes them on a circle; what may have gone round it
-    is bounded by Chernoff's inequality and added to delta.
+    On a grid of losses, the mass of each cell moves to its two ends, such that its
+    probabilities under P and under Q stay the same. That never makes the two laws more
+    similar (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, "Connect the dots:
+    tighter discrete approximations of privacy loss distributions"). Losses above the
+    grid count as infinite, those below as the lowest point. The Fourier transform
+    composes the losses on a circle; the probability of a sum beyond the grid, which the
+    circle would wrap around, is bounded by Chernoff's inequality and added to delta.
     """
     one = curve * (1 / n_steps)
     farthest = max(
@@ -174,7 +140,7 @@ def _loss_epsilon(noise_multiplier, rate, n_steps, curve, delta):
     losses = cell * np.arange(-n_cells, n_cells + 1)
     of_p, of_q = _cells(noise_multiplier, rate, losses)
     remove = _ends(of_p, of_q, losses)
-    # Whoever swaps P and Q changes the sign of all losses.
+    # Swapping P and Q changes the sign of all losses.
     add = _ends(of_q[::-1], of_p[::-1], losses)
     return max(
         _composed_epsilon(masses, infinite, losses, n_steps, delta)
@@ -182,8 +148,10 @@ def _loss_epsilon(noise_multiplier, rate, n_steps, curve, delta):
     )
 
 
-def _cells(noise_multiplier, rate, losses):
-    """Return the mass of P and of Q below, between and above the points of the grid."""
+def _cells(
+    noise_multiplier: float, rate: float, losses: _Array
+) -> tuple[_Array, _Array]:
+    """Return the masses of P and Q below, between and above the points of the grid."""
     # The loss ln(1 - q + q e^{(2x - 1) / (2 z^2)}) of an output x, inverted.
     with np.errstate(divide="ignore", invalid="ignore"):
         above = losses + np.log1p(-(1 - rate) * np.exp(-losses)) - np.log(rate)
@@ -193,16 +161,16 @@ def _cells(noise_multiplier, rate, losses):
     return (1 - rate) * of_q + rate * shifted, of_q
 
 
-def _normal_masses(points):
-    """Return the mass of a standard normal law below, between and above points."""
+def _normal_masses(points: _Array) -> _Array:
+    """Return the masses of a standard normal law below, between and above points."""
     points = np.concatenate([[-np.inf], points, [np.inf]])
-    # On the side of the mean where no digits are lost.
+    # From the tail in which no digits are lost.
     below, above = np.exp(log_ndtr(points)), np.exp(log_ndtr(-points))
     return np.where(points[1:] <= 0, np.diff(below), -np.diff(above))
 
 
-def _ends(of_p, of_q, losses):
-    """Move the mass of P to the points of the grid; return what is infinite, too."""
+def _ends(of_p: _Array, of_q: _Array, losses: _Array) -> tuple[_Array, float]:
+    """Move the mass of P to the points of the grid; return it and the infinite mass."""
     cell = losses[1] - losses[0]
     inner = of_p[1:-1]
     upper = (inner - of_q[1:-1] * np.exp(losses[:-1])) / -np.expm1(-cell)
@@ -214,7 +182,10 @@ def _ends(of_p, of_q, losses):
     return masses, of_p[-1]
 
 
-def _composed_epsilon(masses, infinite, losses, n_steps, delta):
+def _composed_epsilon(
+    masses: _Array, infinite: float, losses: _Array, n_steps: int, delta: float
+) -> float:
+    """Compose one direction n_steps times and return its epsilon."""
     size = next_fast_len(len(losses), real=True)
     n_cells = len(losses) // 2
     around = np.zeros(size)
@@ -231,7 +202,7 @@ def _composed_epsilon(masses, infinite, losses, n_steps, delta):
     return _epsilon(composed, losses, allowed)
 
 
-def _beyond(masses, losses, n_steps):
+def _beyond(masses: _Array, losses: _Array, n_steps: int) -> float:
     """Bound the probability that the sum of losses is above the grid."""
     held = masses > 0
     log_masses, highest = np.log(masses[held]), losses[-1]
@@ -242,7 +213,7 @@ def _beyond(masses, losses, n_steps):
     return float(np.exp(min(exponents)))
 
 
-def _epsilon(masses: NDArray, losses: NDArray, delta: float) -> float:
+def _epsilon(masses: _Array, losses: _Array, delta: float) -> float:
     """Solve sum over losses s > epsilon of mass (1 - e^{epsilon - s}) <= delta."""
     if delta <= 0:
         return np.inf

@@ -1,4 +1,4 @@
-"""The cost of a minimiser, of a convex objective with a random linear term."""
+"""Privacy cost of the minimiser of a convex objective with a random linear term."""
 
 import math
 
@@ -11,12 +11,12 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 
 __all__ = ["curvature_cost", "gaussian_objective_curve", "least_regularisation"]
 
-# Beyond it, the exponential of half of epsilon is infinite for all purposes.
+# The exponential of half of epsilon is limited to that of this, against overflow.
 _LARGEST_EXPONENT = 700.0
 
 
 def curvature_cost(curvature: float, regularisation: float) -> float:
-    """Privacy cost of the curvature that one row adds to an objective.
+    """Compute the privacy cost of the curvature that one row adds to an objective.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
         of at most 1.
 
     regularisation : float
-        The lambda of lambda/2 |w|^2. Larger is more private.
+        Coefficient lambda of lambda/2 |w|^2. Larger is more private.
 
     Returns
     -------
     cost : float
-        In nats: ln(1 + c / lambda).
+        Cost in nats, ln(1 + c / lambda).
 
     Notes
     -----
@@ -43,10 +43,10 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
 
     Let A be the part of H that two neighbouring data sets share; A >= lambda I. If row
     x is replaced by z, the ratio of the two determinants is
-    (1 + l''_x x.A^-1 x) / (1 + l''_z z.A^-1 z) <= 1 + c / lambda, and as much if a row
-    is removed; if one is added, it is at most 1. No constant is better for all losses:
-    the Huber hinge attains it. Chaudhuri, Monteleoni, Sarwate (2011, Theorem 9) pay
-    2 ln(1 + c / lambda), as they bound both rows' eigenvalues together.
+    (1 + l''_x x.A^-1 x) / (1 + l''_z z.A^-1 z) <= 1 + c / lambda; the same bound holds
+    if a row is removed, and 1 if one is added. No constant is better for all losses:
+    the Huber hinge attains it. Chaudhuri, Monteleoni, Sarwate (2011, Theorem 9) have
+    2 ln(1 + c / lambda), as they bound the eigenvalues of both rows together.
     """
     check_positive("curvature", curvature)
     check_positive("regularisation", regularisation)
@@ -54,25 +54,12 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
 
 
 def least_regularisation(epsilon: float, curvature: float) -> float:
-    """Regularisation that leaves half of epsilon to noise.
+    """Compute the regularisation that leaves half of epsilon to the noise.
 
-    Parameters
-    ----------
-    epsilon : float
-        To be spent, on noise and curvature together.
-
-    curvature : float
-        As for :func:`curvature_cost`.
-
-    Returns
-    -------
-    regularisation : float
-        That of c / (e^{epsilon/2} - 1), for a :func:`curvature_cost` of epsilon / 2.
-
-    Notes
-    -----
-    Chaudhuri, Monteleoni, Sarwate (2011, Algorithm 2) add as much where nothing would
-    be left to noise; where a little is, it would drown everything.
+    It is c / (e^{epsilon/2} - 1), for a `curvature_cost` of epsilon / 2. Chaudhuri,
+    Monteleoni, Sarwate (2011, Algorithm 2) add the same amount where the curvature
+    would take all of epsilon; where a little were left, the noise would be too large to
+    be useful.
     """
     check_positive("epsilon", epsilon)
     check_positive("curvature", curvature)
@@ -86,7 +73,7 @@ def gaussian_objective_curve(
     gradient_bound: float = 1.0,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
-    """Privacy cost of the exact minimiser of an objective with a Gaussian linear term.
+    """Compute the privacy cost of an exact minimiser with a Gaussian linear term.
 
     Parameters
     ----------
@@ -95,13 +82,13 @@ def gaussian_objective_curve(
         private.
 
     regularisation : float
-        The lambda of lambda/2 |w|^2. Larger is more private.
+        Coefficient lambda of lambda/2 |w|^2. Larger is more private.
 
     curvature : float
         Largest second derivative c of a row's loss in its margin.
 
     gradient_bound : float, default=1
-        Largest slope of a row's loss in its margin, G. The loss must never rise with
+        Largest slope G of a row's loss in its margin. The loss must not increase with
         the margin; rows have an L2 norm of at most 1.
 
     orders : array-like of shape (n_orders,)
@@ -119,20 +106,20 @@ def gaussian_objective_curve(
     expectation is Phi(-sqrt(v)/2) + e^{a(a-1)v/2} Phi((a - 1/2) sqrt(v)).
 
     Proof, with the density of :func:`curvature_cost`. The gradient of the row (x, y)
-    at w is -g u with u = y x and g in [0, G], as the loss never rises. If the row is
-    removed, b(w) changes by that: the log-ratio of Gaussian densities is
+    at w is -g u with u = y x and g in [0, G], as the loss never increases. If the row
+    is removed, b(w) changes by it: the log-ratio of Gaussian densities is
     (g^2 |u|^2 - 2 g b.u) / (2 sigma^2), and + 2 g b.u if it is added. That is convex in
     g, hence at most the larger of its values at 0 and G, max(0, T), where T is the
     privacy loss of Gaussian noise about a shift by G u: b, of the minimiser drawn from
     the first data set, has the law N(0, sigma^2 I), and u does not depend on it. A
     shorter u is a post-processing of a longer one, and E e^{(a-1) max(0, T)} is an
-    f-divergence, of f(t) = max(t^a, t): |u| = 1 is the worst. The determinants cost
-    what :func:`curvature_cost` says.
+    f-divergence, of f(t) = max(t^a, t): |u| = 1 is the worst. The cost of the
+    determinants is :func:`curvature_cost`.
 
     After Redberg, Koskela, Wang (2023, "Improving the privacy and practicality of
     objective perturbation for differentially private linear learners"). Their bound has
-    v/2 + |X| with X of law N(0, v) where this one has max(0, T), which is never more,
-    as theirs allows losses that rise, and |ln(1 - c / lambda)| where this one has
+    v/2 + |X| with X of law N(0, v) in place of max(0, T), which is never more, as
+    theirs allows increasing losses, and |ln(1 - c / lambda)| in place of
     ln(1 + c / lambda).
 
     Examples

@@ -1,4 +1,4 @@
-"""The cost of Gaussian noise on a secret random sample of the rows."""
+"""Privacy cost of Gaussian noise on a secret random sample of the rows."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,8 +9,8 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 
 __all__ = ["check_sampling_rate", "sampled_gaussian_curve"]
 
-# Every integer up to 128, then a few up to 4096: nodes of an interpolation that never
-# promises too much.
+# Every integer up to 128, then some up to 4096: nodes of an interpolation that is an
+# upper bound.
 _INTEGER_ORDERS = np.unique(
     np.concatenate([np.arange(2, 129), np.round(2 ** np.arange(7, 12.01, 0.125))])
 ).astype(np.int64)
@@ -18,18 +18,7 @@ _LOG_FACTORIALS = gammaln(np.arange(_INTEGER_ORDERS[-1] + 1) + 1)
 
 
 def check_sampling_rate(sampling_rate: float) -> float:
-    """Return a sampling rate as a float, or raise if it is no probability above 0.
-
-    Parameters
-    ----------
-    sampling_rate : float
-        The value to check.
-
-    Returns
-    -------
-    sampling_rate : float
-        The same value, in (0, 1].
-    """
+    """Return a sampling rate as a float, or raise if it is not in (0, 1]."""
     check_positive("sampling_rate", sampling_rate)
     if sampling_rate > 1:
         raise ValueError(
@@ -41,18 +30,18 @@ def check_sampling_rate(sampling_rate: float) -> float:
 def sampled_gaussian_curve(
     noise_multiplier: float, sampling_rate: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Privacy cost of one release with Gaussian noise about a fresh Poisson sample.
+    """Compute the privacy cost of Gaussian noise on a fresh Poisson sample.
 
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise over the L2 distance that one row (or group) in
-        the sample makes. Larger is more private.
+        Standard deviation of the noise over the L2 sensitivity to one row (or group)
+        in the sample. Larger is more private.
 
     sampling_rate : float
-        Probability in (0, 1] with which each row, on its own, is in the sample. The
-        sample must stay secret, and be drawn anew for every release. Smaller is more
-        private.
+        Probability in (0, 1] with which each row, independently, is in the sample. The
+        sample must stay secret, and a new one must be drawn for every release. Smaller
+        is more private.
 
     orders : array-like of shape (n_orders,)
         Renyi orders.
@@ -60,22 +49,22 @@ def sampled_gaussian_curve(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, for neighbours that add or remove one row. Not for those that
-        replace one; see :func:`~sklearn_pate.accounting.composition.two_steps`.
+        Data-independent, for neighbours that add or remove one row. For replace-one,
+        see :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
 
     Notes
     -----
     At an integer order a, with z the noise multiplier and q the sampling rate,
     r(a) = 1/(a-1) ln sum_k C(a,k) (1-q)^{a-k} q^k exp((k^2 - k) / (2 z^2)) (Mironov,
     Talwar, Zhang 2019, "Renyi differential privacy of the sampled Gaussian mechanism",
-    Section 3.3; their Theorem 5 has that removing a row costs at most as much as adding
+    Section 3.3; by their Theorem 5, removing a row costs at most as much as adding
     one). The same sum is exact for discrete Gaussian noise on integers, as
     sum_x exp(-(x - k)^2 / (2 sigma^2)) is the same for all integers k, and the
     reflection that their theorem needs maps integers to integers.
 
     Between integers, (a-1) r(a) is at most its linear interpolation, as the logarithm
     of a moment is convex in the order; below 2, r(a) is at most r(2). Sampling never
-    costs, so that a / (2 z^2) is an upper bound too.
+    increases the cost, so that a / (2 z^2) is an upper bound too.
 
     Examples
     --------
@@ -99,7 +88,7 @@ def sampled_gaussian_curve(
     return RdpCurve(orders, np.minimum(at, unsampled))
 
 
-def _log_moment(order, rate, noise_multiplier):
+def _log_moment(order: int, rate: float, noise_multiplier: float) -> float:
     """Return (order - 1) times the divergence, for an integer order."""
     k = np.arange(order + 1)
     log_factorials = _LOG_FACTORIALS[: order + 1]
@@ -110,7 +99,7 @@ def _log_moment(order, rate, noise_multiplier):
         + (order - k) * np.log1p(-rate)
         + k * np.log(rate)
     )
-    # Without the terms' excess the sum is 1, whose logarithm would be round-off.
+    # Without the excess the terms sum to 1; adding it to 1 first would lose digits.
     excess = (k * (k - 1.0)) / (2 * noise_multiplier**2)
     with np.errstate(over="ignore", invalid="ignore"):
         rise = np.exp(log_terms) * np.expm1(excess)

@@ -1,4 +1,4 @@
-"""The cost of publishing the best of a secret, random number of private fits."""
+"""Privacy cost of the best of a secret, random number of private fits."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ _SAFETY = 1e-12
 
 @dataclass(frozen=True)
 class TruncatedNegativeBinomial:
-    """A law for the number of trials, and what it costs to publish the best of them.
+    """Truncated negative binomial law of the number of trials of a private search.
 
     Parameters
     ----------
     eta : {0, 1}
-        0 is the logarithmic law, 1 the geometric one. The logarithmic one costs less,
-        and draws more unequal numbers: often a single trial, now and then very many.
+        0 for the logarithmic law, 1 for the geometric law. The logarithmic law costs
+        less and has a larger variance: often a single trial, sometimes very many.
 
     gamma : float
-        In (0, 1). Smaller is more trials.
+        Parameter in (0, 1). A smaller value gives more trials.
 
     Notes
     -----
@@ -54,7 +54,7 @@ class TruncatedNegativeBinomial:
         Parameters
         ----------
         eta : {0, 1}
-            Which law.
+            0 for the logarithmic law, 1 for the geometric law.
 
         mean : float
             Expected number of trials, more than 1.
@@ -62,7 +62,7 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         law : TruncatedNegativeBinomial
-            Its mean is that but for round-off.
+            The law with this mean, up to round-off.
         """
         check_mean(mean)
         if eta == 1:
@@ -105,17 +105,17 @@ class TruncatedNegativeBinomial:
             k += 1
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the cost of the best of K trials, and of nothing else about them.
+        """Bound the cost of publishing the best of K trials only.
 
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: of what would be published of it, and its score.
+            Privacy cost of one trial: of its model and its score.
 
         Returns
         -------
         curve : RdpCurve
-            At the same orders.
+            Cost at the same orders.
 
         Notes
         -----
@@ -146,13 +146,13 @@ class TruncatedNegativeBinomial:
             Pure cost of one trial.
 
         curve : RdpCurve
-            Its Renyi cost.
+            Renyi cost of one trial.
 
         Returns
         -------
         epsilon : float
-            At most (2 + eta) times that, however many trials are expected, and less for
-            few.
+            At most (2 + eta) times the cost of one trial, for any mean, and less if the
+            mean is small.
 
         Notes
         -----
@@ -161,7 +161,7 @@ class TruncatedNegativeBinomial:
         """
         return epsilon + min((1 + self.eta) * epsilon, self._ratio(curve))
 
-    def _ratio(self, curve):
+    def _ratio(self, curve: RdpCurve) -> float:
         """Bound the log-ratio of the derivatives of the generating function."""
         cost = -float(np.log(self.gamma))
         braces = (1 - 1 / curve.orders) * curve.values + cost / curve.orders
@@ -170,7 +170,7 @@ class TruncatedNegativeBinomial:
 
 @dataclass(frozen=True)
 class TruncatedPoisson:
-    """The Poisson law for the number of trials, on the condition that there is one.
+    """Poisson law of the number of trials of a private search, conditioned on K > 0.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ class TruncatedPoisson:
 
     Notes
     -----
-    Papernot and Steinke 2022 have the law without the condition (Theorem 6), where
-    there may be no trial and nothing to publish.
+    Papernot and Steinke 2022 use the law without the condition (Theorem 6), where
+    there may be no trial and no model.
     """
 
     rate: float
@@ -197,10 +197,10 @@ class TruncatedPoisson:
         Returns
         -------
         law : TruncatedPoisson
-            Its mean is that but for round-off.
+            The law with this mean, up to round-off.
         """
         check_mean(mean)
-        # The rate lies between 2 (mean - 1), which it is near at 1, and the mean.
+        # The rate is below the mean, and near 2 (mean - 1) where the mean is near 1.
         return cls(
             brentq(
                 lambda rate: rate / -np.expm1(-rate) - mean,
@@ -217,7 +217,7 @@ class TruncatedPoisson:
         Returns
         -------
         mean : float
-            A little more than the rate.
+            rate / (1 - e^-rate).
         """
         return float(self.rate / -np.expm1(-self.rate))
 
@@ -238,17 +238,17 @@ class TruncatedPoisson:
             probability *= rate / k
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the cost of the best of K trials, and of nothing else about them.
+        """Bound the cost of publishing the best of K trials only.
 
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: of what would be published of it, and its score.
+            Privacy cost of one trial: of its model and its score.
 
         Returns
         -------
         curve : RdpCurve
-            At the same orders.
+            Cost at the same orders.
 
         Notes
         -----
@@ -267,7 +267,7 @@ class TruncatedPoisson:
         return _sound(orders, curve.values + d + np.log(self.mean) / (orders - 1))
 
     def pure_cost(self, epsilon: float, curve: RdpCurve) -> None:
-        """Say that there is no pure cost worth stating.
+        """Return None: a pure cost would grow with the number of trials.
 
         Parameters
         ----------
@@ -275,58 +275,31 @@ class TruncatedPoisson:
             Pure cost of one trial.
 
         curve : RdpCurve
-            Its Renyi cost.
+            Renyi cost of one trial.
 
         Returns
         -------
-        nothing : None
-            It would grow with the number of trials.
+        pure_cost : None
+            There is no useful pure guarantee.
         """
         return None
 
 
 @dataclass(frozen=True)
 class OnDisjointRows:
-    """The cost of one fit each, on rows of its own, and of a choice on other rows.
+    """Cost of fits on disjoint rows, and of a choice between them on other rows.
 
-    Notes
-    -----
-    It is that of the most costly of them: one changed row changes the law of one fit,
-    or that of the choice between models that are given (Chaudhuri, Monteleoni, Sarwate
-    2011, "Differentially private empirical risk minimization", Algorithm 3).
+    It is the largest of these costs: one changed row changes the law of one fit, or the
+    law of the choice between given models (Chaudhuri, Monteleoni, Sarwate 2011,
+    "Differentially private empirical risk minimization", Algorithm 3).
     """
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the cost of the chosen fit.
-
-        Parameters
-        ----------
-        curve : RdpCurve
-            Privacy cost of the most costly of fits and choice.
-
-        Returns
-        -------
-        curve : RdpCurve
-            The same.
-        """
+        """Return the largest Renyi cost of the fits and the choice, unchanged."""
         return curve
 
     def pure_cost(self, epsilon: float, curve: RdpCurve) -> float:
-        """Bound the pure cost of the chosen fit.
-
-        Parameters
-        ----------
-        epsilon : float
-            Pure cost of the most costly of fits and choice.
-
-        curve : RdpCurve
-            Their Renyi cost.
-
-        Returns
-        -------
-        epsilon : float
-            The same.
-        """
+        """Return the largest pure cost of the fits and the choice, unchanged."""
         return epsilon
 
 
@@ -334,28 +307,11 @@ SelectionLaw = TruncatedNegativeBinomial | TruncatedPoisson | OnDisjointRows
 
 
 def upper_envelope(curves: Iterable[RdpCurve]) -> RdpCurve:
-    """Bound the cost of one of several releases, whichever is made.
+    """Bound the cost of one of several releases: the largest value at each order.
 
-    Parameters
-    ----------
-    curves : iterable of RdpCurve
-        At least one.
-
-    Returns
-    -------
-    curve : RdpCurve
-        The largest at each order.
-
-    Raises
-    ------
-    ValueError
-        If they have different orders.
-
-    Notes
-    -----
-    It is the cost of a random choice between them, which does not depend on the data,
-    with the choice published: e^{(a-1) D_a} is then the mean of theirs. And it is the
-    cost of all of them on disjoint rows together, as one changed row changes one.
+    It is the cost of a random choice between them that does not depend on the data and
+    is published: e^{(a-1) D_a} is then the mean of theirs. It is also the cost of all
+    of them together on disjoint rows, as one changed row changes one release.
     """
     first, *others = curves
     values, pure_epsilon = first.values, first.pure_epsilon
@@ -370,14 +326,8 @@ def upper_envelope(curves: Iterable[RdpCurve]) -> RdpCurve:
     return RdpCurve(first.orders, values, pure_epsilon)
 
 
-def check_mean(mean):
-    """Raise unless a number of trials can be expected.
-
-    Parameters
-    ----------
-    mean : float
-        The number.
-    """
+def check_mean(mean: float) -> None:
+    """Raise unless the expected number of trials is more than 1."""
     check_positive("mean_n_trials", mean)
     if mean <= 1:
         raise ValueError(
@@ -387,14 +337,14 @@ def check_mean(mean):
 
 
 def _deltas(curve: RdpCurve, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the delta that goes with each epsilon."""
+    """Return the delta of a curve at each epsilon, at its best order."""
     orders = curve.orders
     gap = (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
     log_deltas = (orders - 1) * (curve.values - epsilons[:, np.newaxis]) + gap
     return np.exp(np.minimum(log_deltas.min(axis=1), 0.0))
 
 
-def _sound(orders, values):
-    """Make a curve of bounds: what holds at an order holds below it."""
+def _sound(orders: NDArray[np.float64], values: NDArray[np.float64]) -> RdpCurve:
+    """Make a curve of bounds: a bound at an order also holds at smaller orders."""
     lowest = np.minimum.accumulate(values[::-1])[::-1]
     return RdpCurve(orders, lowest * (1 + _SAFETY))

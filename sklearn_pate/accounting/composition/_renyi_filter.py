@@ -1,12 +1,12 @@
-"""Privacy filter: adaptive composition of Renyi and of pure costs."""
+"""Renyi privacy filter: adaptive composition of Renyi and pure costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
@@ -16,37 +16,37 @@ __all__ = ["RenyiFilter"]
 
 @dataclass(frozen=True)
 class RenyiFilter:
-    """A budget for charges that are chosen one after the other.
+    """Privacy budget for releases that are chosen adaptively.
 
     Parameters
     ----------
     orders : tuple of float
-        Renyi orders, fixed before the first charge. At the infinite order pure epsilons
-        add up.
+        Renyi orders, fixed before the first release. At the infinite order pure
+        epsilons add up.
 
     limits : tuple of float
-        How much the charges may add up to at each order.
+        Largest sum of costs at each order.
 
     Notes
     -----
-    A charge that is chosen by looking at earlier releases cannot be composed at the
-    order that turns out to be best in the end. At one order fixed beforehand, stopping
-    before the first charge that would exceed a limit bounds the divergence of
-    everything released by that limit (Feldman and Zrnic 2021, "Individual privacy
+    If a release is chosen in view of earlier ones, the order of the composition must
+    not be chosen afterwards. At one order fixed beforehand, stopping before the first
+    cost that would exceed a limit bounds the divergence of all releases together by
+    that limit (Feldman and Zrnic 2021, "Individual privacy
     accounting via a Renyi filter", Theorem 4.3; Lecuyer 2021, "Practical privacy
     filters and odometers with Renyi differential privacy"). The limit is the divergence
     that the conversion of Canonne, Kamath and Steinke (2020, Proposition 12) turns into
-    epsilon. With m finite orders each limit is that of delta / m, and charges go on
-    while any limit holds: what is released while limit i holds is what a filter with
-    this limit alone releases, so each order adds at most delta / m.
+    epsilon. With m finite orders each limit is computed with delta / m, and a release
+    is admitted while any limit holds: while limit i holds, the releases are those of a
+    filter with this limit alone, so each order adds at most delta / m.
 
-    At the infinite order the limit is epsilon itself. As long as only pure epsilons
-    were charged, and add up to at most epsilon, likelihood ratios are at most
-    e^epsilon, with no delta at all: this order takes nothing from the others. So the
-    budget holds what plain addition holds, and what the Renyi filter holds. To add some
-    charges plainly to the Renyi costs of the others would hold no more: at no order is
-    the Renyi cost of a charge above its pure epsilon. The proof is in :doc:`What an
-    answer costs </accounting>`.
+    At the infinite order the limit is epsilon itself. While all costs are pure and sum
+    to at most epsilon, likelihood ratios are at most e^epsilon, without delta: this
+    order takes nothing from the others. So the budget admits both what basic
+    composition admits and what the Renyi filter admits. Adding the pure epsilons of
+    some releases to the Renyi costs of the others would admit no more: at no order does
+    the Renyi cost of a release exceed its pure epsilon. The proof is in :doc:`Privacy
+    cost of an answer </accounting>`.
     """
 
     orders: tuple[float, ...]
@@ -54,7 +54,7 @@ class RenyiFilter:
 
     def __post_init__(self) -> None:
         if not all(limit > 0 for limit in self.limits):
-            raise ValueError(f"limits={self.limits} must all be positive.")
+            raise ValueError(f"limits={self.limits!r} must all be positive.")
 
     @classmethod
     def for_budget(
@@ -65,19 +65,19 @@ class RenyiFilter:
         Parameters
         ----------
         epsilon : float
-            The budget.
+            Privacy budget.
 
         delta : float
             The probability mass that epsilon does not cover.
 
         orders : array-like of shape (n_orders,), default=None
-            Finite Renyi orders that share delta. None takes the one order that holds
-            the most Gaussian noise, whose curve is a straight line.
+            Finite Renyi orders that share delta. None takes the one order that admits
+            the most releases with Gaussian noise, whose curve is a straight line.
 
         Returns
         -------
         privacy_filter : RenyiFilter
-            One limit an order, the infinite one included.
+            Filter with one limit per order, including the infinite order.
 
         Raises
         ------
@@ -94,9 +94,9 @@ class RenyiFilter:
             limits = _limits(chosen, epsilon, delta / max(chosen.size, 1))
         if np.any(limits <= 0):
             raise ValueError(
-                f"epsilon={epsilon!r} and delta={delta!r} hold nothing at order "
-                f"{chosen[np.argmin(limits)]:g}: the limit there is not positive. Use "
-                "larger orders, or orders=None, or a larger epsilon."
+                f"epsilon={epsilon!r} and delta={delta!r} admit no release at order "
+                f"{chosen[np.argmin(limits)]:g}; use larger orders, orders=None, or a "
+                "larger epsilon."
             )
         return cls((*chosen.tolist(), np.inf), (*limits.tolist(), epsilon))
 
@@ -107,7 +107,7 @@ class RenyiFilter:
         Returns
         -------
         orders : tuple of float
-            Those that share delta.
+            The orders that share delta.
         """
         return tuple(order for order in self.orders if order < np.inf)
 
@@ -117,56 +117,56 @@ class RenyiFilter:
         Parameters
         ----------
         curve : RdpCurve
-            A cost.
+            Privacy cost of a release.
 
         Returns
         -------
         cost : tuple of float
-            One number an order; at an order that the curve lacks its value at the next
-            larger one, as a divergence never falls with its order. Nowhere is it more
-            than the pure epsilon of the curve, the divergence of infinite order.
+            One number per order; at an order that the curve lacks its value at the next
+            larger one, as a divergence never decreases with its order. No value exceeds
+            the pure epsilon of the curve, the divergence of infinite order.
         """
         next_larger = np.searchsorted(curve.orders, self.orders)
         values = np.minimum(np.append(curve.values, np.inf), curve.pure_epsilon)
         return tuple(values[next_larger].tolist())
 
-    def shares(
+    def budget_fractions(
         self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
     ) -> tuple[float, float]:
-        """Tell what part of the budget a charge takes, and what part is left.
+        """Return the fraction of the budget that a cost takes, and the fraction left.
 
         Parameters
         ----------
         cost : sequence of float
-            Of the charge, as `cost` gave it.
+            Cost of a release, from `cost`.
 
         spent : sequence of sequence of float, default=()
-            What `cost` gave for each earlier charge.
+            Cost of each earlier release.
 
         Returns
         -------
-        share : float
-            At the order that holds this charge most often.
+        taken : float
+            Fraction at the order where this cost fits most often.
 
         left : float
-            At the same order, perhaps negative. The charge is admitted if it is at
-            least `share`.
+            Fraction left at the same order, which may be negative. The cost is admitted
+            if it is at least `taken`.
         """
-        shares = (one / limit for one, limit in zip(cost, self.limits, strict=True))
-        return max(zip(shares, self.left(spent), strict=True), key=_how_often)
+        taken = (one / limit for one, limit in zip(cost, self.limits, strict=True))
+        return max(zip(taken, self.left(spent), strict=True), key=_how_often)
 
     def left(self, spent: Sequence[Sequence[float]] = ()) -> tuple[float, ...]:
-        """Tell what part of the budget is left at each order.
+        """Return the fraction of the budget that is left at each order.
 
         Parameters
         ----------
         spent : sequence of sequence of float, default=()
-            What `cost` gave for each charge.
+            Cost of each release.
 
         Returns
         -------
         left : tuple of float
-            1 is all of the limit; perhaps negative.
+            Between 0 and 1, or negative if the limit is exceeded.
         """
         sums = [_sum(of_order) for of_order in zip(*spent, strict=True)]
         return tuple(
@@ -179,20 +179,20 @@ class RenyiFilter:
     def admits(
         self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
     ) -> bool:
-        """Tell whether a charge is within the budget.
+        """Check that a cost is within the budget.
 
         Parameters
         ----------
         cost : sequence of float
-            Of the charge.
+            Cost of a release, from `cost`.
 
         spent : sequence of sequence of float, default=()
-            Of each earlier charge.
+            Cost of each earlier release.
 
         Returns
         -------
         admits : bool
-            Whether all of them together are within the limit at some order.
+            True if all costs together are within the limit at some order.
         """
         sums = (_sum(of_order) for of_order in zip(cost, *spent, strict=True))
         return any(
@@ -200,23 +200,26 @@ class RenyiFilter:
         )
 
 
-def _how_often(share):
-    """Order pairs of share and what is left by how often that holds the share."""
-    one, left = share
-    if np.isinf(one):
+def _how_often(fractions: tuple[float, float]) -> tuple[float, float]:
+    """Sort key for (taken, left): the number of times that the cost fits."""
+    taken, left = fractions
+    if np.isinf(taken):
         return -np.inf, -np.inf
     if left < 0:
         return -np.inf, left
-    return (left / one if one else np.inf), left
+    return (left / taken if taken else np.inf), left
 
 
-def _sum(values):
+def _sum(values: Iterable[float]) -> float:
     try:
         return fsum(values)
     except OverflowError:
         return np.inf
 
 
-def _limits(orders, epsilon, delta):
+def _limits(
+    orders: NDArray[np.float64], epsilon: float, delta: float
+) -> NDArray[np.float64]:
+    """Return the limits at which a Renyi cost gives (epsilon, delta)."""
     free = RdpCurve(orders, np.zeros_like(orders))
     return epsilon - free.epsilons(delta)

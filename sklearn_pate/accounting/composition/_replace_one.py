@@ -1,56 +1,59 @@
-"""The cost of a change that is two steps: one row out, another one in."""
+"""Conversion of privacy costs from add/remove to replace-one neighbours."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate.accounting._rdp import RdpCurve
 
-__all__ = ["two_steps"]
+__all__ = ["add_remove_to_replace_one"]
 
-# How the two steps share the order: p = 1 + t in the notes.
-_SHARES = 2.0 ** (np.arange(-96, 97) / 8)
+# Values of p - 1 in the Notes.
+_P_LESS_ONE = 2.0 ** (np.arange(-96, 97) / 8)
 
 
-def two_steps(curve: RdpCurve) -> RdpCurve:
-    """Bound the cost of replacing a row by that of adding and removing one.
+def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
+    """Convert a cost for adding or removing one row to one for replacing a row.
 
     Parameters
     ----------
     curve : RdpCurve
-        For neighbours that add or remove one row, in either direction.
+        Cost for neighbours that add or remove one row, in either direction.
 
     Returns
     -------
     curve : RdpCurve
-        For neighbours that replace one row; the number of rows need not be public.
+        Cost for neighbours that replace one row; the number of rows need not be public.
 
     Notes
     -----
     D_a(P || R) <= (a - 1/p)/(a - 1) D_{pa}(P || Q) + D_{(pa - 1)/(p - 1)}(Q || R) for
     every p > 1 (Mironov 2017, "Renyi differential privacy", Proposition 11, by
-    Hoelder's inequality), here at the best of many p. For Gaussian noise that is four
-    times the cost of one step, exactly. Between the orders of `curve`, (a-1) D_a is
-    interpolated, which is an upper bound, as it is convex in a; beyond them nothing is
-    known, and below the first D_a is at most what it is there. A pure epsilon doubles.
+    Hoelder's inequality), here at the best of many p. For Gaussian noise it is exactly
+    four times the cost of add/remove. Between the orders of `curve`, (a-1) D_a is
+    interpolated, which is an upper bound, as it is convex in a; below the first order,
+    D_a is at most its value there; beyond the last, no bound is known. A pure epsilon
+    doubles.
 
     Examples
     --------
     >>> from sklearn_pate.accounting.composition import (
+    ...     add_remove_to_replace_one,
     ...     sampled_gaussian_curve,
-    ...     two_steps,
     ... )
-    >>> one = sampled_gaussian_curve(5.0, 1.0)
-    >>> round(two_steps(one).to_epsilon(1e-5) / one.to_epsilon(1e-5), 2)
+    >>> add_remove = sampled_gaussian_curve(5.0, 1.0)
+    >>> replace_one = add_remove_to_replace_one(add_remove)
+    >>> round(replace_one.to_epsilon(1e-5) / add_remove.to_epsilon(1e-5), 2)
     2.13
     """
     alphas = curve.orders[:, None]
-    p = 1 + _SHARES
+    p = 1 + _P_LESS_ONE
     first = (alphas - 1 / p) / (alphas - 1) * _divergence(curve, p * alphas)
     second = _divergence(curve, (p * alphas - 1) / (p - 1))
     values = (first + second).min(axis=1)
     return RdpCurve(curve.orders, values, 2 * curve.pure_epsilon)
 
 
-def _divergence(curve, orders):
+def _divergence(curve: RdpCurve, orders: NDArray[np.float64]) -> NDArray[np.float64]:
     """Bound the divergence at any order."""
     log_moments = np.interp(
         orders,

@@ -1,1 +1,1 @@
-"""The privacy ledger and its file."""
+"""Privacy ledger and its file."""

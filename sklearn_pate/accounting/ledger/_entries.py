@@ -1,9 +1,11 @@
-"""Entering a charge in a ledger: within its budget, or not at all."""
+"""Record a privacy cost in a ledger, if it is within the budget."""
 
 import datetime
 import getpass
 import platform
 from dataclasses import dataclass
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,40 +13,18 @@ from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.exceptions import BudgetExceededError
 
-__all__ = ["PrivacyCost", "blobs", "check_cost", "costs", "enter", "now"]
+if TYPE_CHECKING:
+    from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+
+__all__ = ["PrivacyCost", "check_cost", "costs", "curve_to_bytes", "enter", "now"]
 
 
 @dataclass(frozen=True)
 class PrivacyCost:
-    """What is to be charged.
+    """Privacy cost of a release, with its description for a ledger.
 
-    Parameters
-    ----------
-    curve : RdpCurve
-        Worst-case cost: never one that depends on data.
-
-    delta : float
-        At which its epsilon is shown.
-
-    unit : {"row", "group", "party"}
-        Whom it protects.
-
-    relation : {"replace-one", "add-remove", "add-remove-or-change"}
-        Against which change of one unit.
-
-    description : str
-        What is released.
-
-    dataset : str
-        Which data, by a name that says nothing about them.
-
-    fit : str
-        Which release.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
+    `curve` is a worst case, which never depends on data. The other fields are those of
+    `PrivacyLedger.charge`.
     """
 
     curve: RdpCurve
@@ -59,7 +39,7 @@ class PrivacyCost:
         if type(self.curve) is not RdpCurve:
             raise ValueError(
                 f"curve={self.curve!r} is no RdpCurve; pass the worst-case curve of "
-                "what is released."
+                "the release."
             )
         check_delta(self.delta)
         for name in ("unit", "relation", "description", "dataset", "fit"):
@@ -68,47 +48,29 @@ class PrivacyCost:
         check_neighbours(self.unit, self.relation)
 
 
-def check_cost(ledger, file, cost):
-    """Raise unless a cost can be charged now. Charges nothing.
-
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        Which ledger.
-
-    file : sqlite3.Connection
-        Its file, in a transaction.
-
-    cost : PrivacyCost
-        What is to be charged.
-
-    Raises
-    ------
-    BudgetExceededError
-        If it does not fit.
-
-    ValueError
-        If the ledger has another unit or relation.
-    """
+def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> None:
+    """Raise unless a cost fits the budget, the unit and the relation of a ledger."""
     unit, relation = file.execute("SELECT unit, relation FROM budget").fetchone()
     if unit is not None and (unit, relation) != (cost.unit, cost.relation):
         raise ValueError(
             f"The ledger {ledger.path} protects unit={unit!r} with "
-            f"relation={relation!r}, and this charge is for unit={cost.unit!r} with "
-            f"relation={cost.relation!r}, whose costs do not add up. "
-            f"{_other_unit(unit, relation, cost)}"
+            f"relation={relation!r}, but this cost is for unit={cost.unit!r} with "
+            f"relation={cost.relation!r}, and such costs do not add up. "
+            f"{_remedy(unit, relation, cost)}"
         )
     spent, values = costs(file), ledger.filter.cost(cost.curve)
     if ledger.filter.admits(values, spent):
         return
-    share, left = ledger.filter.shares(values, spent)
-    budget = f"the budget of {ledger.path} ({ledger.epsilon=}, {ledger.delta=})"
-    budget = budget.replace("ledger.", "")
-    if np.isfinite(share):
+    taken, left = ledger.filter.budget_fractions(values, spent)
+    budget = (
+        f"the budget of {ledger.path} (epsilon={ledger.epsilon!r}, "
+        f"delta={ledger.delta!r})"
+    )
+    if np.isfinite(taken):
         left = max(left, 0.0)
         refused = (
-            f"This would take {share:.2%} of {budget}, and {left:.2%} is left: "
-            f"{left / share:.3g} times this charge would fit."
+            f"This would take {taken:.2%} of {budget}, and {left:.2%} is left: "
+            f"{left / taken:.3g} times this cost would fit."
         )
     elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:
         refused = (
@@ -120,36 +82,14 @@ def check_cost(ledger, file, cost):
     raise BudgetExceededError(f"{refused} Nothing was charged, and no noise was drawn.")
 
 
-def enter(ledger, file, cost):
-    """Charge a cost.
+def enter(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> int:
+    """Record a cost that `check_cost` accepts, and return the number of its entry.
 
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        Which ledger.
-
-    file : sqlite3.Connection
-        Its file, in a writing transaction: the charge counts once that has ended.
-
-    cost : PrivacyCost
-        What is to be charged.
-
-    Returns
-    -------
-    number : int
-        Of the charge.
-
-    Raises
-    ------
-    BudgetExceededError
-        If it does not fit.
-
-    ValueError
-        If the ledger has another unit or relation.
+    The entry is valid once the writing transaction of `file` has ended.
     """
     check_cost(ledger, file, cost)
     file.execute("UPDATE budget SET unit = ?, relation = ?", (cost.unit, cost.relation))
-    number = file.execute(
+    file.execute(
         "INSERT INTO charges (time, who, dataset, fit, description, epsilon, delta, "
         "orders, curve) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -160,99 +100,66 @@ def enter(ledger, file, cost):
             cost.description,
             cost.curve.quiet_epsilon(cost.delta),
             float(cost.delta),
-            *blobs(cost.curve),
+            *curve_to_bytes(cost.curve),
         ),
-    ).lastrowid
-    privacy_filter = ledger.filter
+    )
+    (number,) = file.execute("SELECT last_insert_rowid()").fetchone()
+    values = ledger.filter.cost(cost.curve)
     file.executemany(
         "INSERT INTO costs VALUES (?, ?, ?)",
-        [
-            (number, *of_order)
-            for of_order in zip(
-                privacy_filter.orders, privacy_filter.cost(cost.curve), strict=True
-            )
-        ],
+        [(number, *pair) for pair in zip(ledger.filter.orders, values, strict=True)],
     )
     return number
 
 
-def _other_unit(unit, relation, cost):
-    """Say what can be done about a charge for others, as far as it is proved."""
+def _remedy(unit: str, relation: str, cost: PrivacyCost) -> str:
+    """Return advice for a cost of another unit or relation than the ledger's."""
     if cost.unit != unit:
         return (
-            "Use the same privacy_unit ('party' for fit_from_votes), or a "
-            "ledger of its own for each unit."
+            "Use the same privacy_unit ('party' for fit_from_votes), or a separate "
+            "ledger for each unit."
         )
     if cost.relation == "replace-one":
         return (
-            f"A cost for {cost.relation!r} bounds none for {relation!r}, as such a "
-            "fit may publish how many there are: no conversion is proved. Use a ledger "
-            "of its own for each relation."
+            f"A cost for {cost.relation!r} bounds none for {relation!r}, as such a fit "
+            "may publish the number of units: no conversion is proved. Use a separate "
+            "ledger for each relation."
         )
-    holds, curve = f"{cost.relation!r} includes {relation!r}", "spent.curve"
+    reason, curve = f"{cost.relation!r} includes {relation!r}", "spent.curve"
     if cost.relation == "add-remove":
-        holds = "To change one is to remove one and add another"
-        curve = "sklearn_pate.accounting.composition.two_steps(spent.curve)"
+        reason = "To change one is to remove one and add another"
+        curve = (
+            "sklearn_pate.accounting.composition.add_remove_to_replace_one(spent.curve)"
+        )
     return (
-        f"{holds}, so that {curve} is a proved cost for {relation!r}: plan the fit "
+        f"{reason}, so that {curve} is a proved cost for {relation!r}: plan the fit "
         "without this ledger (spent = clf.plan_privacy(X, y, ...)), charge that curve "
         f"by ledger.charge(..., unit={unit!r}, relation={relation!r}), then fit; or "
-        "use a ledger of its own for each relation."
+        "use a separate ledger for each relation."
     )
 
 
-def blobs(curve):
-    """Write a curve as it is stored.
-
-    Parameters
-    ----------
-    curve : RdpCurve
-        The curve.
-
-    Returns
-    -------
-    orders : bytes
-        Float64, little-endian.
-
-    values : bytes
-        Likewise.
-    """
+def curve_to_bytes(curve: RdpCurve) -> tuple[bytes, bytes]:
+    """Return orders and values of a curve as stored: float64, little-endian."""
     return curve.orders.astype("<f8").tobytes(), curve.values.astype("<f8").tobytes()
 
 
-def costs(file):
-    """Read what each charge of a ledger costs at each order.
-
-    Parameters
-    ----------
-    file : sqlite3.Connection
-        The file.
-
-    Returns
-    -------
-    costs : list of list of float
-        In the order of the charges.
-    """
-    of_charge = {}
-    for charge, value in file.execute(
+def costs(file: Connection) -> list[list[float]]:
+    """Read the cost of each entry of a ledger, one number per order."""
+    of_entry: dict[int, list[float]] = {}
+    for entry, value in file.execute(
         "SELECT charge, value FROM costs ORDER BY charge, renyi_order"
     ):
-        of_charge.setdefault(charge, []).append(value)
-    return list(of_charge.values())
+        of_entry.setdefault(entry, []).append(value)
+    return list(of_entry.values())
 
 
-def now():
-    """Return the time, for people to read.
-
-    Returns
-    -------
-    time : str
-        In UTC.
-    """
+def now() -> str:
+    """Return the time in UTC, as text."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _who():
+def _who() -> str:
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may have users without names

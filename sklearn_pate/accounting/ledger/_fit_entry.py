@@ -1,8 +1,9 @@
-"""Ledger entry of one fit: its charge before the noise, its answers after it."""
+"""Ledger entry of one fit: its cost before the noise, its answers after it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 
 from sklearn_pate.accounting.ledger._entries import (
     PrivacyCost,
-    blobs,
     check_cost,
+    curve_to_bytes,
     enter,
 )
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -22,44 +23,23 @@ __all__ = ["FitEntry", "Release"]
 
 @dataclass(frozen=True)
 class Release:
-    """An answer that was paid for and stored.
-
-    Parameters
-    ----------
-    answer : int
-        A class index, or -1 for no answer.
-
-    histogram : ndarray of int of shape (n_classes,) or None
-        Noisy votes, where they are released.
-    """
+    """Stored answer to one query: a class index or -1, and noisy votes if released."""
 
     answer: int
     histogram: NDArray[np.int64] | None
 
 
 class FitEntry:
-    """Pays for the queries of one fit, and keeps its answers.
+    """Record the cost of one fit in a ledger, and store its answers.
 
-    Before each draw of noise the fit must have, on disk, a charge for all its queries
-    on which nobody else is drawing, and after it the answers are stored before anybody
-    sees them. So a fit that is killed goes on with the answers that were stored, and
-    pays again if it died between a draw and its storing. Of two fits that are the same
-    and run at the same time, each pays, and both get the answers that were stored
-    first.
+    Before each draw of noise the ledger must hold, on disk, an entry for all queries of
+    the fit that no other process is using; the answers are stored before they are
+    returned. So a fit that is killed continues with its stored answers, and is charged
+    again if it died between a draw and its storing. Of two equal fits that run at the
+    same time, each is charged, and both get the answers that were stored first.
 
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        Where.
-
-    cost : PrivacyCost
-        Of all its queries. Its `fit` is what a killed fit is found by.
-
-    n_queries : int
-        How many queries that is.
-
-    remedy : callable
-        Says what would fit, if this does not.
+    `cost` is for all `n_queries` queries, and a killed fit is found by its `fit`;
+    `remedy` returns advice if it exceeds the budget.
     """
 
     def __init__(
@@ -73,77 +53,40 @@ class FitEntry:
         self._cost = cost
         self._n_queries = n_queries
         self._remedy = remedy
-        self._charge: int | None = None
+        self._number: int | None = None
 
     def check(self) -> None:
-        """Raise unless the fit is paid for, or could be. Charges nothing.
-
-        Raises
-        ------
-        BudgetExceededError
-            If its cost does not fit the budget.
-        """
+        """Raise unless the fit has an entry or its cost fits. Charges nothing."""
         with self._advised(), self._ledger.reading() as file:
             is_done = len(self._stored(file)) >= self._n_queries
-            if not is_done and self._free(file, 0) is None:
+            if not is_done and self._unused(file, 0) is None:
                 check_cost(self._ledger, file, self._cost)
 
     def open(self, n_new: int) -> int:
-        """Make sure that a draw is paid for, on disk.
+        """Record the cost of a draw of `n_new` queries on disk, if it is not there.
 
-        Parameters
-        ----------
-        n_new : int
-            Queries in it.
-
-        Returns
-        -------
-        n_given : int
-            Answers from votes that were given on this charge before.
-
-        Raises
-        ------
-        BudgetExceededError
-            If a charge is needed and does not fit the budget.
-
-        LedgerError
-            If it cannot be written.
+        Returns the number of answers from votes that were given on this entry before.
         """
         with self._advised(), self._ledger.writing() as file:
-            free = self._free(file, n_new)
-            if free is not None:
-                self._charge, n_given = free
+            unused = self._unused(file, n_new)
+            if unused is not None:
+                self._number, n_given = unused
                 file.execute(
-                    "UPDATE draws SET pending = 1 WHERE charge = ?", (self._charge,)
+                    "UPDATE draws SET pending = 1 WHERE charge = ?", (self._number,)
                 )
                 return n_given
-            self._charge = enter(self._ledger, file, self._cost)
+            self._number = enter(self._ledger, file, self._cost)
             file.execute(
                 "INSERT INTO draws VALUES (?, ?, 1, 0, 0)",
-                (self._charge, self._cost.fit),
+                (self._number, self._cost.fit),
             )
         return 0
 
     def keep(self, rows: NDArray[np.intp], drawn: Any) -> dict[int, Release]:
-        """Store what was drawn, and return what is now stored for these queries.
+        """Store the answers drawn for queries `rows`; return the stored ones by query.
 
-        Parameters
-        ----------
-        rows : ndarray of int of shape (n_new,)
-            Queries.
-
-        drawn : Response
-            Answers to them.
-
-        Returns
-        -------
-        releases : dict of int to Release
-            What was stored first. Only this may be seen.
-
-        Raises
-        ------
-        LedgerError
-            If it cannot be written; what was drawn must not be seen.
+        These may differ from `drawn`, a `Response`: the answers stored first are kept.
+        Only these may be used. If storing fails, `drawn` must be discarded.
         """
         histograms = (
             [None] * len(rows) if drawn.histograms is None else drawn.histograms
@@ -157,47 +100,44 @@ class FitEntry:
             file.execute(
                 "UPDATE draws SET pending = 0, n_drawn = n_drawn + ?, "
                 "n_given = n_given + ? WHERE charge = ?",
-                (len(rows), drawn.n_given, self._charge),
+                (len(rows), drawn.n_given, self._number),
             )
             stored = self._stored(file)
         return {row: stored[row] for row in rows.tolist()}
 
     def stored(self) -> dict[int, Release]:
-        """Read all answers of this fit that are stored.
-
-        Returns
-        -------
-        releases : dict of int to Release
-            By query.
-        """
+        """Read all stored answers of this fit, by query."""
         with self._ledger.reading() as file:
             return self._stored(file)
 
-    def _free(self, file, n_new):
-        """Find a charge of this fit with room on which nobody draws, its own first."""
+    def _unused(self, file: Connection, n_new: int) -> tuple[int, int] | None:
+        """Find an entry of this fit with n_new queries left, its own entry first.
+
+        Entries on which another process is drawing are left out.
+        """
         return file.execute(
             "SELECT charge, n_given FROM draws JOIN charges ON charge = id "
             "WHERE draws.fit = ? AND NOT pending AND n_drawn + ? <= ? "
-            # What the fit costs now must be what was paid for it then.
+            # The fit must cost now what was charged for it then.
             "AND orders = ? AND curve = ? ORDER BY charge != ?, charge",
             (
                 self._cost.fit,
                 n_new,
                 self._n_queries,
-                *blobs(self._cost.curve),
-                self._charge,
+                *curve_to_bytes(self._cost.curve),
+                self._number,
             ),
         ).fetchone()
 
     @contextmanager
-    def _advised(self):
-        # Outside of the transaction: what fits takes seconds to find out.
+    def _advised(self) -> Iterator[None]:
+        # Outside of the transaction: computing the advice takes seconds.
         try:
             yield
         except BudgetExceededError as error:
             raise BudgetExceededError(f"{error} {self._remedy()}".rstrip()) from None
 
-    def _stored(self, file):
+    def _stored(self, file: Connection) -> dict[int, Release]:
         return {
             row: Release(answer, None if blob is None else np.frombuffer(blob, "<i8"))
             for row, answer, blob in file.execute(
@@ -207,5 +147,5 @@ class FitEntry:
         }
 
 
-def _to_blob(histogram):
+def _to_blob(histogram: NDArray[np.int64] | None) -> bytes | None:
     return None if histogram is None else np.asarray(histogram, "<i8").tobytes()

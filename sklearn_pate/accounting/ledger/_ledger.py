@@ -1,11 +1,11 @@
-"""PrivacyLedger: what a sensitive data set has given away, over fits and years."""
+"""Privacy ledger: the privacy cost of all releases about a sensitive data set."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,15 @@ from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
 from sklearn_pate.accounting.ledger._entries import PrivacyCost, costs, enter, now
 from sklearn_pate.accounting.ledger._spending_report import (
-    Charge,
+    LedgerEntry,
     read_entries,
     write_report,
 )
 from sklearn_pate.accounting.ledger._sqlite import (
     create_once,
-    is_there,
+    file_exists,
     make_key,
-    reading,
-    writing,
+    transaction,
 )
 from sklearn_pate.exceptions import LedgerError
 
@@ -32,62 +31,61 @@ __all__ = ["PrivacyLedger"]
 
 
 class PrivacyLedger:
-    """A durable account of all that is released about one sensitive data set.
+    """Durable record of all releases about one sensitive data set, with a budget.
 
-    A file with a budget. Every fit that is given the ledger enters its cost, the worst
-    case over all votes, before any noise is drawn; one that would exceed the budget
-    raises, and draws nothing. What is released by all of them together is (`epsilon`,
-    `delta`)-differentially private, however each was chosen in view of the ones before.
+    Every fit with this ledger records its worst-case cost before any noise is drawn; a
+    fit that would exceed the budget raises, and draws no noise. All releases together
+    are (`epsilon`, `delta`)-differentially private, also if each was chosen in view of
+    earlier ones.
 
-    The account survives crashes, and is shared by the processes of one user on one
-    machine: searches with ``n_jobs``, several notebooks. Fits that agree in data,
-    parameters and an integer ``random_state`` are one release: it is charged once, and
-    its answers, which the file keeps, are handed out again. So equal answers show equal
-    data: give every fit whose rows or labels were prepared in another way another
-    ``random_state``.
+    The file survives crashes, and may be used by several processes of one user on one
+    machine: searches with ``n_jobs``, several notebooks. Fits with the same data,
+    parameters and integer ``random_state`` are one release: it is charged once, and its
+    stored answers are returned again. So equal answers reveal equal data: use another
+    ``random_state`` for rows or labels that were prepared in another way.
 
     Parameters
     ----------
     path : str or path-like
-        The file, one for each sensitive data set. Keep it on a local disk, as locks are
-        unreliable on network drives, and back it up: a lost or older file has forgotten
-        what was released.
+        File of the ledger, one for each sensitive data set. Keep it on a local disk, as
+        locks are unreliable on network drives, and back it up: a lost or older file
+        lacks the later entries.
 
     epsilon : float, default=None
-        The budget of the data set. With `delta`, a file that does not exist is created.
-        None reads it from the file. It cannot be changed afterwards.
+        Privacy budget of the data set. With `delta`, a file that does not exist is
+        created. None reads it from the file. It cannot be changed afterwards.
 
     delta : float, default=None
         The probability mass that epsilon does not cover, well below one over the number
         of rows.
 
     orders : array-like of shape (n_orders,), default=None
-        Renyi orders at which charges add up, fixed when the file is created. None takes
-        the one that holds the most answers of the default mechanism. Several share
-        `delta`: they lose a little for plain Gaussian noise, and gain if charges of
-        other shapes are to come. Pure epsilons always add up as well, at no loss, and
-        the budget holds whichever of these sums is within it.
+        Renyi orders at which costs add up, fixed when the file is created. None takes
+        the order that admits the most answers of the default mechanism. Several orders
+        share `delta`: they admit a little less Gaussian noise, and more if curves of
+        other shapes follow. Pure epsilons always add up as well, at no loss; it is
+        enough if one of these sums is within the budget.
 
     key_file : str or path-like, default=None
-        The key of the fingerprints by which the ledger tells data sets and fits apart
-        without knowing them. None means the path with ".key" added. It is made, for
-        this user only, when it does not exist. Do not hand it on with the ledger: who
-        has it can test guesses about the data. Without the old key, answers are not
-        found again, and are paid for again.
+        File with the secret key of the fingerprints that identify data sets and fits.
+        None means the path with ".key" added. It is created, for this user only, if it
+        does not exist. Do not pass it on with the ledger: with the key, guesses about
+        the data can be tested. Without the old key, stored answers are not found, and
+        equal fits are charged again.
 
     Attributes
     ----------
     path : Path
-        The file.
+        File of the ledger.
 
     epsilon : float
-        The budget.
+        Privacy budget.
 
     delta : float
-        The probability mass that the budget does not cover.
+        The probability mass that epsilon does not cover.
 
     filter : RenyiFilter
-        The limits at which charges add up.
+        Limits on the sums of costs.
 
     Raises
     ------
@@ -99,24 +97,24 @@ class PrivacyLedger:
 
     Notes
     -----
-    The account is a Renyi filter (Feldman and Zrnic 2021, "Individual privacy
-    accounting via a Renyi filter", Theorem 4.3), see
+    The budget is a Renyi filter (Feldman and Zrnic 2021, "Individual privacy accounting
+    via a Renyi filter", Theorem 4.3), see
     :class:`~sklearn_pate.accounting.composition.RenyiFilter`: at orders that are fixed
     beforehand, Renyi costs add up to the divergence that Proposition 12 of Canonne,
-    Kamath, Steinke (2020) turns into the budget, however later fits were chosen. While
-    all charges are pure, their epsilons may also add up to the budget, which holds more
-    of a few large ones: a fit with a pure epsilon of 0.5 takes a sixth of a budget of
-    3. Once a charge has a delta, pure ones count by their Renyi costs. The proof is in
-    :doc:`What an answer costs </accounting>`.
+    Kamath, Steinke (2020) turns into the budget, for any adaptive choice of fits. While
+    all costs are pure, it is also enough that their epsilons add up to the budget,
+    which admits more large ones: a fit with a pure epsilon of 0.5 takes a sixth of a
+    budget of 3. Once a cost has a delta, pure ones count by their Renyi costs. The
+    proof is in :doc:`Privacy cost of an answer </accounting>`.
 
     A ledger has one unit of privacy and one neighbour relation, those of its first
-    charge. It takes the parameters of the fits as chosen without a look at private
-    data, or in view of earlier releases.
+    entry. It assumes that the parameters of each fit were chosen without private data,
+    or in view of earlier releases only.
 
-    The file and what is read from it (`charges`, `report`, `spent`) are for the data
-    holder and auditors, not for publication: costs depend on no private value, but
-    they say who fitted when, and whether two fits saw the same data. :doc:`The threat
-    model </threat-model>` has more.
+    The file, `entries`, `report` and `spent` are for the data holder and auditors, not
+    for publication: costs depend on no private value, but entries show the user and
+    time of each fit, and which fits used the same data. See :doc:`the threat model
+    </threat-model>`.
 
     Examples
     --------
@@ -141,11 +139,11 @@ class PrivacyLedger:
     >>> print(f"{ledger.spent:.0%} of the budget is spent")
     35% of the budget is spent
 
-    The same fit again has the same answers, at no further charge:
+    The same fit again returns the same answers, at no further cost:
 
     >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
-    >>> print(f"{ledger.spent:.0%} in {len(ledger.charges())} charge")
-    35% in 1 charge
+    >>> print(f"{ledger.spent:.0%} in {len(ledger.entries())} entry")
+    35% in 1 entry
     >>> folder.cleanup()
     """
 
@@ -172,19 +170,19 @@ class PrivacyLedger:
                 f"epsilon={epsilon!r} and delta={delta!r} are one budget; pass both to "
                 "create a ledger, neither to open one."
             )
-        there = is_there(self.path)
+        exists = file_exists(self.path)
         if epsilon is not None and delta is not None:
             wanted = RenyiFilter.for_budget(epsilon, delta, orders)
             epsilon, delta = float(epsilon), float(delta)
-            if not there:
+            if not exists:
                 limits = list(zip(wanted.orders, wanted.limits, strict=True))
                 create_once(self.path, epsilon, delta, limits, now())
-        elif not there:
+        elif not exists:
             raise LedgerError(
                 f"There is no ledger at {self.path}; pass epsilon= and delta= to "
-                "create one, or mend the path."
+                "create one, or correct the path."
             )
-        with reading(self.path) as file:
+        with transaction(self.path, "DEFERRED") as file:
             self.epsilon, self.delta, self._identity = file.execute(
                 "SELECT epsilon, delta, identity FROM budget"
             ).fetchone()
@@ -195,8 +193,8 @@ class PrivacyLedger:
         if epsilon is not None and (epsilon, delta) != (self.epsilon, self.delta):
             raise ValueError(
                 f"epsilon={epsilon!r} and delta={delta!r} are not the budget of "
-                f"{self.path}, which has {self.epsilon!r} and {self.delta!r} for "
-                "good; leave both out to use it."
+                f"{self.path}, which has {self.epsilon!r} and {self.delta!r} since its "
+                "creation; leave both out to use it."
             )
         if orders is not None and (
             np.unique(np.asarray(orders, dtype=np.float64)).tolist()
@@ -204,92 +202,89 @@ class PrivacyLedger:
         ):
             raise ValueError(
                 f"orders={orders!r} are not those of {self.path}, which has "
-                f"{self.filter.finite_orders} for good; leave them out to use it."
+                f"{self.filter.finite_orders} since its creation; leave them out to "
+                "use it."
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Open the file to read.
 
-        Yields
-        ------
-        file : sqlite3.Connection
+        Returns
+        -------
+        file : context manager of sqlite3.Connection
             All its queries see the same state.
 
         Raises
         ------
         LedgerError
-            If it cannot be read, or is another ledger by now.
+            On entering, if the file cannot be read, or was replaced by another ledger.
         """
-        with reading(self.path) as file:
-            self._check_identity(file)
-            yield file
+        return self._transaction("DEFERRED")
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Open the file to read and write, with nobody else writing.
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Open the file to read and write, with no other writer at the same time.
 
-        Yields
-        ------
-        file : sqlite3.Connection
+        Returns
+        -------
+        file : context manager of sqlite3.Connection
             In a transaction, which is on disk once the block has ended.
 
         Raises
         ------
         LedgerError
-            If it cannot be written, or is another ledger by now.
+            On entering or leaving, if the file cannot be written, or was replaced by
+            another ledger.
         """
-        with writing(self.path) as file:
-            self._check_identity(file)
-            yield file
+        return self._transaction("IMMEDIATE")
 
-    def _check_identity(self, file):
-        (identity,) = file.execute("SELECT identity FROM budget").fetchone()
-        if identity != self._identity:
-            raise LedgerError(
-                f"{self.path} is another ledger than the one that was opened there; "
-                f"open it anew: PrivacyLedger({str(self.path)!r})."
-            )
+    @contextmanager
+    def _transaction(
+        self, kind: Literal["DEFERRED", "IMMEDIATE"]
+    ) -> Iterator[Connection]:
+        with transaction(self.path, kind) as file:
+            (identity,) = file.execute("SELECT identity FROM budget").fetchone()
+            if identity != self._identity:
+                raise LedgerError(
+                    f"{self.path} is another ledger than the one that was opened "
+                    f"there; open it again: PrivacyLedger({str(self.path)!r})."
+                )
+            yield file
 
     @property
     def key(self) -> bytes:
-        """The key of the fingerprints. Secret.
+        """Secret key of the fingerprints.
 
         Returns
         -------
         key : bytes
-            Read from its file, which is made if it does not exist.
+            Content of the key file, which is created if it does not exist.
 
         Raises
         ------
         LedgerError
-            If its file cannot be read or made, or holds no key.
+            If the key file cannot be read or created, or its key is too short.
         """
         return make_key(self._key_file)
 
     @property
     def spent(self) -> float:
-        """The part of the budget that is spent.
+        """Fraction of the budget that is spent.
 
         Returns
         -------
         spent : float
-            Between 0 and 1: a share of what costs may add up to, at the order that has
-            most left. While all charges are pure, that may be their sum over epsilon.
+            Between 0 and 1: sum of costs over the limit, at the order with most left.
 
         Raises
         ------
         LedgerError
-            If the file cannot be read, or is another ledger by now.
+            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
-            return max(1 - self._left(file), 0.0)
-
-    def _left(self, file):
-        return max(self.filter.left(costs(file)))
+            return max(1 - max(self.filter.left(costs(file))), 0.0)
 
     def fits(self, curve: RdpCurve) -> bool:
-        """Tell whether a charge would be within the budget now. Charges nothing.
+        """Check that a cost would be within the budget now. Charges nothing.
 
         Parameters
         ----------
@@ -299,18 +294,18 @@ class PrivacyLedger:
         Returns
         -------
         fits : bool
-            Another process may spend what is left before this one does.
+            True if `charge` would accept the cost, unless another process comes first.
 
         Raises
         ------
         LedgerError
-            If the file cannot be read, or is another ledger by now.
+            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return self.filter.admits(self.filter.cost(curve), costs(file))
 
-    def shares(self, curve: RdpCurve) -> tuple[float, float]:
-        """Tell what part of the budget a charge takes, and what is left for it.
+    def budget_fractions(self, curve: RdpCurve) -> tuple[float, float]:
+        """Return the fraction of the budget that a cost takes, and the fraction left.
 
         Parameters
         ----------
@@ -319,19 +314,19 @@ class PrivacyLedger:
 
         Returns
         -------
-        share : float
-            1 is all of the budget.
+        taken : float
+            Fraction at the order where this cost fits most often.
 
         left : float
-            At the same order: ``left / share`` times this charge would fit.
+            Fraction left at the same order: this cost fits ``left / taken`` times.
 
         Raises
         ------
         LedgerError
-            If the file cannot be read, or is another ledger by now.
+            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
-            return self.filter.shares(self.filter.cost(curve), costs(file))
+            return self.filter.budget_fractions(self.filter.cost(curve), costs(file))
 
     def charge(
         self,
@@ -344,41 +339,38 @@ class PrivacyLedger:
         dataset: str = "",
         fit: str = "",
     ) -> int:
-        """Enter a cost, before anything is released for it.
+        """Record the cost of a release, before any noise is drawn for it.
 
-        :class:`~sklearn_pate.PATEClassifier` does this by itself. Call it for a release
-        by other means, with a worst-case curve: never one that depends on data.
+        Estimators of this package do this themselves. Call it for other releases.
 
         Parameters
         ----------
         curve : RdpCurve
-            Worst-case cost.
+            Worst-case cost, which must not depend on data.
 
         delta : float
-            At which the charge's own epsilon is shown. The budget has its own.
+            Delta at which the epsilon of the entry is shown; the budget has another.
 
         unit : {"row", "group", "party"}
-            Whom the cost protects.
+            Unit of privacy.
 
         relation : {"replace-one", "add-remove", "add-remove-or-change"}, default=None
-            Against which change of one unit the cost holds, as in
-            :class:`~sklearn_pate.PrivacySpent`. None is for "party", which has one
-            relation. For "row" and "group" it is refused: name the relation that the
-            cost was proved for.
+            Neighbour relation of the cost, as in :class:`~sklearn_pate.PrivacySpent`.
+            Required for "row" and "group"; "party" has only one.
 
         description : str
-            What is released, for auditors: no private value belongs in it.
+            Description of the release for auditors, without private values.
 
         dataset : str, default=""
-            Which data, by a name that says nothing about them.
+            Name of the data, without private values.
 
         fit : str, default=""
-            Which release.
+            Name of the release.
 
         Returns
         -------
         number : int
-            Of the charge. It is on disk.
+            Number of the entry, which is on disk.
 
         Raises
         ------
@@ -386,8 +378,7 @@ class PrivacyLedger:
             If it does not fit; nothing was charged.
 
         ValueError
-            If the ledger has another unit or relation, `relation` has to be given, or a
-            parameter is of another kind.
+            If the ledger has another unit or relation, or a parameter is invalid.
 
         LedgerError
             If the file cannot be written; nothing was charged.
@@ -398,78 +389,78 @@ class PrivacyLedger:
         with self.writing() as file:
             return enter(self, file, cost)
 
-    def charges(self) -> list[Charge]:
-        """List all charges: who spent what on which data.
+    def entries(self) -> list[LedgerEntry]:
+        """List all entries.
 
         Returns
         -------
-        charges : list of Charge
-            In order; ``pandas.DataFrame(ledger.charges())`` is a table.
+        entries : list of LedgerEntry
+            In order; ``pandas.DataFrame(ledger.entries())`` is a table.
 
         Raises
         ------
         LedgerError
-            If the file cannot be read, or is another ledger by now.
+            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return read_entries(file, self.filter)
 
     def report(self) -> str:
-        """Describe the account in words and a table, for auditors.
+        """Describe the ledger in words and a table, for auditors.
 
         Returns
         -------
         report : str
-            Several lines: the promise, what is spent of it, and a line a charge.
+            The guarantee, the fraction of the budget spent, and one line per entry.
 
         Raises
         ------
         LedgerError
-            If the file cannot be read, or is another ledger by now.
+            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return write_report(self, file)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"PrivacyLedger({str(self.path)!r}, epsilon={self.epsilon!r}, "
             f"delta={self.delta!r})"
         )
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLedger):
             return NotImplemented
         return (self.path, self._key_file) == (other.path, other._key_file)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.path, self._key_file))
 
-    # clone() and searches copy parameters: every copy must be the same account.
-    def __copy__(self):
+    # clone() and searches copy parameters: every copy must be the same ledger.
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
 
-def _only_relation(unit):
-    """Return the relation of a unit that has no other."""
+def _only_relation(unit: str) -> str:
+    """Return the neighbour relation of a unit of privacy that has only one."""
     relations = [relation for one, relation in NEIGHBOURS if one == unit]
     if len(relations) != 1:
         raise ValueError(
-            f"unit={unit!r} without a relation does not say which change the cost is "
-            f"for; pass the relation, too: (unit, relation) is one of {[*NEIGHBOURS]}."
+            f"unit={unit!r} needs a relation, got None; (unit, relation) must be one "
+            f"of {[*NEIGHBOURS]}."
         )
     return relations[0]
 
 
-def _absolute(name, path):
+def _absolute(name: str, path: Any) -> Path:
     try:
         if os.fspath(path):
             return Path(path).resolve()
     except (OSError, RuntimeError, TypeError, ValueError):  # loops of links, NUL
         pass
     raise ValueError(
-        f"{name}={path!r} must name a file, such as 'patients.sqlite'; it is made if "
-        "it does not exist."
+        f"{name}={path!r} must name a file, such as 'patients.sqlite'; it is created "
+        "if it does not exist."
     )

@@ -1,31 +1,36 @@
-"""What a ledger says of itself: its charges, in a table and in words."""
+"""Entries of a ledger, and its report for auditors."""
 
 from dataclasses import dataclass
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
 from sklearn_pate.accounting.ledger._entries import costs
 
-__all__ = ["Charge", "read_entries", "write_report"]
+if TYPE_CHECKING:
+    from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+
+__all__ = ["LedgerEntry", "read_entries", "write_report"]
 
 
 @dataclass(frozen=True)
-class Charge:
-    """One line of a ledger, for auditors.
+class LedgerEntry:
+    """Record of one release in a ledger, for auditors.
 
-    Costs depend on no private value. Fingerprints tell whether two fits saw the same
-    data, and nothing else without the key. Not for publication: that two fits saw the
-    same data, and who fitted when, is covered by no epsilon.
+    Not for publication: costs depend on no private value, but the fingerprints reveal
+    which fits used the same data, and `time` and `who` are not covered by epsilon.
 
     Parameters
     ----------
     number : int
-        Counts up from 1.
+        Number of the entry, from 1.
 
     time : str
-        When, in UTC.
+        Time in UTC.
 
     who : str
         User and machine.
@@ -34,24 +39,25 @@ class Charge:
         Keyed fingerprint of the private rows, or the name that was given.
 
     fit : str
-        Keyed fingerprint of everything that decides the answers.
+        Keyed fingerprint of the inputs that determine the answers, or the name that
+        was given.
 
     description : str
-        What was asked, and how it was answered.
+        Description of the release and its mechanism.
 
     epsilon : float
-        The cost on its own, at `delta`.
+        Privacy cost of this release alone, at `delta`.
 
     delta : float
         The probability mass that epsilon does not cover.
 
     share : float
-        Part of the budget that it takes, at the order that has most left. Shares add
-        up to `spent` of the ledger.
+        Fraction of the budget that it takes, at the order with most left. These
+        fractions add up to `spent` of the ledger.
 
     Notes
     -----
-    What all charges promise together is the budget, and no sum over `epsilon`: they
+    The guarantee for all entries together is the budget, not the sum of `epsilon`: they
     compose in a Renyi filter (Feldman and Zrnic 2021), see
     :class:`~sklearn_pate.PrivacyLedger`.
 
@@ -63,18 +69,16 @@ class Charge:
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
     >>> curve = GNMax(sigma=40).account_curve(n_queries=50, n_classes=2)
-    >>> for what in ("50 answers on lungs", "50 answers on hearts"):
-    ...     number = ledger.charge(
-    ...         curve,
-    ...         delta=1e-6,
-    ...         unit="row",
-    ...         relation="replace-one",
-    ...         description=what,
-    ...     )
-    >>> for one in ledger.charges():
-    ...     print(one.number, f"{one.share:.1%}", f"{one.epsilon:.2f}", one.description)
-    1 10.8% 0.90 50 answers on lungs
-    2 10.8% 0.90 50 answers on hearts
+    >>> number = ledger.charge(
+    ...     curve,
+    ...     delta=1e-6,
+    ...     unit="row",
+    ...     relation="replace-one",
+    ...     description="50 answers on lungs",
+    ... )
+    >>> (entry,) = ledger.entries()
+    >>> print(f"{entry.share:.1%}", f"{entry.epsilon:.2f}", entry.description)
+    10.8% 0.90 50 answers on lungs
     >>> folder.cleanup()
     """
 
@@ -89,22 +93,8 @@ class Charge:
     share: float
 
 
-def read_entries(file, privacy_filter):
-    """Read all charges.
-
-    Parameters
-    ----------
-    file : sqlite3.Connection
-        The file of a ledger.
-
-    privacy_filter : RenyiFilter
-        Its limits.
-
-    Returns
-    -------
-    charges : list of Charge
-        In order.
-    """
+def read_entries(file: Connection, privacy_filter: RenyiFilter) -> list[LedgerEntry]:
+    """Read all entries of a ledger, in order."""
     lines = file.execute(
         "SELECT id, time, who, dataset, fit, description, epsilon, delta FROM charges "
         "ORDER BY id"
@@ -114,38 +104,25 @@ def read_entries(file, privacy_filter):
     most = left.index(max(left))
     limit = privacy_filter.limits[most]
     return [
-        Charge(*(*line, cost[most] / limit))
+        LedgerEntry(*(*line, cost[most] / limit))
         for line, cost in zip(lines, spent, strict=True)
     ]
 
 
-def write_report(ledger, file):
-    """Describe the account.
-
-    Parameters
-    ----------
-    ledger : PrivacyLedger
-        The ledger.
-
-    file : sqlite3.Connection
-        Its file.
-
-    Returns
-    -------
-    report : str
-        Several lines.
-    """
+def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
+    """Describe a ledger in words and a table."""
     unit, relation, created = file.execute(
         "SELECT unit, relation, created FROM budget"
     ).fetchone()
     title = f"{ledger!r}, created {created}"
     if unit is None:
         return (
-            f"{title}: nothing was charged yet. The first charge sets whom it protects."
+            f"{title}: nothing was charged yet. The first entry sets the unit of "
+            "privacy and the neighbour relation."
         )
-    charges = read_entries(file, ledger.filter)
-    times = "1 charge" if len(charges) == 1 else f"{len(charges)} charges"
-    table = [HEADS, *(_cells(charge) for charge in charges)]
+    entries = read_entries(file, ledger.filter)
+    n_entries = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
+    table = [HEADS, *(_cells(entry) for entry in entries)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     rows = [
         "  ".join(
@@ -157,20 +134,20 @@ def write_report(ledger, file):
         [
             title,
             "",
-            "Everything charged here, now and later, is together "
+            "All releases charged here, now and later, are together "
             f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r})-differentially "
             f"private, where neighbouring data sets {NEIGHBOURS[unit, relation]}.",
-            f"{ledger.spent:.2%} of this budget is spent, in {times}. At a glance, "
-            f"and no guarantee: epsilon={_estimate(ledger, file):.3f} so far, if no "
-            "fit was chosen in view of another.",
+            f"{ledger.spent:.2%} of this budget is spent, in {n_entries}. Estimate, "
+            f"not a guarantee: epsilon={_estimate(ledger, file):.3f} so far, if no fit "
+            "was chosen in view of another.",
             "",
             *rows,
         ]
     )
 
 
-def _estimate(ledger, file):
-    """Compose what was charged as is best now."""
+def _estimate(ledger: "PrivacyLedger", file: Connection) -> float:
+    """Compute epsilon of all entries, composed at the order that is best now."""
     curves = [
         RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
         for orders, values in file.execute("SELECT orders, curve FROM charges")
@@ -192,15 +169,15 @@ HEADS = (
 )
 
 
-def _cells(charge):
+def _cells(entry: LedgerEntry) -> tuple[str, ...]:
     return (
-        str(charge.number),
-        charge.time,
-        f"{charge.share:.2%}",
-        write_epsilon(charge.epsilon),
-        f"{charge.delta:g}",
-        charge.dataset[:12],
-        charge.fit[:12],
-        charge.who,
-        charge.description,
+        str(entry.number),
+        entry.time,
+        f"{entry.share:.2%}",
+        write_epsilon(entry.epsilon),
+        f"{entry.delta:g}",
+        entry.dataset[:12],
+        entry.fit[:12],
+        entry.who,
+        entry.description,
     )

@@ -1,21 +1,22 @@
-"""The file of a ledger: SQLite, one transaction a step, on disk before it returns."""
+"""SQLite file of a ledger: one transaction per step, on disk before it returns."""
 
 import os
 import secrets
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from sklearn_pate.exceptions import LedgerError
 
-__all__ = ["create_once", "is_there", "make_key", "reading", "writing"]
+__all__ = ["create_once", "file_exists", "make_key", "transaction"]
 
-# "PATE", and the version of what is in the tables below.
+# "PATE", and the version of the tables below.
 APPLICATION_ID = int.from_bytes(b"PATE")
 FORMAT_VERSION = 2
-# Others hold the file for milliseconds each.
+# Other processes lock the file for milliseconds each.
 SECONDS_TO_WAIT = 60.0
 KEY_BYTES = 32
 
@@ -51,8 +52,8 @@ CREATE TABLE costs (
     value REAL NOT NULL CHECK (value >= 0),
     PRIMARY KEY (charge, renyi_order)
 );
--- What was drawn on a charge of a fit. `pending` is set from before a draw until its
--- answers are stored: on a charge that is found pending nobody else draws.
+-- Draws on an entry of a fit. `pending` is set from before a draw until its answers are
+-- stored: no other process draws on an entry that is pending.
 CREATE TABLE draws (
     charge INTEGER PRIMARY KEY REFERENCES charges (id),
     fit TEXT NOT NULL,
@@ -78,29 +79,9 @@ def create_once(
     limits: Iterable[tuple[float, float]],
     created: str,
 ) -> None:
-    """Create the file of a ledger, whole or not at all, unless there is one.
+    """Create the file of a ledger, complete or not at all, unless it exists."""
 
-    Parameters
-    ----------
-    path : Path
-        Where.
-
-    epsilon, delta : float
-        The budget.
-
-    limits : iterable of (float, float)
-        Renyi orders and how much charges may add up to at each.
-
-    created : str
-        The time, for people to read.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be written.
-    """
-
-    def fill(unfinished):
+    def fill(unfinished: Path) -> None:
         with _connected(unfinished) as connection, _transaction(connection):
             for statement in TABLES.split(";")[:-1]:
                 connection.execute(statement)
@@ -112,29 +93,13 @@ def create_once(
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 
-    with _explained(path):
-        _appear(path, fill)
+    with _ledger_errors(path):
+        _create(path, fill)
 
 
-def is_there(path: Path) -> bool:
-    """Tell whether there is a file.
-
-    Parameters
-    ----------
-    path : Path
-        Where.
-
-    Returns
-    -------
-    exists : bool
-        Whether it is a ledger is another matter.
-
-    Raises
-    ------
-    LedgerError
-        If it is a folder, or nobody can tell.
-    """
-    with _explained(path):
+def file_exists(path: Path) -> bool:
+    """Check that a file exists; raise if it is a folder or its folder is missing."""
+    with _ledger_errors(path):
         if path.is_dir():
             raise LedgerError(f"{path} is a folder; name a file in it.")
         if not path.parent.is_dir():
@@ -143,94 +108,42 @@ def is_there(path: Path) -> bool:
 
 
 def make_key(path: Path) -> bytes:
-    """Read the key of the fingerprints, which only this user can; made once.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-
-    Returns
-    -------
-    key : bytes
-        What is in the file, 32 random bytes if it was made here.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be read or written, or is too short.
-    """
-    with _explained(path):
+    """Read the secret key of the fingerprints, or create it for this user only."""
+    with _ledger_errors(path):
         if not path.exists():
             key = secrets.token_bytes(KEY_BYTES)
-            _appear(path, lambda unfinished: unfinished.write_bytes(key))
+            _create(path, lambda unfinished: unfinished.write_bytes(key))
         key = path.read_bytes()
     if len(key) < KEY_BYTES:
         raise LedgerError(
             f"The key file {path} has {len(key)} bytes, and a key needs {KEY_BYTES}; "
-            "put the old one back, or remove it to make a new one (what was charged "
-            "under the old one is then charged again)."
+            "put the old key back, or remove the file to create a new key (fits under "
+            "the old key are then charged again)."
         )
     return key
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file of a ledger to read.
+def transaction(
+    path: Path, kind: Literal["DEFERRED", "IMMEDIATE"]
+) -> Iterator[sqlite3.Connection]:
+    """Open the file of a ledger in one transaction: "DEFERRED" reads one state of it.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Yields
-    ------
-    connection : sqlite3.Connection
-        All its queries see the same state.
-
-    Raises
-    ------
-    LedgerError
-        If the file is missing, locked for long, or no ledger.
+    "IMMEDIATE" also writes, with no other writer at the same time; the changes are on
+    disk once the block has ended. After an error nothing was written.
     """
     with (
-        _explained(path),
+        _ledger_errors(path),
         _connected(path) as connection,
-        _transaction(connection, "DEFERRED"),
+        _transaction(connection, kind),
     ):
         _check_format(connection, path)
         yield connection
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file of a ledger to read and write, with nobody else writing.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Yields
-    ------
-    connection : sqlite3.Connection
-        In a transaction, which is on disk once the block has ended. After an error
-        nothing was written.
-
-    Raises
-    ------
-    LedgerError
-        If the file is missing, read-only, locked for long, or no ledger, or the disk is
-        full.
-    """
-    with _explained(path), _connected(path) as connection, _transaction(connection):
-        _check_format(connection, path)
-        yield connection
-
-
-@contextmanager
-def _connected(path):
-    # Never across a fork, and never creating: a connection for each transaction.
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    # One connection per transaction: none is used across a fork, none creates a file.
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -238,11 +151,11 @@ def _connected(path):
         isolation_level=None,
     )
     try:
-        # Not a write-ahead log, which is lost if its own file is left behind. EXTRA: a
+        # No write-ahead log, which is lost if its file is not copied along. EXTRA: a
         # commit also survives a power cut that undoes the removal of the journal.
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA fullfsync = ON")  # macOS keeps its word with this
+        connection.execute("PRAGMA fullfsync = ON")  # else macOS may not write to disk
         connection.execute("PRAGMA foreign_keys = ON")
         yield connection
     finally:
@@ -250,7 +163,9 @@ def _connected(path):
 
 
 @contextmanager
-def _transaction(connection, kind="IMMEDIATE"):
+def _transaction(
+    connection: sqlite3.Connection, kind: str = "IMMEDIATE"
+) -> Iterator[None]:
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -260,7 +175,7 @@ def _transaction(connection, kind="IMMEDIATE"):
             connection.execute("ROLLBACK")
 
 
-def _check_format(connection, path):
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID:
@@ -274,8 +189,8 @@ def _check_format(connection, path):
         )
 
 
-def _appear(path, fill):
-    """Make a file that is complete from the moment it can be seen; leave an old one."""
+def _create(path: Path, fill: Callable[[Path], object]) -> None:
+    """Create a file that is complete once it is visible; keep an existing one."""
     descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(descriptor)
     try:
@@ -295,12 +210,12 @@ def _appear(path, fill):
 
 
 @contextmanager
-def _explained(path):
+def _ledger_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except LedgerError:
         raise
-    # Of a damaged file, the message of an error may not be UTF-8.
+    # The error message of a damaged file may not be UTF-8.
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise LedgerError(
             f"The ledger {path} cannot be used ({error}): {_remedy(error, path)}"
@@ -312,11 +227,11 @@ def _explained(path):
         ) from error
 
 
-def _remedy(error, path):
+def _remedy(error: Exception, path: Path) -> str:
     if not path.exists():
         return (
             "there is no such file. Put it back; a new one, with epsilon= and delta=, "
-            "would forget what was charged."
+            "would not contain the earlier entries."
         )
     text = str(error)
     if "not a database" in text:
@@ -325,9 +240,9 @@ def _remedy(error, path):
         return f"another process has held it for {SECONDS_TO_WAIT:.0f} s. Try again."
     if "readonly" in text or "unable to open" in text:
         return (
-            "nothing can be charged, so nothing was asked. Make the file and its "
+            "nothing can be charged, so no query was answered. Make the file and its "
             "folder writable for this user."
         )
     if "full" in text or "I/O" in text:
-        return "nothing more was asked. Make room on the disk and try again."
-    return "it may be damaged. Put back a copy that has every charge."
+        return "no further query was answered. Free space on the disk and try again."
+    return "it may be damaged. Put back a copy that has every entry."

@@ -1,4 +1,4 @@
-"""Privacy cost of noisy pluralities of votes."""
+"""Privacy cost of noisy plurality votes."""
 
 from sklearn_pate.accounting.plurality._divergence import log_moment
 from sklearn_pate.accounting.plurality._enumeration import enumerated_cost

@@ -1,4 +1,4 @@
-"""Worst cases in closed form, whatever the votes. May be published."""
+"""Data-independent worst cases in closed form. May be published."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,15 +59,15 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
 
 
 def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of comparing a noisy count with a threshold, or showing it.
+    """Classical worst case of a noisy count, or its check against a threshold.
 
     May be published.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation of the noise added to the count, over what one unit of
-        privacy can change; positive. More noise costs less.
+        Standard deviation of the noise added to the count, over the sensitivity of the
+        count; positive. More noise costs less.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -84,9 +84,10 @@ def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rd
 
     Notes
     -----
-    r(a) = a / (2 sigma^2): the Gaussian mechanism, on the maximum count, say, which
-    one moved vote changes by at most 1 (Papernot et al. 2018, Section 4.2). It holds
-    for discrete Gaussian noise too (Canonne, Kamath, Steinke 2020, Proposition 5).
+    r(a) = a / (2 sigma^2): the Gaussian mechanism, for instance on the maximum count,
+    which one moved vote changes by at most 1 (Papernot et al. 2018, Section 4.2). It
+    holds for discrete Gaussian noise too (Canonne, Kamath, Steinke 2020, Proposition
+    5).
 
     Examples
     --------
@@ -127,14 +128,14 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
 
     Examples
     --------
-    Many releases compose better as curves than their epsilons add up:
+    Curves of many releases compose to less than the sum of their epsilons, here 10:
 
     >>> from sklearn_pate.accounting.bounds import pure_dp_curve
-    >>> hundred = 100 * pure_dp_curve(epsilon=0.1)  # 10, added up
+    >>> hundred = 100 * pure_dp_curve(epsilon=0.1)
     >>> round(hundred.to_epsilon(1e-5), 2)
     4.62
     """
-    if epsilon != 0:  # which is the cost of nothing
+    if epsilon != 0:
         check_positive("epsilon", epsilon)
     orders = np.asarray(orders, dtype=np.float64)
     log_mgf = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(
@@ -146,14 +147,14 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
 def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     """Classical worst case of one LNMax answer with continuous noise.
 
-    May be published. :class:`~sklearn_pate.mechanisms.LNMax` draws whole numbers, and
-    is not covered by it.
+    May be published. It does not cover :class:`~sklearn_pate.mechanisms.LNMax`, which
+    draws whole numbers.
 
     Parameters
     ----------
     gamma : float
         Inverse scale of the Laplace noise added to every count, in 1 / votes; positive.
-        A smaller one is more noise, and costs less.
+        A smaller value means more noise and costs less.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -205,7 +206,7 @@ def discrete_laplace_worst_case(
     ----------
     gamma : float
         Inverse scale of the discrete Laplace noise added to every count, in 1 / votes;
-        positive. A smaller one is more noise, and costs less.
+        positive. A smaller value means more noise and costs less.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -223,10 +224,10 @@ def discrete_laplace_worst_case(
     Notes
     -----
     As :func:`laplace_worst_case`, but the likelihood ratio of a whole number, shifted
-    by 1, is e^gamma or e^-gamma and never between: D_a of one count is that of
+    by 1, is e^gamma or e^-gamma and never between: D_a of one count equals that of
     randomised response, a factor of about 1 + gamma / 3 more than for continuous noise.
-    The noise is that of Canonne, Kamath, Steinke (2020), and
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case` is closer.
+    The noise is from Canonne, Kamath, Steinke (2020), and
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case` is smaller.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     ----------
     c : float
         Inverse scale of the noise added to every count, in 1 / votes; positive. A
-        smaller one is more noise, and costs less.
+        smaller value means more noise and costs less.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -312,7 +313,7 @@ def permute_and_flip_worst_case(
     ----------
     c : float
         Inverse scale of the noise added to every count, in 1 / votes; positive. A
-        smaller one is more noise, and costs less.
+        smaller value means more noise and costs less.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -330,12 +331,12 @@ def permute_and_flip_worst_case(
     Notes
     -----
     The answer is 2c-DP (McKenna and Sheldon 2020, with sensitivity 1 for each count),
-    hence :func:`pure_dp_curve`. The bounded range of the exponential mechanism, four
-    times cheaper, does not hold here.
+    hence :func:`pure_dp_curve`. The bounded range of the exponential mechanism, which
+    gives a quarter of this cost, does not hold here.
 
     Examples
     --------
-    At the same c it costs more than :func:`gumbel_worst_case`, and is right more often:
+    At the same c it costs more than :func:`gumbel_worst_case`, with fewer errors:
 
     >>> from sklearn_pate.accounting.bounds import permute_and_flip_worst_case
     >>> round((100 * permute_and_flip_worst_case(c=0.05)).to_epsilon(1e-5), 2)

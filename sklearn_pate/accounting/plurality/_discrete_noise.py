@@ -1,4 +1,4 @@
-"""Noise on whole votes: its law, and sums over it."""
+"""Laws of noise on whole votes, and sums over them."""
 
 from functools import lru_cache
 from math import ceil
@@ -31,26 +31,18 @@ _MIDPOINT = (
 )
 # The depth, in standard deviations, at which a Gaussian tail leaves float64.
 _DEPTH = 38
-# Points of a Gauss rule, and the length of a piece of an exponential it is for, in
-# units of 1 / gamma.
+# Number of points of a Gauss rule, and the length of its range in units of 1 / gamma.
 _N_NODES = 20
 _BLOCK = 4
 
 
 class DiscreteGaussian:
-    """The law on whole numbers with Pr[z] proportional to exp(-z^2 / (2 sigma^2)).
+    """Law on whole numbers with Pr[z] proportional to exp(-z^2 / (2 sigma^2)).
 
-    Parameters
-    ----------
-    sigma : float
-        The scale, close to the standard deviation unless it is below 1.
-
-    Notes
-    -----
-    Canonne, Kamath, Steinke (2020), Definition 1. From sigma = 32 on,
-    F(z) = Phi(x) - phi(x) sum_j c_j He_{2j-1}(x) / sigma^{2j}, x = (z + 1/2) / sigma,
-    c_j = B_{2j}(1/2) / (2j)! (Euler-Maclaurin), to a relative 1e-10 wherever F is above
-    1e-300, and z need not be whole.
+    Canonne, Kamath, Steinke (2020), Definition 1. For sigma >= 32, F(z) = Phi(x) -
+    phi(x) sum_j c_j He_{2j-1}(x) / sigma^{2j}, x = (z + 1/2) / sigma, c_j = B_{2j}(1/2)
+    / (2j)! (Euler-Maclaurin), to a relative 1e-10 wherever F is above 1e-300, and z
+    need not be whole.
     """
 
     def __init__(self, sigma: float) -> None:
@@ -63,7 +55,7 @@ class DiscreteGaussian:
             for j, c in enumerate(_MIDPOINT):
                 self._midpoint_series[2 * j + 1] = c / sigma ** (2 * j + 2)
 
-    def _tabulate(self):
+    def _tabulate(self) -> None:
         self._reach = ceil(2 * _DEPTH * self.sigma) + 2
         points = np.arange(-self._reach, self._reach + 1)
         weights = -(points**2) / (2 * self.sigma**2)
@@ -74,53 +66,17 @@ class DiscreteGaussian:
         self._log_cdf = np.concatenate([below, above, [0.0]])
 
     def log_pmf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute ln Pr[Z = z].
-
-        Parameters
-        ----------
-        z : ndarray
-            Points.
-
-        Returns
-        -------
-        log_pmf : ndarray of the same shape
-            In nats.
-        """
+        """Compute ln Pr[Z = z]."""
         return -(z * z) / (2 * self.sigma**2) + self._log_mass
 
     def log_pmf_step(self, z: NDArray[np.float64], step: int) -> NDArray[np.float64]:
-        """Compute ln Pr[Z = z + step] - ln Pr[Z = z].
-
-        Parameters
-        ----------
-        z : ndarray
-            Points.
-
-        step : int
-            How far to go.
-
-        Returns
-        -------
-        difference : ndarray of the same shape
-            In nats.
-        """
+        """Compute ln Pr[Z = z + step] - ln Pr[Z = z]."""
         return -(step * (2 * z + step)) / (2 * self.sigma**2)
 
     def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute ln Pr[Z <= z].
-
-        Parameters
-        ----------
-        z : ndarray
-            Whole numbers (any numbers from sigma = 32 on).
-
-        Returns
-        -------
-        log_cdf : ndarray of the same shape
-            In nats.
-        """
+        """Compute ln Pr[Z <= z] at whole numbers, or at any z if sigma >= 32."""
         if self.sigma < LARGE_SIGMA:
-            # Beyond the table the tail falls as the mass does, or is 1.
+            # Beyond the table the tail decreases as the mass does, or F is 1.
             inside = np.clip(z, -self._reach, self._reach)
             found = self._log_cdf[(inside + self._reach).astype(np.intp)]
             return found + np.where(
@@ -136,30 +92,16 @@ class DiscreteGaussian:
     def nodes(
         self, values: NDArray[np.float64], sizes: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Choose points and weights that stand for a sum over all whole numbers.
+        """Return points and weights that approximate a sum over all whole numbers.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_vectors, n_groups)
-            Vote counts of each vector.
+        `values` and `sizes`, of shape (n_vectors, n_groups), are the vote counts of
+        each vector and the numbers of classes with them; the results have shape
+        (n_vectors, n_points).
 
-        sizes : ndarray of shape (n_vectors, n_groups)
-            Number of classes with each count.
-
-        Returns
-        -------
-        points : ndarray of shape (n_vectors, n_points)
-            Whole numbers.
-
-        weights : ndarray of shape (n_vectors, n_points)
-            Their weights.
-
-        Notes
-        -----
-        The trapezoidal rule on the whole line: its error falls as
-        exp(-2 pi^2 s^2 / h^2) for a bump of standard deviation s and a step h. A class
-        that beats m others far above it has a bump of at least sigma / sqrt(1 + m);
-        about 20 more count where very many are near.
+        The trapezoidal rule on the whole line: its error decreases as exp(-2 pi^2 s^2 /
+        h^2) for a bump of standard deviation s and a step h. A class that beats m
+        others far above it has a bump of at least sigma / sqrt(1 + m); where very many
+        others are near, about 20 of them add to m, and 40 are allowed for.
         """
         low, high = values.min(axis=1), values.max(axis=1)
         above = np.sum(sizes, axis=1, where=values > low[:, None] + self.sigma)
@@ -173,15 +115,8 @@ class DiscreteGaussian:
 
 
 class DiscreteLaplace:
-    """The law on whole numbers with Pr[z] proportional to exp(-gamma |z|).
+    """Law on whole numbers with Pr[z] proportional to exp(-gamma |z|).
 
-    Parameters
-    ----------
-    gamma : float
-        Inverse scale.
-
-    Notes
-    -----
     Pr[z] = tanh(gamma / 2) e^{-gamma |z|}; F(z) = e^{gamma z} / (1 + e^{-gamma}) up to
     0, and 1 - F(-z - 1) from there on (Canonne, Kamath, Steinke 2020, Section 3).
     """
@@ -190,51 +125,15 @@ class DiscreteLaplace:
         self.gamma = gamma
 
     def log_pmf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute ln Pr[Z = z].
-
-        Parameters
-        ----------
-        z : ndarray
-            Points.
-
-        Returns
-        -------
-        log_pmf : ndarray of the same shape
-            In nats.
-        """
+        """Compute ln Pr[Z = z]."""
         return np.log(np.tanh(self.gamma / 2)) - self.gamma * np.abs(z)
 
     def log_pmf_step(self, z: NDArray[np.float64], step: int) -> NDArray[np.float64]:
-        """Compute ln Pr[Z = z + step] - ln Pr[Z = z].
-
-        Parameters
-        ----------
-        z : ndarray
-            Points.
-
-        step : int
-            How far to go.
-
-        Returns
-        -------
-        difference : ndarray of the same shape
-            In nats.
-        """
+        """Compute ln Pr[Z = z + step] - ln Pr[Z = z]."""
         return self.gamma * (np.abs(z) - np.abs(z + step))
 
     def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute ln Pr[Z <= z].
-
-        Parameters
-        ----------
-        z : ndarray
-            Whole numbers, or numbers between two whole numbers of one sign.
-
-        Returns
-        -------
-        log_cdf : ndarray of the same shape
-            In nats.
-        """
+        """Compute ln Pr[Z <= z], z whole or between whole numbers of one sign."""
         norm = np.log1p(np.exp(-self.gamma))
         tail = -self.gamma * np.abs(np.where(z < 0, z, z + 1)) - norm
         return np.where(z < 0, tail, np.log1p(-np.exp(tail)))
@@ -242,29 +141,11 @@ class DiscreteLaplace:
     def nodes(
         self, values: NDArray[np.float64], sizes: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Choose points and weights that stand for a sum over all whole numbers.
+        """Return points and weights as `DiscreteGaussian.nodes` does.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_vectors, n_groups)
-            Vote counts of each vector.
-
-        sizes : ndarray of shape (n_vectors, n_groups)
-            Number of classes with each count.
-
-        Returns
-        -------
-        points : ndarray of shape (n_vectors, n_points)
-            Numbers.
-
-        weights : ndarray of shape (n_vectors, n_points)
-            Their weights.
-
-        Notes
-        -----
         Between two counts every factor is an exponential or one minus an exponential,
         so that Gauss quadrature for sums is exact to rounding there. The kinks, at the
-        counts and at most one vote beside them, are points of their own.
+        counts and at most one vote beside them, are separate points.
         """
         rules = [self._rule(row, sizes[0].sum()) for row in values]
         n_points = max(len(points) for points, _ in rules)
@@ -276,7 +157,9 @@ class DiscreteLaplace:
             weights[i, : len(found)] = weight
         return points, weights
 
-    def _rule(self, row, n_classes):
+    def _rule(
+        self, row: NDArray[np.float64], n_classes: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         kinks = np.unique(row[:, None] + np.arange(-1, 2))
         left = kinks[0] - ceil(_DEPTH / (self.gamma * n_classes)) - 1
         right = kinks[-1] + ceil(_DEPTH / self.gamma) + 1
@@ -291,31 +174,17 @@ class DiscreteLaplace:
                 at, weight = sum_rule(n)
                 blocks.append((first + at, weight))
                 first += n
-        return tuple(np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        points, weights = zip(*blocks, strict=True)
+        return np.concatenate(points), np.concatenate(weights)
 
 
 @lru_cache(maxsize=4096)
 def sum_rule(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gauss quadrature for the sum over 0, 1, ..., n - 1.
+    """Return points and weights of Gauss quadrature for the sum over 0, 1, ..., n - 1.
 
-    Parameters
-    ----------
-    n : int
-        Number of terms.
-
-    Returns
-    -------
-    points : ndarray
-        At most 20; all terms if there are no more.
-
-    weights : ndarray
-        They sum to n.
-
-    Notes
-    -----
-    Golub and Welsch (1969), on the recurrence of the discrete Chebyshev polynomials,
-    b_k = k^2 (n^2 - k^2) / (4 (4 k^2 - 1)) around (n - 1)/2. Exact for polynomials of
-    degree 39.
+    At most 20 points, all terms if there are no more; the weights sum to n. Golub and
+    Welsch (1969), on the recurrence of the discrete Chebyshev polynomials, b_k = k^2
+    (n^2 - k^2) / (4 (4 k^2 - 1)) around (n - 1)/2. Exact for polynomials of degree 39.
     """
     if n <= _N_NODES:
         return np.arange(float(n)), np.ones(n)
@@ -329,31 +198,12 @@ def sum_rule(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def tie_nodes(
     slope: float, n_classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Choose points and weights in [0, 1] that stand for a random priority.
+    """Return points in (0, 1) and weights that average over a random priority in ties.
 
     Breaking ties at random is adding to each noisy count a uniform number in [0, 1):
-    the law is a polynomial of degree `n_classes` - 1 in the winner's number.
-
-    Parameters
-    ----------
-    slope : float
-        How much the logarithm of that polynomial may grow over [0, 1].
-
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    points : ndarray of shape (n_points,)
-        In (0, 1).
-
-    weights : ndarray of shape (n_points,)
-        They sum to 1.
-
-    Notes
-    -----
-    Gauss-Legendre with m points is exact for degree 2m - 1, and off by
-    s^{2m} (m!)^4 / ((2m + 1) ((2m)!)^3) for e^{s u}.
+    the law is a polynomial of degree `n_classes` - 1 in the winner's number, and its
+    logarithm may grow by `slope` over [0, 1]. Gauss-Legendre with m points is exact for
+    degree 2m - 1, and off by s^{2m} (m!)^4 / ((2m + 1) ((2m)!)^3) for e^{s u}.
     """
     enough = ceil(n_classes / 2)
     for m in range(1, min(enough, 40)):

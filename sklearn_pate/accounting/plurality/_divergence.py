@@ -5,10 +5,11 @@ from numpy.typing import NDArray
 
 __all__ = ["log_moment", "raise_to_largest"]
 
+_Array = NDArray[np.float64]
 # Below this, a * r is small enough for four terms of the Taylor series.
 _SMALL = 1e-2
-# Above this, Q or e^{a r} may leave float64 where their product does not, and the rest
-# of g(r), a - 1, is nothing beside it.
+# Above this, Q or e^{a r} may leave the range of float64 where their product does not,
+# and the remaining term of g(r), a - 1, is negligible.
 _STEEP = 100
 
 
@@ -20,19 +21,19 @@ def log_moment(
     Parameters
     ----------
     log_q : ndarray of shape (..., n_outcomes)
-        The ln Q of each outcome; -inf for one that cannot happen.
+        ln Q of each outcome; -inf for an impossible one.
 
     log_ratio : ndarray of shape (..., n_outcomes)
-        The ratio r = ln(P / Q) of each outcome, finite. It carries the precision of the
-        result: take it from a formula of its own, not from two logarithms.
+        Log-ratio r = ln(P / Q) of each outcome, finite. The precision of the result is
+        that of r: compute r directly, not as a difference of two logarithms.
 
     order : float
-        The Renyi order a, greater than 1.
+        Renyi order a, greater than 1.
 
     Returns
     -------
     moments : ndarray of shape (...)
-        Not negative; infinite where it is out of reach.
+        Not negative; infinite where float64 cannot represent them.
 
     Notes
     -----
@@ -45,16 +46,16 @@ def log_moment(
 
 
 class _Pairs:
-    """Pairs of laws, with what does not depend on the order."""
+    """Pairs of laws, with all quantities that do not depend on the order."""
 
-    def __init__(self, log_q, log_ratio):
+    def __init__(self, log_q: _Array, log_ratio: _Array) -> None:
         self._log_q = log_q
         self._log_ratio = log_ratio
         self._q = np.exp(log_q)
         with np.errstate(over="ignore"):
             self._ratio_less_one = np.expm1(log_ratio)
 
-    def log_moment(self, some, order):
+    def log_moment(self, some: slice | NDArray[np.intp], order: float) -> _Array:
         """Return (a - 1) D_a of some of the pairs."""
         log_ratio = self._log_ratio[some]
         scaled = order * log_ratio
@@ -78,11 +79,12 @@ class _Pairs:
                 largest = tilted.max(axis=-1)
                 total = np.exp(tilted - largest[..., np.newaxis]).sum(axis=-1)
                 moments[large] = largest + np.log(total)
-        # What cannot be computed in float64 must not pass for small.
+        # A value that cannot be computed in float64 must not count as small.
         return np.maximum(np.where(np.isnan(moments), np.inf, moments), 0)
 
 
-def _series(r, a):
+def _series(r: _Array, a: float) -> _Array:
+    """Return the Taylor series of g(r) near 0."""
     tail = 1 + r * (
         (a + 1) / 3 + r * ((a * a + a + 1) / 12 + r * (a + 1) * (a * a + 1) / 60)
     )
@@ -90,56 +92,44 @@ def _series(r, a):
 
 
 def raise_to_largest(
-    costs: NDArray[np.float64],
+    costs: _Array,
     row: NDArray[np.intp],
-    log_q: NDArray[np.float64],
-    log_ratio: NDArray[np.float64],
-    orders: NDArray[np.float64],
+    log_q: _Array,
+    log_ratio: _Array,
+    orders: _Array,
     *,
     stride: int,
 ) -> None:
-    """Raise each row of costs to the largest divergence of its pairs of laws.
+    """Raise rows of costs, in place, to the largest divergence of their pairs of laws.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (n_rows, n_orders)
-        Changed in place.
+    `costs` has shape (n_rows, n_orders); `row` is the row of each pair, and `log_q` and
+    `log_ratio`, of shape (n_pairs, n_outcomes), are as for `log_moment`; `orders`
+    increase.
 
-    row : ndarray of int of shape (n_pairs,)
-        The row that each pair of laws belongs to.
-
-    log_q : ndarray of shape (n_pairs, n_outcomes)
-        As for `log_moment`.
-
-    log_ratio : ndarray of shape (n_pairs, n_outcomes)
-        As for `log_moment`.
-
-    orders : ndarray of shape (n_orders,)
-        Renyi orders, increasing.
-
-    stride : int
-        All pairs are computed at every `stride`-th order. Between two such orders,
-        (a - 1) D_a is convex in a and so lies below its chord: pairs whose chord lies
-        below a value that is reached are left out, which changes nothing.
+    All pairs are computed at every `stride`-th order. Between two such orders, (a - 1)
+    D_a is convex in a and so lies below its chord: pairs with a chord below a value
+    that is reached are left out, which does not change the result.
     """
     pairs = _Pairs(log_q, log_ratio)
 
-    def raise_at(i, some):
+    def raise_at(
+        i: int, some: slice | NDArray[np.intp]
+    ) -> tuple[_Array, NDArray[np.bool_]]:
         moments = pairs.log_moment(some, orders[i])
         divergences = moments / (orders[i] - 1)
         np.maximum.at(costs[:, i], row[some], divergences)
         return moments, divergences == costs[row[some], i]
 
-    first, everything = 0, slice(None)
-    start, leads = raise_at(first, everything)
+    first, all_pairs = 0, slice(None)
+    start, leads = raise_at(first, all_pairs)
     for last in sorted({*range(stride, orders.size, stride), orders.size - 1} - {0}):
-        end, leads_at_end = raise_at(last, everything)
+        end, leads_at_end = raise_at(last, all_pairs)
         leaders = np.flatnonzero(leads | leads_at_end)
         for i in range(first + 1, last):
             raise_at(i, leaders)
             share = (orders[i] - orders[first]) / (orders[last] - orders[first])
             chord = (1 - share) * start + share * end
-            chord[leaders] = 0  # they are done
+            chord[leaders] = 0  # already computed
             # The margin is for rounding.
             reached = (orders[i] - 1) * costs[row, i] * (1 - 1e-12)
             raise_at(i, np.flatnonzero(chord > reached))

@@ -1,4 +1,4 @@
-"""The Renyi cost of one query, neighbour by neighbour. Sensitive."""
+"""Renyi cost of one query by enumeration of its neighbours. Sensitive."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -14,21 +14,10 @@ __all__ = ["enumerated_cost", "neighbours_of"]
 
 
 def neighbours_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """List all votes that one teacher can make of these.
-
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_classes,)
-        Votes per class.
-
-    Returns
-    -------
-    neighbours : ndarray of int of shape (n_neighbours, n_classes)
-        One vote is moved, cast or withdrawn.
-    """
-    nowhere = np.zeros((1, counts.size), dtype=counts.dtype)
-    parties = np.concatenate([np.eye(counts.size, dtype=counts.dtype), nowhere])
-    moves = [gainer - loser for loser, gainer in permutations(parties, 2)]
+    """List all votes after one vote is moved, cast or withdrawn, one per row."""
+    abstention = np.zeros((1, counts.size), dtype=counts.dtype)
+    votes = np.concatenate([np.eye(counts.size, dtype=counts.dtype), abstention])
+    moves = [after - before for before, after in permutations(votes, 2)]
     after = counts + np.array(moves)
     return after[after.min(axis=1) >= 0]
 
@@ -40,15 +29,15 @@ def enumerated_cost(
 ) -> RdpCurve:
     """Compute the Renyi cost of one query from the laws at all neighbours.
 
-    Sensitive as far as the votes are. It is slower than
-    :func:`~sklearn_pate.accounting.local_cost` and takes nothing but the laws for
-    granted: it is there to contradict what claims to be a bound.
+    Sensitive if the votes are. It is slower than
+    :func:`~sklearn_pate.accounting.local_cost` and uses the laws only: it serves to
+    test the cost that a mechanism claims.
 
     Parameters
     ----------
     log_law : callable
-        Takes votes of shape (n_vectors, n_classes), and returns the log-probability of
-        each outcome, of shape (n_vectors, n_outcomes).
+        Function of votes of shape (n_vectors, n_classes) that returns the
+        log-probability of each outcome, of shape (n_vectors, n_outcomes).
 
     counts : array-like of shape (n_classes,)
         Votes per class.
@@ -59,8 +48,8 @@ def enumerated_cost(
     Returns
     -------
     curve : RdpCurve
-        The largest divergence between these votes and a neighbour, in either direction.
-        Infinite also where float64 does not hold a probability.
+        Largest divergence between these votes and a neighbour, in either direction.
+        Infinite also where float64 cannot represent a probability.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The exact Renyi cost of the votes that were cast. Sensitive."""
+"""Exact Renyi cost of given votes. Sensitive."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from sklearn_pate.accounting.plurality._divergence import raise_to_largest
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._outcomes import Plurality, after_move, untouched
 from sklearn_pate.accounting.plurality._unique_queries import (
+    Batch,
     UniqueQueries,
     check_counts,
 )
@@ -26,13 +27,13 @@ __all__ = [
     "more_than_claimed",
 ]
 
-#: Every fourth of the default orders: within 0.2 % of the best one.
+#: Every fourth of the default orders: epsilon is within 0.2 % of that of all orders.
 LOCAL_ORDERS = DEFAULT_ORDERS[::4]
-#: A cost above a claim by this share of it at most is above it by rounding: costs are
-#: right to nine digits.
+#: Largest fraction by which rounding may raise a cost above a claim: costs are correct
+#: to nine digits.
 ROUNDING = 1e-6
 
-# Every so many orders all moves are tried; between them only those that may be worst.
+# All moves are tried at every so many orders; between them only possible maxima.
 _STRIDE = 8
 
 
@@ -49,13 +50,13 @@ def local_cost(
 ) -> RdpCurve:
     """Compute the exact Renyi cost of a list of queries, at these votes.
 
-    Sensitive: it depends on the votes, must not be published, and must not decide when
-    to stop asking. It is no (epsilon, delta) guarantee, which covers all data sets.
+    Sensitive: it depends on the votes, must not be published, and must not decide the
+    number of queries. It is no (epsilon, delta) guarantee, which covers all data sets.
 
     Parameters
     ----------
     plurality : Plurality
-        The law of an answer; a mechanism's `local_curve` fills it in.
+        Law of an answer; the `local_curve` of a mechanism passes it.
 
     counts : array-like of shape (n_queries, n_classes)
         Votes per class for each query, whole numbers. The list of queries must
@@ -66,33 +67,32 @@ def local_cost(
         :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
-        A worst case of one query at the same orders. It stands in for what float64
-        cannot hold, as with noise far below a vote, and for what is above it by
-        rounding. A cost that is plainly above it stays: the worst case is then wrong.
+        Worst case of one query at the same orders. It replaces costs that float64
+        cannot represent, as with noise far below a vote, or that exceed it by
+        rounding. A cost that exceeds it by more stays: the worst case is then wrong.
 
     check : NoisyCheck, default=None
-        The check before each answer, for mechanisms that may not answer. Every query
-        is then priced as if it could still be answered, whatever the cap on answers.
+        Check before each answer, for mechanisms that may not answer. Every query costs
+        as if it could still be answered, regardless of any limit on answers.
 
     expected : array-like of shape (n_queries, n_classes), default=None
-        Votes to subtract from each count before the check takes the largest
-        (InteractiveGNMax). The check rounds them, see
-        `NoisyCheck.whole_expectations`.
+        Votes to subtract from each count before the maximum in the check, for
+        InteractiveGNMax. The check rounds them, see `NoisyCheck.whole_expectations`.
 
     votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-        The votes behind `counts`, -1 for an abstention. With them, one teacher's moves
-        are followed through all queries, which is never more and still covers every
-        neighbour.
+        Votes of each teacher, -1 for an abstention. With them, the cost is the largest
+        sum over all queries by one teacher, which still covers every neighbour and is
+        never more than the sum of the largest costs.
 
     direction : {"both", "forward"}, default="both"
-        "forward" is D_a(M(n) || M(n')) only, as in the papers; "both" takes the larger
+        "forward" is D_a(M(n) || M(n')) only, as in the papers; "both" is the maximum
         of it and D_a(M(n') || M(n)).
 
     Returns
     -------
     curve : RdpCurve
-        Summed over the queries. Sensitive. It cannot be sanitized, as nothing is
-        known about how much it differs between neighbours.
+        Sum over the queries. Sensitive. It cannot be sanitized, as no bound on its
+        difference between neighbours is known.
 
     Raises
     ------
@@ -103,20 +103,19 @@ def local_cost(
     Notes
     -----
     For each query, the largest D_a(M(n) || M(n')) over all n' that one teacher can
-    cause: by moving its vote, abstaining, or no longer abstaining. It is the quantity
-    that Theorem 3 of Papernot et al. 2017 and Theorem 6 of 2018 bound from above, in
-    both directions. With a check, M is the law of "none", 1, ..., K together, which
-    is a bound for the run itself, unlike an expected cost.
+    cause: by moving its vote, abstaining, or no longer abstaining. Theorem 3 of
+    Papernot et al. 2017 and Theorem 6 of 2018 bound this quantity from above, in one
+    direction. With a check, M is the joint law of "none", 1, ..., K, which gives a
+    bound for every run, unlike an expected cost.
 
-    Only classes with different counts differ, queries with equal sorted counts share
-    one computation, and the divergence is the cancellation-free one of
-    :func:`~sklearn_pate.accounting.plurality.log_moment`. :doc:`What an answer costs
-    </accounting>` has the definitions, and what such a figure is no proof of.
+    Classes with equal counts, and queries with equal sorted counts, are computed once,
+    by :func:`~sklearn_pate.accounting.plurality.log_moment`. See :doc:`Privacy cost of
+    an answer </accounting>` for the definitions and the limits of such a figure.
 
     Examples
     --------
-    A query on which teachers agree costs less than one that divides them, and no
-    more than the worst case over all votes:
+    A query costs less if more teachers agree, and never more than the worst case over
+    all votes:
 
     >>> from sklearn_pate.accounting import local_cost, tight_gaussian_worst_case
     >>> from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
@@ -142,15 +141,10 @@ def local_cost(
 
 @dataclass(frozen=True)
 class LocalCosts:
-    """Exact Renyi costs of a list of queries, at the votes. Sensitive.
+    """Exact Renyi costs of a list of queries, at their votes. Sensitive.
 
-    Parameters
-    ----------
-    total : RdpCurve
-        Of all queries together.
-
-    largest : RdpCurve
-        At each order, of the query that costs most there, whatever the votes.
+    `total` is the cost of all queries together, `largest` the largest cost of one query
+    at each order.
     """
 
     total: RdpCurve
@@ -168,11 +162,11 @@ def local_costs(
     votes_by_teacher: ArrayLike | None = None,
     direction: Literal["both", "forward"] = "both",
 ) -> LocalCosts:
-    """Compute what :func:`local_cost` does, and the largest cost of one query."""
+    """Compute `local_cost`, and the largest cost of one query."""
     if direction not in ("both", "forward"):
         raise ValueError(
             f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
-            "papers' one."
+            "direction of the papers."
         )
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
@@ -184,7 +178,7 @@ def local_costs(
     if votes_by_teacher is not None:
         groups = queries.groups_of(counts, whole)
         teachers = _Teachers(queries, groups, np.asarray(votes_by_teacher), orders.size)
-    del counts  # of a million queries, the gathered ones take far less memory
+    del counts  # of a million queries, the distinct ones take far less memory
     total, largest = np.zeros(orders.size), np.zeros(orders.size)
     for batch in queries.batches(plurality.points_per_move):
         # Overflow ends in an infinite cost.
@@ -204,29 +198,21 @@ def local_costs(
 
 
 def more_than_claimed(cost: RdpCurve, claim: RdpCurve) -> bool:
-    """Tell whether a cost is above a claim by more than rounding. Sensitive.
+    """Check that a cost exceeds a claim by more than rounding at an order. Sensitive.
 
-    Parameters
-    ----------
-    cost : RdpCurve
-        Exact. Where it is not finite, float64 could not hold it, and it says nothing.
-
-    claim : RdpCurve
-        At the same orders.
-
-    Returns
-    -------
-    more : bool
-        At one order at least. The claim is then wrong.
+    The claim is then wrong. Infinite costs, which float64 cannot represent, are left
+    out.
     """
     allowed = claim.values * (1 + ROUNDING)
     return bool(np.any(np.isfinite(cost.values) & (cost.values > allowed)))
 
 
-def _below(ceiling, costs):
-    """Put the ceiling where float64 holds no cost, or one above it by rounding.
+def _below(
+    ceiling: NDArray[np.float64], costs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Replace costs that float64 cannot represent, or exceed the ceiling by rounding.
 
-    A cost that is plainly above its ceiling stays: the ceiling is then wrong.
+    A cost above the ceiling by more than rounding stays: the ceiling is then wrong.
     """
     rounded = (costs <= ceiling * (1 + ROUNDING)) | ~np.isfinite(costs)
     return np.where(rounded, np.minimum(costs, ceiling), costs)
@@ -235,20 +221,7 @@ def _below(ceiling, costs):
 def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
     """Compute the exact log-probability that the most-voted class does not win.
 
-    Sensitive. Where several classes have most votes it is that of any one of them.
-
-    Parameters
-    ----------
-    plurality : Plurality
-        The law of an answer.
-
-    counts : array-like of shape (n_queries, n_classes)
-        Votes per class for each query.
-
-    Returns
-    -------
-    log_q : ndarray of shape (n_queries,)
-        In nats.
+    Sensitive. If several classes have most votes, it is the same for each of them.
     """
     queries = UniqueQueries(check_counts(counts), None)
     log_q = np.empty(len(queries.repeats))
@@ -261,15 +234,21 @@ def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
 
 
 class _Teachers:
-    """What each teacher could have changed, summed over the queries."""
+    """Sum over the queries of the largest change by each teacher."""
 
-    def __init__(self, queries, groups, votes_by_teacher, n_orders):
+    def __init__(
+        self,
+        queries: UniqueQueries,
+        groups: NDArray[np.intp],
+        votes_by_teacher: NDArray[Any],
+        n_orders: int,
+    ) -> None:
         self._queries = queries
         self._groups = groups
         self._votes_by_teacher = votes_by_teacher
         self._total = np.zeros((len(votes_by_teacher), n_orders))
 
-    def charge(self, batch, costs):
+    def charge(self, batch: Batch, costs: NDArray[np.float64]) -> None:
         """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
         row = np.full(len(self._queries.repeats), -1)
         row[batch.index] = np.arange(len(batch.index))
@@ -279,13 +258,19 @@ class _Teachers:
             group = np.where(vote < 0, len(cost) - 1, self._groups[query, vote])
             self._total += cost[group]
 
-    def largest(self):
-        """Return the sum of the teacher who could have changed most."""
+    def largest(self) -> NDArray[np.float64]:
+        """Return the largest sum over the teachers."""
         return self._total.max(axis=0)
 
 
-def _costs_by_loser(plurality, check, batch, orders, direction):
-    """Return the worst cost of a move by who loses a vote, and by order."""
+def _costs_by_loser(
+    plurality: Plurality,
+    check: NoisyCheck | None,
+    batch: Batch,
+    orders: NDArray[np.float64],
+    direction: str,
+) -> NDArray[np.float64]:
+    """Return the largest cost of a move, by loser of a vote and by order."""
     moves = plurality.moves(batch.values, batch.sizes)
     log_p, change = moves.log_p, moves.change
     n_vectors, n_groups = batch.values.shape
@@ -317,8 +302,13 @@ def _costs_by_loser(plurality, check, batch, orders, direction):
     return costs.reshape(n_vectors, n_groups + 1, orders.size)
 
 
-def _with_check(check, batch, log_p, change):
-    """Put the answer "none" beside the classes, for n and for each n'."""
+def _with_check(
+    check: NoisyCheck,
+    batch: Batch,
+    log_p: NDArray[np.float64],
+    change: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Add the outcome without an answer to the classes, for n and for each n'."""
     after, _ = after_move(batch.scores, batch.sizes)
     log_pass, log_fail = check.log_probabilities(batch.scores.max(axis=1))
     pass_after, fail_after = check.log_probabilities(after.max(axis=-1))

@@ -1,77 +1,72 @@
-"""What queries cost on a grid, and how much one teacher can change it. Sensitive."""
+"""Cost of queries on a grid, and its sensitivity to one teacher. Sensitive."""
 
 import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._optimal import (
+    check_log_q,
     gaussian_optimal_cost,
     pure_optimal_cost,
 )
 
 __all__ = ["VoteCosts", "check_order", "joint_costs"]
 
-# How much more than mu one teacher is taken to move z, for the round-off of log_q and
-# the rounding of continuous noise to discrete.
+# Rows and cells of queries on the grid.
+_Cells = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+# Factor on the move mu of z by one teacher, for the round-off of log_q and the rounding
+# of continuous noise to discrete noise.
 _OUTWARD = 1 + 1e-6
 
 
 class VoteCosts:
-    """The cost of a query at one order, on a grid of what its votes decide.
+    """Cost of a query at one order, on a grid of q and perhaps the largest count.
 
-    That is q, and after a threshold step the largest count. The cost on the grid is a
-    step function, never below the cost itself; one teacher moves a query by at most
-    one block of cells, and one row.
+    The cost on the grid is a step function, never below the cost itself; one teacher
+    moves a query by at most one block of cells, and one row. Exactly one of `sigma`,
+    the scale of GNMax, and `pure_epsilon`, the pure guarantee of one answer, is given.
+    `log_pass` and `log_fail`, of shape (n_teachers + 1,), are the log-probabilities of
+    a threshold step by largest count.
 
-    Parameters
-    ----------
-    order : float
-        The Renyi order, greater than 1.
-
-    n_teachers : int
-        Number of teachers.
-
-    sigma : float or None
-        Scale of the noise of GNMax.
-
-    pure_epsilon : float or None
-        Pure guarantee of one answer, instead of `sigma`.
-
-    log_pass, log_fail : array-like of shape (n_teachers + 1,) or None
-        The threshold step, by largest count.
-
-    Notes
-    -----
     Let o be a most-voted class under n, which is also one most likely to win, and z =
     -Phi^{-1}(Pr[o loses]). Under n' o loses with probability at most Phi(mu - z), since
     the answer post-processes a mu-Gaussian test, and the class most likely to win under
     n' loses no more often. So z falls by at most mu, and by symmetry rises by at most
-    mu, whether or not the plurality changes. With pure noise, so moves ln q by epsilon.
+    mu, whether or not the plurality changes. With pure noise, ln q changes by at most
+    epsilon for the same reason.
     """
 
-    def __init__(self, order, n_teachers, sigma, pure_epsilon, *, log_pass, log_fail):
+    def __init__(
+        self,
+        order: float,
+        n_teachers: int,
+        sigma: float | None,
+        pure_epsilon: float | None,
+        *,
+        log_pass: ArrayLike | None,
+        log_fail: ArrayLike | None,
+    ) -> None:
         check_order(order)
         if not isinstance(n_teachers, int | np.integer) or n_teachers < 1:
             raise ValueError(
                 f"n_teachers={n_teachers!r} must be a whole number, at least 1."
             )
-        if (sigma is None) == (pure_epsilon is None):
-            raise ValueError(
-                f"sigma={sigma!r} and pure_epsilon={pure_epsilon!r}: pass exactly one "
-                "of them, the noise of the answers."
-            )
         if (log_pass is None) != (log_fail is None):
-            raise ValueError("log_pass and log_fail belong together; pass both.")
+            raise ValueError("log_pass and log_fail must be passed together.")
         self.n_teachers = int(n_teachers)
         self.has_threshold = log_pass is not None
         self.is_gaussian = sigma is not None
-        if self.is_gaussian:
+        cost_of: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+        if sigma is not None and pure_epsilon is None:
             step = gdp_mu(sigma)
             if not np.isfinite(step):
                 raise ValueError(
@@ -79,62 +74,50 @@ class VoteCosts:
                     "the votes is known; publish bounds.gaussian_worst_case."
                 )
             self.low, high = -4.0, 10 + 2 * order * step
-        else:
+            cost_of = partial(gaussian_optimal_cost, sigma=sigma, orders=order)
+        elif pure_epsilon is not None and sigma is None:
             check_positive("pure_epsilon", pure_epsilon)
             step = float(pure_epsilon)
             self.low, high = 0.0, 35 + (order + 1) * step
+            cost_of = partial(pure_optimal_cost, epsilon=pure_epsilon, orders=order)
+        else:
+            raise ValueError(
+                f"sigma={sigma!r} and pure_epsilon={pure_epsilon!r} describe the noise "
+                "of the answers; pass exactly one of them."
+            )
         step *= _OUTWARD
         # Finer cells round the cost up less, but a threshold squares their number.
         self.width = math.ceil(step * (100 if self.has_threshold else 256))
         self.cell = step / self.width
-        positions = np.arange(math.ceil((high - self.low) / step) * self.width)
-        positions = self.low + self.cell * positions
+        n_cells = math.ceil((high - self.low) / step) * self.width
+        positions = self.low + self.cell * np.arange(n_cells)
         log_q = log_ndtr(-positions) if self.is_gaussian else -positions
-        log_q[0] = 0  # the first cell holds all that is below it, too
+        log_q[0] = 0  # the first cell also covers all lower positions
         parts = np.array_split(log_q, math.ceil(log_q.size / 2000))
-        if self.is_gaussian:
-            costs = [gaussian_optimal_cost(part, sigma, order)[0] for part in parts]
-        else:
-            costs = [pure_optimal_cost(part, pure_epsilon, order)[0] for part in parts]
-        # Never lower to the left, whatever the round-off.
-        costs = np.maximum.accumulate(np.concatenate(costs)[::-1])[::-1]
+        costs = np.concatenate([cost_of(part)[0] for part in parts])
+        # Never lower to the left, despite round-off.
+        costs = np.maximum.accumulate(costs[::-1])[::-1]
         self.costs = costs[np.newaxis]
-        if self.has_threshold:
+        if log_pass is not None and log_fail is not None:
             steps = _check_threshold(log_pass, log_fail, self.n_teachers)
             counts = np.arange(self.n_teachers + 1)
             near = np.clip([counts, counts - 1, counts + 1], 0, self.n_teachers)
-            log_pass, log_fail = (step[near][:, :, np.newaxis] for step in steps)
-            self.costs = joint_costs(costs, log_pass, log_fail, order)
+            passes, fails = (step[near][:, :, np.newaxis] for step in steps)
+            self.costs = joint_costs(costs, passes, fails, order)
         self.worst_case = float(self.costs.max())
 
-    def locate(self, log_q, largest_counts):
+    def locate(self, log_q: ArrayLike, largest_counts: ArrayLike | None) -> _Cells:
         """Find the row and the cell of each query.
 
-        Parameters
-        ----------
-        log_q : array-like of shape (n_queries,)
-            Logarithm of the exact probability that the plurality does not win.
-
-        largest_counts : array-like of shape (n_queries,) or None
-            Votes of the plurality.
-
-        Returns
-        -------
-        queries : tuple of ndarray of int of shape (n_queries,)
-            Rows and cells.
+        `log_q` holds the exact log-probabilities that the plurality does not win, and
+        `largest_counts` the votes of the plurality.
         """
         if isinstance(log_q, RdpCurve):
             raise TypeError(
-                "A curve of the exact local cost cannot be sanitized: its smooth "
-                "sensitivity is not known, only that of bounds that are functions of "
-                "q; pass log_q, for the q-optimal cost."
+                "A curve of the exact local cost cannot be sanitized, as its smooth "
+                "sensitivity is not known; pass log_q, for the q-optimal cost."
             )
-        log_q = np.asarray(log_q, dtype=np.float64)
-        if log_q.ndim != 1 or np.any(np.isnan(log_q)) or np.any(log_q > 0):
-            raise ValueError(
-                f"log_q, of shape {log_q.shape}, must be one-dimensional and hold "
-                "logarithms of probabilities; pass numbers that are at most 0."
-            )
+        log_q = check_log_q(log_q)
         if self.has_threshold != (largest_counts is not None):
             raise ValueError(
                 "largest_counts goes with log_pass and log_fail; pass all three or "
@@ -156,40 +139,20 @@ class VoteCosts:
         cells = np.floor((positions - self.low) / self.cell)
         return rows, np.clip(cells, 0, self.costs.shape[1] - 1).astype(np.intp)
 
-    def total(self, queries):
-        """Sum the costs of the queries. Sensitive.
-
-        Parameters
-        ----------
-        queries : tuple of ndarray of int of shape (n_queries,)
-            As `locate` found them.
-
-        Returns
-        -------
-        cost : float
-            At the one order.
-        """
+    def total(self, queries: _Cells) -> float:
+        """Sum the costs of the queries that `locate` found. Sensitive."""
         return float(self.costs[queries].sum())
 
-    def local_sensitivities(self, queries):
-        """Bound what one more teacher can change. Sensitive.
+    def local_sensitivities(self, queries: _Cells) -> Iterator[float]:
+        """Bound the change by one more teacher after d = 0, 1, ... changes. Sensitive.
 
-        Parameters
-        ----------
-        queries : tuple of ndarray of int of shape (n_queries,)
-            As `locate` found them.
-
-        Yields
-        ------
-        sensitivity : float
-            After d = 0, 1, ... others changed: it covers all votes that differ from
-            these in d teachers, is at most the next one of any neighbour, and the last
-            is the same for all votes.
+        The d-th value covers all votes that differ from these in d teachers, is at most
+        the next value of any neighbour, and the last is the same for all votes.
         """
         rows, cells = queries
         costs, width = self.costs, self.width
         farther = np.pad(costs, ((0, 0), (width, width)), mode="edge")
-        # Costs fall along a row: the extremes are a whole block away.
+        # Costs decrease along a row: the extremes are a whole block away.
         highest = _widen(farther[:, : -2 * width], np.maximum, axes=(0,))
         lowest = _widen(farther[:, 2 * width :], np.minimum, axes=(0,))
         changes = np.maximum(highest - costs, costs - lowest)
@@ -200,26 +163,12 @@ class VoteCosts:
             changes = _widen(changes, np.maximum, axes=(0, 1))
         yield largest
 
-    def smooth_sensitivity(self, queries, smoothness):
-        """Bound what one teacher can change, smoothly. Sensitive.
+    def smooth_sensitivity(self, queries: _Cells, smoothness: float) -> float:
+        """Bound the change by one teacher, smoothly. Sensitive.
 
-        Parameters
-        ----------
-        queries : tuple of ndarray of int of shape (n_queries,)
-            As `locate` found them.
-
-        smoothness : float
-            The b of the Notes.
-
-        Returns
-        -------
-        sensitivity : float
-            One teacher changes its logarithm by at most `smoothness`.
-
-        Notes
-        -----
-        max over d of e^{-b d} times the d-th local sensitivity (Nissim, Raskhodnikova,
-        Smith 2007, Definition 2.2).
+        One teacher changes the logarithm of this bound by at most b = `smoothness`. It
+        is the maximum over d of e^{-b d} times the d-th local sensitivity (Nissim,
+        Raskhodnikova, Smith 2007, Definition 2.2).
         """
         return max(
             math.exp(-smoothness * distance) * sensitivity
@@ -233,30 +182,15 @@ def joint_costs(
     log_fail: NDArray[np.float64],
     order: float,
 ) -> NDArray[np.float64]:
-    """Return the cost of a threshold step and an answer together.
+    """Bound the cost of a threshold step and an answer together, in both directions.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (...)
-        Renyi cost of the answer alone, at that order.
+    `costs` holds the Renyi cost of the answer alone at the order; `log_pass` and
+    `log_fail`, of shape (3, ...), the log-probabilities of the step at the largest
+    count, at one vote less and at one vote more.
 
-    log_pass, log_fail : ndarray of shape (3, ...)
-        Logarithms of the probabilities that the step lets the query through and that
-        it does not: at its largest count, at one vote less and at one vote more.
-
-    order : float
-        The Renyi order a.
-
-    Returns
-    -------
-    joint : ndarray of shape (...)
-        An upper bound, in both directions.
-
-    Notes
-    -----
-    (a-1) D_a of {no answer: 1-p, class j: p P_j} is at most
-    ln[(1-p)^a (1-p')^{1-a} + p^a p'^{1-a} e^{(a-1) B}], B the cost of the answer; it is
-    maximised over both directions and the largest counts that a neighbour may have.
+    (a-1) D_a of {no answer: 1-p, class j: p P_j} is at most ln[(1-p)^a (1-p')^{1-a} +
+    p^a p'^{1-a} e^{(a-1) B}], B the cost of the answer; it is maximised over both
+    directions and the largest counts that a neighbour may have.
     """
     joint = np.zeros(np.broadcast_shapes(costs.shape, log_pass.shape[1:]))
     answered = (order - 1) * costs
@@ -268,7 +202,9 @@ def joint_costs(
     return joint
 
 
-def _widen(table, extreme, axes):
+def _widen(
+    table: NDArray[np.float64], extreme: np.ufunc, axes: tuple[int, ...]
+) -> NDArray[np.float64]:
     """Replace each entry by the extreme one among it and its neighbours."""
     for axis in axes:
         table = np.moveaxis(table, axis, 0)
@@ -279,9 +215,12 @@ def _widen(table, extreme, axes):
     return table
 
 
-def _check_threshold(log_pass, log_fail, n_teachers):
+def _check_threshold(
+    log_pass: ArrayLike, log_fail: ArrayLike, n_teachers: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the log-probabilities of the threshold step as arrays, or raise."""
-    log_pass, log_fail = (np.asarray(x, dtype=np.float64) for x in (log_pass, log_fail))
+    log_pass = np.asarray(log_pass, dtype=np.float64)
+    log_fail = np.asarray(log_fail, dtype=np.float64)
     shape = (n_teachers + 1,)
     if log_pass.shape != shape or log_fail.shape != shape:
         raise ValueError(
@@ -301,13 +240,7 @@ def _check_threshold(log_pass, log_fail, n_teachers):
     return log_pass, log_fail
 
 
-def check_order(order):
-    """Raise unless the order is a finite number greater than 1.
-
-    Parameters
-    ----------
-    order : float
-        The Renyi order.
-    """
+def check_order(order: float) -> None:
+    """Raise unless the order is a finite number greater than 1."""
     if not isinstance(order, Real) or not 1 < order < np.inf:
         raise ValueError(f"order={order!r} must be finite and greater than 1.")

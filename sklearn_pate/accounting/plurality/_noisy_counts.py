@@ -1,5 +1,6 @@
-"""The law of a plurality with independent noise on whole votes."""
+"""Law of a plurality of counts with independent noise on whole votes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn_pate.accounting.plurality._outcomes import (
 
 __all__ = ["GaussianPlurality", "LaplacePlurality"]
 
+_Array = NDArray[np.float64]
 # Where ln P is below this, a rounded P' does not matter.
 _TINY = -700
 
@@ -27,12 +29,14 @@ _TINY = -700
 class _LatticePlurality(Plurality):
     """Plurality of counts with independent noise on whole votes, ties at random."""
 
-    def __init__(self, noise, slope):
+    def __init__(
+        self, noise: DiscreteGaussian | DiscreteLaplace, slope: Callable[[int], float]
+    ) -> None:
         self._noise = noise
         self._slope = slope
 
-    def _grid(self, values, sizes):
-        """Lay out the winner's noisy count (points), and its priority in a tie."""
+    def _grid(self, values: _Array, sizes: _Array) -> "_Grid":
+        """Return the integrand at the winner's noisy count and its tie priority."""
         points, weights = self._noise.nodes(values, sizes)
         n_classes = int(sizes[0].sum())
         at, tie_weights = tie_nodes(self._slope(n_classes), n_classes)
@@ -48,10 +52,12 @@ class _LatticePlurality(Plurality):
         log_f = log_pmf + all_below - log_h + log_weights
         return _Grid(z, at, share, kept, log_f.reshape(*values.shape, -1))
 
-    def _log_probabilities(self, values, sizes):
+    def log_probabilities(self, values: _Array, sizes: _Array) -> _Array:
+        """Compute the log-probabilities of the winners, see `Plurality`."""
         return logsumexp(self._grid(values, sizes).log_f, axis=2)
 
-    def _moves(self, values, sizes):
+    def moves(self, values: _Array, sizes: _Array) -> Moves:
+        """Compute the change of the law by each move, see `Plurality`."""
         grid = self._grid(values, sizes)
         log_p = logsumexp(grid.log_f, axis=2)
         f = _padded(np.exp(grid.log_f - log_p[:, :, None]), 0)
@@ -69,7 +75,7 @@ class _LatticePlurality(Plurality):
         change[..., :-2] += np.moveaxis(falls[:, :-1], 1, 2)[:, None]
         change[..., -2] += falls
         change[..., -1] += np.sum(f * np.expm1(loses), axis=2)[:, None, :]
-        # Far below 1, P' / P would lose its digits: sum it up itself.
+        # Far below 1, P' / P would lose its digits as 1 + change: sum it directly.
         by_move = log_p_by_move(log_p, sizes)
         few = np.any((change < -DIRECT) & (by_move > _TINY), axis=(1, 2, 3))
         change = np.log1p(np.maximum(change, -1 + 1e-15))
@@ -92,14 +98,16 @@ class _LatticePlurality(Plurality):
         return Moves(by_move, change)
 
 
-def _padded(factors, nobody):
-    """Flatten the grid, and add the factor of nobody as the last group."""
+def _padded(factors: _Array, factor: float) -> _Array:
+    """Flatten the grid, and append the constant factor of the last group."""
     flat = factors.reshape(*factors.shape[:2], -1)
-    last = np.full((flat.shape[0], 1, flat.shape[2]), float(nobody))
+    last = np.full((flat.shape[0], 1, flat.shape[2]), float(factor))
     return np.concatenate([flat, last], axis=1)
 
 
-def _sums(f, lost, gained, loser, gainer):
+def _sums(
+    f: _Array, lost: _Array, gained: _Array, loser: _Array, gainer: _Array
+) -> _Array:
     """Sum f times the factors of a move, by loser, gainer and outcome."""
     n_vectors, n_parties, n_points = f.shape
     sums = np.empty((n_vectors, n_parties, n_parties, n_parties + 1))
@@ -115,26 +123,21 @@ def _sums(f, lost, gained, loser, gainer):
 
 @dataclass(frozen=True)
 class _Grid:
-    z: NDArray[np.float64]
-    at: NDArray[np.float64]
-    share: NDArray[np.float64]
-    kept: NDArray[np.float64]
-    log_f: NDArray[np.float64]
+    """Integrand of the law of the winner: factors per group, point and tie priority."""
+
+    z: _Array
+    at: _Array
+    share: _Array
+    kept: _Array
+    log_f: _Array
 
 
 class GaussianPlurality(_LatticePlurality):
-    """Plurality with discrete Gaussian noise, ties broken at random.
+    """Plurality with discrete Gaussian noise of scale sigma, ties broken at random.
 
-    Parameters
-    ----------
-    sigma : float
-        Scale of the noise, in votes.
-
-    Notes
-    -----
-    argmax_j n_j + Z_j.
-    Pr[j] = sum_t int_0^1 p(t - n_j) prod_{k != j} (F(t - 1 - n_k) + u p(t - n_k)) du:
-    ties broken at random are noise Z + U, with U uniform in [0, 1).
+    argmax_j n_j + Z_j, with Pr[j] = sum_t int_0^1 p(t - n_j) prod_{k != j} (F(t - 1 -
+    n_k) + u p(t - n_k)) du: breaking ties at random is noise Z + U, with U uniform in
+    [0, 1).
     """
 
     points_per_move = 400
@@ -146,23 +149,13 @@ class GaussianPlurality(_LatticePlurality):
 
 
 class LaplacePlurality(_LatticePlurality):
-    """Plurality with discrete Laplace noise, ties broken at random.
-
-    Parameters
-    ----------
-    gamma : float
-        Inverse scale of the noise, in 1 / votes.
-
-    Notes
-    -----
-    As :class:`GaussianPlurality`, with another noise.
-    """
+    """Plurality with discrete Laplace noise of inverse scale gamma, as for Gaussian."""
 
     points_per_move = 2000
 
     def __init__(self, gamma: float) -> None:
         # Where the others' slopes add up to s, all of them lose with probability
-        # e^{-s / gamma} at most.
+        # at most e^{-s / gamma}.
         super().__init__(
             DiscreteLaplace(gamma), lambda n_classes: gamma * min(n_classes, 35)
         )

@@ -1,13 +1,13 @@
-"""The tightest cost of an answer, given only how often the plurality loses.
+"""Tightest Renyi cost of an answer, as a function of the probability q of losing.
 
-These bounds are functions of q, the probability that a given most-voted class does not
-win, and of the noise. They are as sensitive as the votes behind q. Being functions of
-q, they are what smooth sensitivity can sanitise: see
+q is the probability that a given most-voted class does not win. These bounds are as
+sensitive as the votes behind q. As functions of q, they can be released with noise by
 :func:`sklearn_pate.accounting.plurality.sanitize`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,57 +20,40 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
 )
 
-__all__ = ["gaussian_optimal_cost", "pure_optimal_cost"]
+__all__ = ["check_log_q", "gaussian_optimal_cost", "pure_optimal_cost"]
 
+_Array = NDArray[np.float64]
+_Value = _Array | float
 _Powers = Callable[[float], tuple[float, ...]]
-# What rounding a continuous Gaussian to a discrete one does to the logarithm of any
-# outcome's probability, at most, where two counts change: 4.2 h in `gdp_mu`.
+# Largest error of the log-probability of any outcome by rounding a continuous Gaussian
+# to a discrete one, where two counts change: 4.2 h in `gdp_mu`.
 _ROUNDING_SLACK = 5e-19
-# Cells over the share of q that lies in the first of the two tails.
+# Number of cells for the fraction of q in the first of the two tails.
 _N_CELLS = 24
-# More values of q than this are first rounded to a grid of z, this fine.
+# More values of q than this are first rounded to a grid of z with so many steps.
 _MAX_EXACT = 2048
 _STEPS_PER_Z = 512
-# Round-off allowed for, in units of the terms that are added.
+# Relative round-off of the terms that are added.
 _ROUND_OFF = 8 * np.finfo(np.float64).eps
 
 
 def pure_optimal_cost(
     log_q: ArrayLike, epsilon: float, orders: ArrayLike, direction: str = "both"
 ) -> NDArray[np.float64]:
-    """Tightest Renyi cost of an epsilon-DP answer, given q.
+    """Compute the tightest Renyi cost of an epsilon-DP answer, given q. Sensitive.
 
-    Sensitive: it depends on the votes, and must not be published.
+    `log_q`, of shape (n_queries,), is the logarithm of q; any upper bound on it gives a
+    larger, valid cost. `epsilon` is the pure guarantee of one answer: 2 gamma for
+    LNMax, 2 c for GumbelMax and PermuteAndFlip. `direction` "forward" is D_a(M(n) ||
+    M(n')), the only one that the PATE papers bound; "backward" is D_a(M(n') || M(n));
+    "both" is their maximum, as in the definition. The costs, of shape (n_orders,
+    n_queries), are at most those of `pure_dp_curve`, and do not decrease in q.
 
-    Parameters
-    ----------
-    log_q : array-like of shape (n_queries,)
-        Logarithm of the probability that a given most-voted class does not win. Any
-        upper bound on it gives a larger, valid cost.
-
-    epsilon : float
-        The pure guarantee of one answer, in nats: 2 gamma for LNMax, 2 c for GumbelMax
-        and PermuteAndFlip.
-
-    orders : array-like of shape (n_orders,)
-        Renyi orders, greater than 1.
-
-    direction : {"both", "forward", "backward"}, default="both"
-        "forward" is D_a(M(n) || M(n')), all that the PATE papers bound; "backward" is
-        D_a(M(n') || M(n)); "both" is their maximum, as the definition asks.
-
-    Returns
-    -------
-    costs : ndarray of shape (n_orders, n_queries)
-        At most ``bounds.pure_dp_curve(epsilon, orders)``; nondecreasing in q.
-
-    Notes
-    -----
     Let r be the ratio of an outcome's probability under n' to that under n, and t = 1-a
     forward, t = a backward: (a-1) D_a = ln E[r^t] under n, where e^-eps <= r <= e^eps
     and E[r] = 1. E[r^t] is convex in the law of r, hence largest at an extreme point:
-    all losers at r = e^eps or all at e^-eps, the winner at (1 - q r)/(1 - q). That
-    is allowed while q <= 1/(1 + e^eps); beyond, randomised response is, and the cost is
+    all losers at r = e^eps or all at e^-eps, the winner at (1 - q r)/(1 - q). That is
+    allowed while q <= 1/(1 + e^eps); beyond, randomised response is, and the cost is
     that of any epsilon-DP mechanism. Splitting the winner into outcomes of equal ratio
     changes nothing, so the cost grows with q.
     """
@@ -100,51 +83,29 @@ def pure_optimal_cost(
 def gaussian_optimal_cost(
     log_q: ArrayLike, sigma: float, orders: ArrayLike, direction: str = "both"
 ) -> NDArray[np.float64]:
-    """Tightest Renyi cost of a GNMax answer, given q.
+    """Compute the tightest Renyi cost of a GNMax answer, given q. Sensitive.
 
-    Sensitive: it depends on the votes, and must not be published.
+    `sigma` is the scale of the discrete Gaussian noise on every count; up to 1.5 only
+    the classical worst case is known. The costs are at most a / sigma^2, that worst
+    case. All else is as for `pure_optimal_cost`.
 
-    Parameters
-    ----------
-    log_q : array-like of shape (n_queries,)
-        Logarithm of the probability that a given most-voted class does not win. Any
-        upper bound on it gives a larger, valid cost.
-
-    sigma : float
-        Scale of the discrete Gaussian noise on every count, in votes. Up to 1.5 only
-        the classical worst case is known.
-
-    orders : array-like of shape (n_orders,)
-        Renyi orders, greater than 1.
-
-    direction : {"both", "forward", "backward"}, default="both"
-        "forward" is D_a(M(n) || M(n')), all that the PATE papers bound; "backward" is
-        D_a(M(n') || M(n)); "both" is their maximum, as the definition asks.
-
-    Returns
-    -------
-    costs : ndarray of shape (n_orders, n_queries)
-        At most a / sigma^2, the classical worst case; nondecreasing in q.
-
-    Notes
-    -----
-    An answer post-processes N(0, 1) against N(mu, 1), mu as in :func:`gdp_mu`. Let r be
-    the likelihood ratio of n' to n, and t = 1-a forward, t = a backward, so that
-    (a-1) D_a = ln E[r^t] under n. Given q and the winner's ratio, E[r^t] is largest if
-    the losers reveal r and lie where the convex r^t is farthest above a line: in two
-    tails, of probability u and q - u. Subtracting t (r - 1), which has mean 0, leaves
+    An answer post-processes N(0, 1) against N(mu, 1), mu as in `gdp_mu`. Let r be the
+    likelihood ratio of n' to n, and t = 1-a forward, t = a backward, so that (a-1) D_a
+    = ln E[r^t] under n. Given q and the winner's ratio, E[r^t] is largest if the losers
+    reveal r and lie where the convex r^t is farthest above a line: in two tails, of
+    probability u and q - u. Subtracting t (r - 1), which has mean 0, leaves
 
     E[r^t] - 1 = H_-(u) + H_+(q-u) + (1-q) h(w), h(r) = r^t - 1 - t (r - 1) >= 0, with
-    H_s(u) = e^{a(a-1) mu^2/2} Phi(s t mu - z) - t Phi(s mu - z) + (t-1) u,
-    u = Phi(-z), and w the winner's ratio. The maximum over u is bounded cell by cell:
-    H_- and H_+ are concave, and lie below their tangents at the cell's centre; h is
-    convex in w, below its chord, and dw/du, a difference of two increasing ratios, is
-    known to within their growth over the cell. For q up to 0.7 this is within 0.4 % of
-    the true maximum, or of a / sigma^2; mostly within 0.1 %.
+    H_s(u) = e^{a(a-1) mu^2/2} Phi(s t mu - z) - t Phi(s mu - z) + (t-1) u, u = Phi(-z),
+    and w the winner's ratio. The maximum over u is bounded cell by cell: H_- and H_+
+    are concave, and lie below their tangents at the cell's centre; h is convex in w,
+    below its chord, and dw/du, a difference of two increasing ratios, is known to
+    within their growth over the cell. For q up to 0.7 this is within 0.4 % of the true
+    maximum, or of a / sigma^2; mostly within 0.1 %.
 
     More than 2048 different values of q are rounded up, by rounding z = -Phi^-1(q) down
     to 1/512 (beyond z = 8, less finely). That adds about z/512 to a cost, relatively:
-    under 0.5 % where q > 0.006, and nothing that matters to a sum below.
+    under 0.5 % where q > 0.006, and an amount that is negligible in a sum below.
     """
     log_q, orders, powers = _check(log_q, orders, direction)
     mu = gdp_mu(sigma)
@@ -162,33 +123,33 @@ def gaussian_optimal_cost(
         cost = np.maximum.reduce([tails.cost(order, power) for power in powers(order)])
         cost += _ROUNDING_SLACK * (2 * order - 1) / (order - 1)
         cost = np.where(certain, caps[i], np.minimum(cost, caps[i]))
-        # Cells and round-off may break what is true of the maximum itself.
+        # The maximum does not decrease in q; its bound by cells with round-off may.
         costs[i] = np.maximum.accumulate(cost)[position.reshape(-1)]
     return costs
 
 
 @dataclass(frozen=True)
 class _Tails:
-    """All that splitting q into two tails says before the order is known.
+    """Splits of q into two tails, with all quantities that do not depend on the order.
 
-    Arrays of shape (n_queries, n_cells), or one more for the edges of cells.
+    Arrays of shape (n_queries, n_cells), or n_cells + 1 for the edges of cells.
     """
 
     mu: float
-    log_q: NDArray[np.float64]
-    share: NDArray[np.float64]  # of q, in the first tail, at the centres
-    left: NDArray[np.float64]  # from the centre to the edges of the cell
-    right: NDArray[np.float64]
+    log_q: _Array
+    share: _Array  # of q, in the first tail, at the centres
+    left: _Array  # from the centre to the edges of the cell
+    right: _Array
     # For each tail at the centres: where it starts, the logarithm of its probability,
     # and the logarithm of the ratio of its probabilities under n' and n.
-    starts: tuple[NDArray[np.float64], NDArray[np.float64]]
-    log_tails: tuple[NDArray[np.float64], NDArray[np.float64]]
-    log_ratios: tuple[NDArray[np.float64], NDArray[np.float64]]
-    log_winner: NDArray[np.float64]  # ratio of the winner, at the edges
-    bend: NDArray[np.float64]  # how far that ratio may be from its chord, relatively
+    starts: tuple[_Array, _Array]
+    log_tails: tuple[_Array, _Array]
+    log_ratios: tuple[_Array, _Array]
+    log_winner: _Array  # ratio of the winner, at the edges
+    bend: _Array  # largest relative distance of that ratio from its chord
 
     @classmethod
-    def split(cls, log_q, mu):
+    def split(cls, log_q: _Array, mu: float) -> Self:
         """Cut [0, q] into cells, narrow at both ends."""
         shares = np.sin(np.pi / 4 * np.linspace(0, 2, 2 * _N_CELLS + 1)) ** 2
         with np.errstate(divide="ignore"):
@@ -216,7 +177,8 @@ class _Tails:
             bend = spread * np.diff(shares[::2]) / (4 * -np.diff(gain, axis=1))
             bend = np.where(bend >= 0, bend, np.inf)
             loss = gain / np.expm1(-log_q)[:, np.newaxis]
-            # A winner that nearly vanishes is lost in round-off: the cap will do.
+            # Round-off dominates if the winner's probability under n' nearly vanishes:
+            # the upper limit on the cost is used.
             log_winner = np.where(loss < 1 - 1e-6, np.log1p(-loss), -np.inf)
         centres = slice(1, None, 2)
         return cls(
@@ -232,7 +194,7 @@ class _Tails:
             bend=bend,
         )
 
-    def cost(self, order, power):
+    def cost(self, order: float, power: float) -> _Array:
         """Bound the divergence at one order, power being 1 - order or order."""
         constant = order * (order - 1) * self.mu**2 / 2
         exponents, slacks = [], []
@@ -276,7 +238,9 @@ class _Tails:
         return _divergence(bound, self.log_q, scale[:, 0], order)
 
 
-def _bregman(exponent, log_ratio, power, scale):
+def _bregman(
+    exponent: _Value, log_ratio: _Value, power: float, scale: _Value
+) -> _Array:
     """Return e^-scale (e^exponent - 1 - power (e^log_ratio - 1))."""
     return np.where(
         np.asarray(scale) > 0,
@@ -288,7 +252,7 @@ def _bregman(exponent, log_ratio, power, scale):
     )
 
 
-def _bregman_of_ratio(log_ratio, power, scale):
+def _bregman_of_ratio(log_ratio: _Value, power: float, scale: _Value) -> _Array:
     """Return e^-scale (r^power - 1 - power (r - 1)), never negative."""
     log_ratio = np.asarray(log_ratio)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -301,23 +265,23 @@ def _bregman_of_ratio(log_ratio, power, scale):
     return np.maximum(np.where(small, series, exact), 0)
 
 
-def _scale(exponent):
-    """Return what to divide exponentials by: nothing while they are moderate."""
+def _scale(exponent: _Value) -> _Array:
+    """Return the logarithm of a divisor of exponentials: 0 while they are moderate."""
     return np.where(np.asarray(exponent) > 30, exponent, 0)
 
 
-def _odds_against(log_q):
+def _odds_against(log_q: _Array) -> _Array:
     """Return (1 - q) / q, or a huge number where it would overflow."""
     return np.expm1(np.minimum(-log_q, 600))
 
 
-def _divergence(excess, log_q, scale, order):
+def _divergence(excess: _Array, log_q: _Array, scale: _Array, order: float) -> _Array:
     """Return ln(1 + q e^scale excess) / (order - 1)."""
     with np.errstate(divide="ignore"):
         return np.logaddexp(0, log_q + scale + np.log(excess)) / (order - 1)
 
 
-def _round_up(log_q):
+def _round_up(log_q: _Array) -> _Array:
     """Round q up, to a grid that is even in z up to 8 and geometric beyond."""
     z = -ndtri_exp(log_q)
     far = z > 8
@@ -327,16 +291,22 @@ def _round_up(log_q):
     return log_ndtr(-np.where(far, 8 * np.exp((np.where(far, z, 8) - 8) / 8), z))
 
 
-def _check(
-    log_q: ArrayLike, orders: ArrayLike, direction: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64], _Powers]:
-    """Return log_q and orders as arrays, and the powers that a direction asks for."""
-    log_q = np.atleast_1d(np.asarray(log_q, dtype=np.float64))
+def check_log_q(log_q: ArrayLike) -> _Array:
+    """Return log-probabilities as an array, or raise."""
+    log_q = np.asarray(log_q, dtype=np.float64)
     if log_q.ndim != 1 or np.any(np.isnan(log_q)) or np.any(log_q > 0):
         raise ValueError(
             f"log_q, of shape {log_q.shape}, must be one-dimensional and hold "
             "logarithms of probabilities; pass numbers that are at most 0."
         )
+    return log_q
+
+
+def _check(
+    log_q: ArrayLike, orders: ArrayLike, direction: str
+) -> tuple[_Array, _Array, _Powers]:
+    """Return log_q and orders as arrays, and the powers of a direction."""
+    log_q = check_log_q(np.atleast_1d(log_q))
     orders = np.atleast_1d(np.asarray(orders, dtype=np.float64))
     if orders.ndim != 1 or not np.all((orders > 1) & np.isfinite(orders)):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Release a data-dependent cost, at its own cost.
+"""Release of a data-dependent cost with noise, at an additional cost.
 
-A cost that depends on the votes is as sensitive as they are. Noise scaled to a smooth
-bound on what one teacher can change makes one number of it fit to publish (Nissim,
-Raskhodnikova, Smith 2007; Papernot et al. 2018, Appendix B).
+A data-dependent cost is as sensitive as the votes. One number of it may be published
+with noise scaled to a smooth bound on its change by one teacher (Nissim, Raskhodnikova,
+Smith 2007; Papernot et al. 2018, Appendix B).
 """
 
 import math
@@ -26,10 +26,10 @@ __all__ = [
     "smooth_sensitivity_cost",
 ]
 
-# What is released is rounded up to a multiple of 1 / _GRID: the last bits of a
-# floating-point sum of private value and noise can give the value away.
+# Releases are rounded up to a multiple of 1 / _GRID: the last bits of a floating-point
+# sum of private value and noise can reveal the value.
 _GRID = 1000
-# What release_parameters tries: smoothness in units of 1 / order.
+# Candidates of release_parameters; smoothness in units of 1 / order.
 _ORDERS = 2 ** np.arange(2, 6.5, 0.5)
 _SMOOTHNESS = np.geomspace(0.01, 0.45, 16)
 _NOISE_SCALES = np.geomspace(1, 200, 32)
@@ -38,43 +38,24 @@ _NOISE_SCALES = np.geomspace(1, 200, 32)
 def smooth_sensitivity_cost(
     order: float, smoothness: float, noise_scale: float, quantile: float = 0.0
 ) -> float:
-    """Exact Renyi cost of a release with Gaussian noise scaled by smooth sensitivity.
+    """Compute the exact Renyi cost of releasing f + s S (k + N(0, 1)).
 
-    Parameters
-    ----------
-    order : float
-        Renyi order a, greater than 1.
+    S is the smooth sensitivity of f, `order` is a, `smoothness` is b, the largest
+    change of ln S by one teacher's data, `noise_scale` is s, and `quantile` is k. The
+    cost covers any two neighbours, in both directions; `inf` unless a (1 - e^{-2b}) <
+    1.
 
-    smoothness : float
-        The logarithm of the smooth sensitivity S changes by at most this, b, when one
-        teacher's data change.
-
-    noise_scale : float
-        Standard deviation s of the noise, in units of S. More noise costs less.
-
-    quantile : float, default=0
-        The k in what is released, f + s S (k + N(0, 1)).
-
-    Returns
-    -------
-    cost : float
-        Bound on the divergence between any two neighbours, in both directions; `inf`
-        unless a (1 - e^{-2b}) < 1.
-
-    Notes
-    -----
     Neighbours have S' = e^u S, |u| <= b, and |f - f'| <= min(S, S'), so that the means
     differ by at most S [min(1, e^u) + k s |e^u - 1|]. Put v = a e^{2u} + 1 - a. The
-    divergence of the two Gaussians (Gil, Alajaji, Linder 2013) is at most
-    [a u - ln(v)/2]/(a-1) + a [min(1, e^u) + k s |e^u - 1|]^2 / (2 s^2 v).
-    Both terms are largest at u = -b. For the second: at u and -u its numerators, over
-    min(1, e^{2u}), agree, and the denominators favour u < 0, where it grows with |u|.
-    For the first: its slope is a (1 - x(u))/(a-1), x(u) = 1/(a - (a-1) e^{-2u}), so it
-    falls, then rises, and x(u) + x(-u) >= 2 since x is convex in e^{-2u}: it is higher
-    at -b than at b. Hence the cost
-    [-a b - ln(1 - a (1 - e^{-2b}))/2]/(a-1)
-    + a (1 + k s (e^b - 1))^2 / (2 s^2 (a - (a-1) e^{2b})),
-    attained at k = 0 by N(0, s^2) and N(e^{-b}, s^2 e^{-2b}).
+    divergence of the two Gaussians (Gil, Alajaji, Linder 2013) is at most [a u -
+    ln(v)/2]/(a-1) + a [min(1, e^u) + k s |e^u - 1|]^2 / (2 s^2 v). Both terms are
+    largest at u = -b. For the second: at u and -u its numerators, over min(1, e^{2u}),
+    agree, and the denominators favour u < 0, where it grows with |u|. For the first:
+    its slope is a (1 - x(u))/(a-1), x(u) = 1/(a - (a-1) e^{-2u}), so it falls, then
+    rises, and x(u) + x(-u) >= 2 since x is convex in e^{-2u}: it is higher at -b than
+    at b. Hence the cost [-a b - ln(1 - a (1 - e^{-2b}))/2]/(a-1) + a (1 + k s (e^b -
+    1))^2 / (2 s^2 (a - (a-1) e^{2b})), attained at k = 0 by N(0, s^2) and N(e^{-b}, s^2
+    e^{-2b}).
     """
     check_order(order)
     check_positive("smoothness", smoothness)
@@ -93,32 +74,15 @@ def smooth_sensitivity_cost(
 def published_smooth_sensitivity_cost(
     order: float, smoothness: float, noise_scale: float
 ) -> float:
-    """Cost of the release according to the 2018 PATE paper: **not an upper bound**.
+    """Compute the cost of the release by the 2018 PATE paper: **not an upper bound**.
 
-    It is here to show where it fails. At order 30, smoothness 0.016 and noise scale
-    10.13 it says 0.374, where the divergence between N(0, s^2) and
-    N(e^-b, s^2 e^-2b), which are possible neighbours, is 2.598.
+    Kept to show its error: at order 30, smoothness 0.016 and noise scale 10.13 it is
+    0.374, where the divergence between N(0, s^2) and N(e^-b, s^2 e^-2b), which are
+    possible neighbours, is 2.598. The parameters are those of
+    `smooth_sensitivity_cost`, which is correct; `inf` unless 2 a b < 1.
 
-    Parameters
-    ----------
-    order : float
-        Renyi order a, greater than 1.
-
-    smoothness : float
-        The b of `smooth_sensitivity_cost`, which is right.
-
-    noise_scale : float
-        Standard deviation s of the noise, in units of the smooth sensitivity.
-
-    Returns
-    -------
-    cost : float
-        `inf` unless 2 a b < 1.
-
-    Notes
-    -----
     a e^{2b}/s^2 + [-ln(1 - 2ab)/2 + a b]/(a-1) (Papernot et al. 2018, Theorem 23, as
-    coded). It is below the truth once a b exceeds about 0.3.
+    coded). It is below the true cost once a b exceeds about 0.3.
     """
     check_order(order)
     if 2 * order * smoothness >= 1:
@@ -130,25 +94,25 @@ def published_smooth_sensitivity_cost(
 
 @dataclass(frozen=True)
 class SanitizedCost:
-    """The data-dependent cost of a list of queries, as it may be published.
+    """Data-dependent cost of a list of queries with noise. May be published.
 
     Attributes
     ----------
     epsilon : float
-        At `delta`: for the released cost, and the cost of releasing it.
+        Epsilon at `delta` of the released cost and the cost of the release together.
 
     delta : float
         The probability mass that epsilon need not cover.
 
     cost : float
-        The released Renyi cost of the queries. With probability `confidence` over
-        its own noise it is at least the true one.
+        Released Renyi cost of the queries. With probability `confidence` over its noise
+        it is at least the true one.
 
     release_cost : float
-        Renyi cost of the release itself; it does not depend on the votes.
+        Renyi cost of the release itself, which does not depend on the votes.
 
     order : float
-        The Renyi order of both.
+        Renyi order of both costs.
 
     confidence : float
         Probability that `cost` is not too small.
@@ -181,29 +145,30 @@ def sanitize(
 ) -> SanitizedCost:
     """Release the q-optimal cost of a list of queries, with noise.
 
-    Every release is a mechanism of its own: call it once. `order`, `smoothness`,
-    `noise_scale` and `confidence` must be chosen without looking at votes, as by
+    Every call is a separate release: call it once. `order`, `smoothness`, `noise_scale`
+    and `confidence` must be chosen without looking at votes, as by
     :func:`release_parameters`; trying several and keeping the best voids the guarantee.
 
     Parameters
     ----------
     log_q : array-like of shape (n_queries,)
         Logarithm of the exact probability that the plurality does not win, for each
-        query of a list that was fixed without looking at answers. An upper bound
-        will not do: one teacher could move it by more.
+        query of a list that was fixed without looking at answers. An upper bound is not
+        enough: one teacher could change it by more.
 
     n_teachers : int
         Number of teachers. Public.
 
     order : float
-        Renyi order at which everything is priced, greater than 1.
+        Renyi order of all costs, greater than 1.
 
     smoothness : float
-        Larger values need less noise, which costs more.
+        Largest change of the logarithm of the smooth sensitivity by one teacher. A
+        larger value means less noise and a larger cost.
 
     noise_scale : float
-        Standard deviation of the noise, in units of the smooth sensitivity. Larger
-        values cost less, and blur more.
+        Standard deviation of the noise, in units of the smooth sensitivity. A larger
+        value means more noise and a smaller cost.
 
     delta : float
         The probability mass that epsilon need not cover, in (0, 1).
@@ -212,45 +177,45 @@ def sanitize(
         Scale of the noise of GNMax.
 
     pure_epsilon : float, default=None
-        Pure guarantee of one answer, instead of `sigma`: 2 gamma for LNMax, 2 c for
+        Pure epsilon of one answer, instead of `sigma`: 2 gamma for LNMax, 2 c for
         GumbelMax and PermuteAndFlip.
 
     largest_counts : array-like of shape (n_queries,), default=None
         Votes of the plurality, for a mechanism with a threshold step.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
-        Logarithms of the probabilities that the threshold step lets a query through,
-        and that it does not, at each largest count.
+        Log-probabilities that the threshold step passes and fails, at each largest
+        count.
 
     worst_case : float, default=inf
-        Renyi cost of all queries at `order`, whatever the votes; what is released is
-        cut to it.
+        Worst-case Renyi cost of all queries at `order`, an upper limit of the released
+        cost.
 
     confidence : float, default=0.975
         Probability over the noise that the released cost is at least the true one. At
         least 0.5.
 
     normal : float, default=None
-        The standard normal draw, for tests only: a draw that anybody knows hides
-        nothing. None: from the operating system.
+        Standard normal draw, for tests only: a known draw gives no privacy. None draws
+        it from the operating system.
 
     Returns
     -------
     sanitized : SanitizedCost
-        Free to publish.
+        Released cost, which may be published.
 
     Notes
     -----
     f + s S (k + N(0, 1)) is released, f the cost, S its smooth sensitivity and k the
     normal quantile of `confidence`. S is private as well: the margin k s S moves with
-    it, by up to k s (e^b - 1) S, which `smooth_sensitivity_cost` charges for. All
-    else is computed from that one number and public ones: it is cut to between 0 and
-    the worst case, and rounded up to 0.001, as epsilon is (Canonne, Kamath, Steinke
-    2020, Proposition 12, at the one order). Rounding hides the low bits of the sum, by
-    which floating-point noise may give it away; it is no proof against that.
+    it, by up to k s (e^b - 1) S, which `smooth_sensitivity_cost` includes. All other
+    results are computed from that one number and public ones: it is clipped to between
+    0 and the worst case, and rounded up to 0.001, as epsilon is (Canonne, Kamath,
+    Steinke 2020, Proposition 12, at the one order). Rounding hides the low bits of the
+    sum, which may reveal the cost with floating-point noise; this is not proved.
 
-    The guarantee remains one about the votes at hand: epsilon bounds what the answers
-    say about one teacher there, and adds a worst-case cost for having said so.
+    The guarantee is about the votes at hand: epsilon bounds what these answers reveal
+    about one teacher, plus the worst-case cost of this release.
     """
     if not isinstance(confidence, Real) or not 0.5 <= confidence < 1:
         raise ValueError(
@@ -296,7 +261,7 @@ def release_parameters(
     log_fail: ArrayLike | None = None,
     confidence: float = 0.975,
 ) -> dict[str, float]:
-    """Choose how to release a cost, from public numbers only.
+    """Choose the parameters of :func:`sanitize` from public numbers only.
 
     Parameters
     ----------
@@ -313,10 +278,10 @@ def release_parameters(
         Noise of the answers, as in :func:`sanitize`; exactly one of them.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
-        The threshold step, as in :func:`sanitize`.
+        Threshold step, as in :func:`sanitize`.
 
     confidence : float, default=0.975
-        As in :func:`sanitize`.
+        Confidence, as in :func:`sanitize`.
 
     Returns
     -------
@@ -325,9 +290,9 @@ def release_parameters(
 
     Notes
     -----
-    They minimise the epsilon to be expected for made-up votes on two classes, a lead
-    that is the square root of a uniform share of the teachers: most queries are easy,
-    some are hard. Other votes are released as safely, and mostly nearly as well.
+    They minimise the expected epsilon for artificial votes on two classes, with leads
+    proportional to the square root of uniform numbers: most queries are easy, some are
+    hard. For other votes the guarantee is the same, and epsilon mostly close.
     """
     leads = np.sqrt((np.arange(n_queries) + 0.5) / n_queries) * n_teachers
     if sigma is not None:
@@ -372,6 +337,6 @@ def release_parameters(
     return best[1]
 
 
-def _round_up(value):
-    """Round up to the grid of what is released."""
+def _round_up(value: float) -> float:
+    """Round up to the grid of released numbers."""
     return math.ceil(value * _GRID) / _GRID

@@ -1,15 +1,17 @@
-"""Tight worst cases of a noisy plurality, certified. May be published.
+"""Certified tight worst cases of a noisy plurality. May be published.
 
-The reduction to two classes and a threshold, and the proofs that nothing lies above the
-returned values, are in ``docs/accounting.md``.
+The reduction to two classes and a threshold, and the proofs that the returned values
+are upper bounds, are in ``docs/accounting.md``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
@@ -26,16 +28,18 @@ from sklearn_pate.accounting.plurality._divergence import raise_to_largest
 
 __all__ = ["tight_gaussian_worst_case", "tight_threshold_worst_case"]
 
-# Points of the lattice per standard deviation, for orders up to 3/4 of it and for
+_Array = NDArray[np.float64]
+# Points of the lattice per standard deviation: for orders up to 3/4 of it, and for
 # larger ones, where less depends on them and more points matter.
 _RESOLUTION = 28
 _COARSE_RESOLUTION = 16
-# Orders below the first matter for an epsilon above 30 only; beyond the last, counted
-# in standard deviations, little is gained on the classical bound.
+# Orders below the first matter for an epsilon above 30 only; beyond the last, in units
+# of sigma, the classical bound is nearly as small.
 _SMALLEST_ORDER = 1.5
 _LARGEST_ORDER = 4
-# So many orders are searched together.
+# Number of orders that are searched together.
 _STRIDE = 8
+_Search = Callable[[DiscreteGaussian, int, _Array], _Array]
 # Relative margin for rounding.
 _ROUNDING = 1e-9
 
@@ -43,7 +47,7 @@ _ROUNDING = 1e-9
 def tight_gaussian_worst_case(
     sigma: float, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Bound one GNMax answer, whatever the votes, closely. May be published.
+    """Compute a tight worst case of one GNMax answer. May be published.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ def tight_gaussian_worst_case(
         noise costs less.
 
     n_classes : int
-        Number of classes, which is public. Two cost a little less than many.
+        Number of classes, which is public. Two classes cost a little less than many.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -71,18 +75,17 @@ def tight_gaussian_worst_case(
 
     Notes
     -----
-    What :class:`~sklearn_pate.mechanisms.GNMax` is charged. The largest divergence over
-    all votes is one of two classes and a threshold (Lemma 1 of :doc:`What an answer
-    costs </accounting>`); whole leads on a coarse lattice stand for all of them, at a
-    cost of a little noise (Lemma 2), and closed forms for those that are too large to
-    be tried. So what is returned is an upper bound, rounding included, and no maximum
-    over a grid. It is close at orders from 1.5 to 4 sigma. Above them it is
-    a / sigma^2 (Papernot et al. 2018, Proposition 8), below them that of a larger order
-    if this is less.
+    The cost of :class:`~sklearn_pate.mechanisms.GNMax`. The largest divergence over all
+    votes is attained with two classes and a threshold (Lemma 1 of :doc:`Privacy cost of
+    an answer </accounting>`). Whole leads on a coarse lattice cover all leads with
+    slightly less noise (Lemma 2), and closed forms those outside the search. So the
+    result is an upper bound, rounding included, and no maximum over a grid. It is tight
+    at orders from 1.5 to 4 sigma. Above them it is a / sigma^2 (Papernot et al. 2018,
+    Proposition 8), below them the value at a larger order if it is smaller.
 
     Examples
     --------
-    It is about two thirds of the classical worst case:
+    About two thirds of the classical worst case:
 
     >>> from sklearn_pate.accounting import tight_gaussian_worst_case
     >>> from sklearn_pate.accounting.bounds import gaussian_worst_case
@@ -101,7 +104,7 @@ def tight_gaussian_worst_case(
 def tight_threshold_worst_case(
     sigma: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Bound one comparison of the largest count with a threshold. May be published.
+    """Compute a tight worst case of one check against a threshold. May be published.
 
     Parameters
     ----------
@@ -115,7 +118,7 @@ def tight_threshold_worst_case(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, whatever the votes and the threshold, at most that of
+        Data-independent, for any threshold, at most that of
         :func:`~sklearn_pate.accounting.bounds.threshold_worst_case`.
 
     Raises
@@ -125,17 +128,16 @@ def tight_threshold_worst_case(
 
     Notes
     -----
-    What the check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` and
-    :class:`~sklearn_pate.mechanisms.InteractiveGNMax` is charged, whether or not an
-    answer follows (Papernot et al. 2018, Section 4.2). One moved vote changes the
-    largest count by at most one, so that the worst case is one lead over the threshold.
-    It is searched and certified like that of
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; the proof is in
-    :doc:`What an answer costs </accounting>`.
+    The cost of each check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` and
+    :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, with or without an answer
+    (Papernot et al. 2018, Section 4.2). One moved vote changes the largest count by at
+    most one, so that the worst case is one lead over the threshold. The search and the
+    proof are as for :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, see
+    :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
-    A thousand checks, and what the classical worst case takes them for:
+    A thousand checks, by this and by the classical worst case:
 
     >>> from sklearn_pate.accounting import tight_threshold_worst_case
     >>> from sklearn_pate.accounting.bounds import threshold_worst_case
@@ -150,7 +152,8 @@ def tight_threshold_worst_case(
 
 
 @lru_cache(maxsize=256)
-def _values(search, sigma, orders_as_bytes):
+def _values(search: _Search, sigma: float, orders_as_bytes: bytes) -> _Array:
+    """Return the bound at each order, cached."""
     orders = np.frombuffer(orders_as_bytes)
     one_count = threshold_worst_case(sigma, orders).values
     alone = search is _search_point
@@ -170,17 +173,17 @@ def _values(search, sigma, orders_as_bytes):
     if not alone:
         # A teacher that abstains shifts one count.
         values = np.maximum(values, one_count)
-    # A divergence does not fall where the order grows: a larger order's bound holds.
+    # A divergence does not decrease with the order: a larger order's bound holds.
     values = np.minimum.accumulate(values[::-1])[::-1]
     return np.minimum(values, classical)
 
 
-def _coarser(sigma, resolution):
-    """Trade a little noise for a lattice of fewer points, which is on the safe side.
+def _coarser(sigma: float, resolution: int) -> tuple[DiscreteGaussian, int, float]:
+    """Trade a little noise for a lattice of fewer points, which never lowers the bound.
 
-    Returns the noise that is left, the lattice's step, and the largest error of the
+    Returns the remaining noise, the step of the lattice, and the largest error of the
     logarithm of a probability: noise of variance sigma^2 is a mixture, over the
-    lattice, of what is left of it, up to that error (Poisson summation).
+    lattice, of the remaining noise, up to that error (Poisson summation).
     """
     step = round(sigma / resolution)
     if step < 2:
@@ -194,10 +197,10 @@ def _coarser(sigma, resolution):
     return DiscreteGaussian(np.sqrt(left)), step, error
 
 
-def _search_point(noise, step, orders):
+def _search_point(noise: DiscreteGaussian, step: int, orders: _Array) -> _Array:
     """Return the largest divergence of one count and a threshold, over all leads."""
     reach = _Window.around(orders, noise.sigma).below
-    lead = step * np.arange(-(reach // step) - 1, reach // step + 2)
+    lead: NDArray[Any] = step * np.arange(-(reach // step) - 1, reach // step + 2)
     before, after = (
         np.stack([noise.log_cdf(x), noise.log_cdf(-1 - x)], axis=-1)
         for x in (lead, lead - 1)
@@ -206,7 +209,7 @@ def _search_point(noise, step, orders):
     return np.maximum(found, _beyond_one(reach, noise, orders))
 
 
-def _search_line(noise, step, orders):
+def _search_line(noise: DiscreteGaussian, step: int, orders: _Array) -> _Array:
     """Return the largest divergence of two classes alone, over all gaps."""
     window = _Window.around(orders, noise.sigma)
     _, before, after = _ties(window, noise, step)
@@ -214,7 +217,7 @@ def _search_line(noise, step, orders):
     return np.maximum(found, _beyond_gap(window, noise, orders))
 
 
-def _search_plane(noise, step, orders):
+def _search_plane(noise: DiscreteGaussian, step: int, orders: _Array) -> _Array:
     """Return the largest divergence of two classes and a threshold, over all leads."""
     window = _Window.around(orders, noise.sigma)
     lead = step * np.arange(
@@ -224,7 +227,7 @@ def _search_plane(noise, step, orders):
     inside = (np.abs(x - y) <= window.gap) & (x + y <= 2 * window.far)
     before = _log_law(noise, lead, lead, inside)
     after = _log_law(noise, lead - 1, lead + 1, inside)
-    # The two-way tie, which is the far end of the plane, comes with it.
+    # The first bound includes the two-way tie, the limit of the plane.
     bounds = [
         _beyond_far(window, noise, step, orders),
         _beyond_below(window, noise, orders),
@@ -234,7 +237,12 @@ def _search_plane(noise, step, orders):
     return np.max([found, *bounds], axis=0)
 
 
-def _log_law(noise, x, y, inside):
+def _log_law(
+    noise: DiscreteGaussian,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    inside: NDArray[np.bool_],
+) -> _Array:
     """Return ln Pr[c wins], ln Pr[d wins] and ln Pr[neither], by lead of c and of d.
 
     c wins ties with d, and both win ties with the threshold: the other rules for ties
@@ -250,13 +258,15 @@ def _log_law(noise, x, y, inside):
     return np.stack([*wins, neither[inside]], axis=-1)
 
 
-def _ties(window, noise, step):
-    """Return the gaps of two classes to try, and their laws before and after a move."""
+def _ties(
+    window: "_Window", noise: DiscreteGaussian, step: int
+) -> tuple[NDArray[Any], _Array, _Array]:
+    """Return the gaps of two classes, and their laws before and after a move."""
     gaps = step * np.arange(-(window.gap // step) - 1, window.gap // step + 2)
     return gaps, _log_tie(noise, gaps), _log_tie(noise, gaps - 2)
 
 
-def _log_tie(noise, gaps):
+def _log_tie(noise: DiscreteGaussian, gaps: NDArray[Any]) -> _Array:
     """Return ln Pr[c wins] and ln Pr[d wins] where c is `gaps` ahead and wins ties."""
     points, weights = _half_line(noise.sigma, 0)
     # Both half-lines, -1 - points being the other one.
@@ -267,8 +277,8 @@ def _log_tie(noise, gaps):
     return np.log(np.stack([c_wins, d_wins], axis=-1))
 
 
-def _half_line(sigma, furthest):
-    """Return points and weights that sum over 0, 1, ... as far as there is mass."""
+def _half_line(sigma: float, furthest: float) -> tuple[_Array, _Array]:
+    """Return points and weights that sum over 0, 1, ... up to the end of the mass."""
     # Short blocks are summed term by term, as small noise needs.
     length = int(2 * sigma) if sigma >= LARGE_SIGMA else 1
     n_blocks = ceil((max(furthest, 0) + 12 * sigma) / length) + 1
@@ -277,12 +287,13 @@ def _half_line(sigma, furthest):
     return (starts[:, None] + at).reshape(-1), np.tile(weight, n_blocks)
 
 
-def _largest(log_p, change, orders, reached=0.0):
-    """Return the largest divergence of many neighbouring laws, both ways.
+def _largest(
+    log_p: _Array, change: _Array, orders: _Array, reached: _Array | float = 0.0
+) -> _Array:
+    """Return the largest divergence of many neighbouring laws, in both directions.
 
-    Those that cannot exceed `reached` are left out: as g(r) is at most
-    a (a - 1)/2 r^2 e^{(a + 1) max(r, 0)}, D_a is at most
-    a/2 sum Q r^2 e^{(a + 1) max r}.
+    Laws that cannot exceed `reached` are left out: as g(r) is at most a (a - 1)/2 r^2
+    e^{(a + 1) max(r, 0)}, D_a is at most a/2 sum Q r^2 e^{(a + 1) max r}.
     """
     log_q = np.concatenate([log_p, log_p + change])
     log_ratio = np.concatenate([change, -change])
@@ -311,15 +322,15 @@ def _largest(log_p, change, orders, reached=0.0):
 
 @dataclass(frozen=True)
 class _Window:
-    """How far to look, in votes: leads from -below, gaps up to gap, means up to far."""
+    """Range of the search, in votes: leads from -below, gaps to gap, means to far."""
 
     below: int
     gap: int
     far: int
 
     @classmethod
-    def around(cls, orders, sigma):
-        # What lies outside is bounded too: this far, the bounds do not matter, as
+    def around(cls, orders: _Array, sigma: float) -> Self:
+        # The outside is bounded too: at this distance the bounds do not matter, as
         # a - 1 times the tail is far below (a - 1) D_a, about a (a - 1) / sigma^2.
         low, high = orders[0], orders[-1]
         least = low * min(low - 1, 1)
@@ -331,12 +342,12 @@ class _Window:
         )
 
 
-def _beyond_below(window, noise, orders):
+def _beyond_below(window: _Window, noise: DiscreteGaussian, orders: _Array) -> _Array:
     """Bound the divergence where one of the two classes is far below the threshold."""
     return orders / (2 * noise.sigma**2) + _beyond_one(window.below, noise, orders)
 
 
-def _beyond_one(distance, noise, orders):
+def _beyond_one(distance: int, noise: DiscreteGaussian, orders: _Array) -> _Array:
     """Bound the divergence of comparing one count with a far threshold."""
     tilt = orders * (orders - 1) / (2 * noise.sigma**2)
     passes = np.exp(tilt + noise.log_cdf(np.ceil(orders) - distance))
@@ -345,7 +356,7 @@ def _beyond_one(distance, noise, orders):
     return np.log(passes + fails) / (orders - 1)
 
 
-def _beyond_gap(window, noise, orders):
+def _beyond_gap(window: _Window, noise: DiscreteGaussian, orders: _Array) -> _Array:
     """Bound the divergence where one class is far ahead of the other and wins."""
     sigma, tilt = noise.sigma, orders * (orders - 1) / noise.sigma**2
     gap, lead = window.gap - 1.0, float(window.gap - window.below)
@@ -356,7 +367,9 @@ def _beyond_gap(window, noise, orders):
     return np.log(wins + d_wins + neither) / (orders - 1)
 
 
-def _beyond_far(window, noise, step, orders):
+def _beyond_far(
+    window: _Window, noise: DiscreteGaussian, step: int, orders: _Array
+) -> _Array:
     """Bound the divergence where both classes are far above the threshold."""
     gaps, before, after = _ties(window, noise, step)
     alone = _largest(before, after - before, orders)

@@ -1,16 +1,16 @@
-"""The tight worst case of a plurality with Laplace noise, certified. May be published.
+"""Certified tight worst case of a plurality with Laplace noise. May be published.
 
 Let M be the largest noisy count of the classes that a moved vote does not touch and k*
 the class that has it, ties being broken by a random order of priority. Given the order,
 Pr[M = m, k* = k] is p(m - n_k) times distribution functions, which grow with m, and
-p(z + 1) >= q p(z), q = e^{-gamma}. So Pr[M = m + 1, k*] >= q Pr[M = m, k*], which says
-that given k*, M is the sum of some M' and of an independent G >= 0 with
+p(z + 1) >= q p(z), q = e^{-gamma}. So Pr[M = m + 1, k*] >= q Pr[M = m, k*]: given k*,
+M is the sum of some M' and of an independent G >= 0 with
 Pr[G = g] = (1 - q) q^g. A vote moved from c to d changes the law of neither M', k*, G
 nor the order, so that D_a is at most its supremum given all but G: over whole leads
 x = n_c - M' and y = n_d - M', the divergence between T(x, y) and T(x - 1, y + 1), where
 T is the law of (c wins, d wins, neither), c ~ x + Z and d ~ y + Z' against G.
-Exchanging c and d exchanges the two directions, and to lose ties with G is to have a
-lead of one less: two rules for ties are left of six. An abstention is the limit where d
+Exchanging c and d exchanges the two directions, and losing ties with G is the same as a
+lead of one less: two rules for ties of six remain. An abstention is the limit where d
 is far below; of two classes alone, it changes less than a move.
 
 The plane of leads is covered by boxes, by this lemma: for each outcome o,
@@ -27,7 +27,7 @@ y.
 So r_o over a box lies between its values at two corners, and T_o is largest at one. As
 (a - 1) D_a = log1p(sum Q_o g(r_o)) with g(r) = expm1(a r) - a expm1(r), which falls
 below 0, rises above it, and has g(r) >= g(-r) for r > 0, the corners bound the box.
-Boxes that may hold more than what was found are divided, down to single points.
+Boxes that may exceed the largest value found are divided, down to single points.
 """
 
 from functools import lru_cache
@@ -43,23 +43,25 @@ from sklearn_pate.accounting.plurality._divergence import log_moment
 
 __all__ = ["tight_laplace_worst_case"]
 
+_Array = NDArray[np.float64]
+_Law = tuple[_Array, _Array]
 # A box is divided while its bound is above the largest value found by more than this
-# share.
+# fraction.
 _SLACK = 1e-4
-# Noise of more votes than this makes the plane large: more slack, every other order.
+# With more noise than this, in votes, the plane is large: more slack, half the orders.
 _MUCH_NOISE = 64
 _LARGE_SLACK = 3e-3
-# So many orders are searched together, and always the same ones; corners of so many
-# boxes are tried at a time.
+# Number of orders that are searched together, in fixed groups, and of boxes with
+# corners that are tried at a time.
 _STRIDE = 16
 _BLOCK = 2 * _STRIDE
 _N_TRIED = 64
 # Orders are searched up to this over gamma; all exponentials stay within float64.
 _LARGEST_ORDER = 300
 # Ends of the first boxes, in units of 1 / gamma. The last stands for infinity: laws
-# change beyond it by less than e^-3000, which e^{2 gamma a} < e^600 does not make up.
+# change beyond it by less than e^-3000, which e^{2 gamma a} < e^600 cannot offset.
 _ENDS = 2.0 ** np.arange(-1, 13)
-# From leads of so much over gamma on, plus a, two classes are all but alone.
+# From leads of this over gamma, plus a, the law is nearly that of two classes alone.
 _FAR = 2.5
 # Relative margins for rounding: of a sum, and of ln P / Q, which is about gamma.
 _ROUNDING = 1e-9
@@ -69,16 +71,16 @@ _ROUNDING_OF_LOG = 1e-13
 def tight_laplace_worst_case(
     gamma: float, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Bound one LNMax answer, whatever the votes, closely. May be published.
+    """Compute a tight worst case of one LNMax answer. May be published.
 
     Parameters
     ----------
     gamma : float
         Inverse scale of the discrete Laplace noise on every count, in 1 / votes;
-        positive. A smaller one is more noise, and costs less.
+        positive. A smaller value means more noise and costs less.
 
     n_classes : int
-        Number of classes, which is public. Two may cost less than many.
+        Number of classes, which is public. Two classes may cost less than many.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -97,16 +99,16 @@ def tight_laplace_worst_case(
 
     Notes
     -----
-    What :class:`~sklearn_pate.mechanisms.LNMax` is charged. The reduction to two
-    classes and a geometric threshold, and Lemma 3 on monotone ratios, by which boxes of
-    leads are bounded, are proved in :doc:`What an answer costs </accounting>`. So what
-    is returned is an upper bound, and no maximum over a grid.
+    The cost of :class:`~sklearn_pate.mechanisms.LNMax`. The reduction to two classes
+    and a geometric threshold, and Lemma 3 on monotone ratios, by which boxes of leads
+    are bounded, are proved in :doc:`Privacy cost of an answer </accounting>`. So the
+    result is an upper bound, and no maximum over a grid.
 
-    The default orders are searched, up to 300 / gamma. There, what is returned is at
-    most 3e-4 above the supremum that the reduction leaves (see the module), 1 % where
-    1 / gamma is above 64. Between and beyond them, (a - 1) D_a is convex in a, with a
-    slope of at most 2 gamma. With much noise, two classes that tie far ahead of the
-    others cost as much, about a gamma^2 / 2, while a is below 1 / gamma.
+    The default orders are searched, up to 300 / gamma. There, the result is at most
+    3e-4 above the supremum after the reduction, 1 % where 1 / gamma is above 64.
+    Between and beyond them, (a - 1) D_a is convex in a, with a slope of at most
+    2 gamma. With much noise, two classes that tie far ahead of the others attain it,
+    about a gamma^2 / 2, while a is below 1 / gamma.
 
     Examples
     --------
@@ -123,7 +125,7 @@ def tight_laplace_worst_case(
     orders = np.asarray(orders, dtype=np.float64)
     gamma = float(gamma)
     # The default orders around these, in whole blocks: the result for an order must
-    # not depend on which others are asked.
+    # not depend on the other orders.
     furthest = _LARGEST_ORDER / gamma
     ends = [min(orders.min(), furthest), orders.max()]
     places = np.searchsorted(DEFAULT_ORDERS, ends) - [1, 0]
@@ -137,7 +139,7 @@ def tight_laplace_worst_case(
 
 
 @lru_cache(maxsize=256)
-def _searched(gamma, others, first, last):
+def _searched(gamma: float, others: bool, first: int, last: int) -> _Law:
     """Return orders and (a - 1) D_a, with or without other classes than c and d."""
     orders = DEFAULT_ORDERS[first:last]
     orders = orders[orders * gamma <= _LARGEST_ORDER]
@@ -152,26 +154,26 @@ def _searched(gamma, others, first, last):
         search = _search_plane if others else _search_line
         values[block] = search(noise, ends, orders[block])
     values *= 1 + _ROUNDING + _ROUNDING_OF_LOG / gamma
-    # A divergence does not fall where the order grows: a larger order's bound holds.
+    # A divergence does not decrease with the order: a larger order's bound holds.
     values = np.minimum.accumulate(values[::-1])[::-1]
     # (a - 1) D_a is 0 at a = 1.
     return np.append(1.0, orders), np.append(0.0, values * (orders - 1))
 
 
-def _search_line(noise, ends, orders):
+def _search_line(noise: DiscreteLaplace, ends: _Array, orders: _Array) -> _Array:
     """Bound the divergence of two classes alone: both are far above G."""
     far = np.full(ends.size - 1, ends[-1])
     boxes = np.stack([far + ends[:-1], far + ends[1:] - 1, far, far, 0 * far])
     return _bound(noise, boxes, orders, np.zeros(orders.size), _SLACK)
 
 
-def _search_plane(noise, ends, orders):
+def _search_plane(noise: DiscreteLaplace, ends: _Array, orders: _Array) -> _Array:
     """Bound the divergence of two classes and G."""
-    # Their limit is that of two classes alone: it is no loss to take it for found.
+    # Two classes alone are a limit of the plane: their divergence counts as found.
     alone = _search_line(noise, ends, orders)
     far = np.ceil(_FAR / noise.gamma + orders[-1]) + 4
     boxes = _first_boxes(np.union1d(ends, [far, far + 1]))
-    # What lies beyond is reached from its border.
+    # The region beyond is bounded from its border.
     beyond = (boxes[0] > far) & (boxes[2] > far)
     border = np.minimum(boxes[0], boxes[2]) == far
     slack = _LARGE_SLACK if noise.gamma * _MUCH_NOISE < 1 else _SLACK
@@ -181,7 +183,13 @@ def _search_plane(noise, ends, orders):
     return np.max([found, at_border, beyond], axis=0)
 
 
-def _beyond(noise, far, orders, alone, at_border):
+def _beyond(
+    noise: DiscreteLaplace,
+    far: float,
+    orders: _Array,
+    alone: _Array,
+    at_border: _Array,
+) -> _Array:
     """Bound the divergence where both leads are above `far`.
 
     Let min(x, y) = far, and raise both leads by s. If G < s, the others' best is at a
@@ -210,7 +218,7 @@ def _beyond(noise, far, orders, alone, at_border):
     return np.array(values)
 
 
-def _first_boxes(ends):
+def _first_boxes(ends: _Array) -> _Array:
     """Cover all leads of c and d, for each rule for ties."""
     first, last = ends[:-1], ends[1:] - 1
     i, j, ties = (
@@ -222,11 +230,17 @@ def _first_boxes(ends):
     return np.stack([first[i], last[i], first[j], last[j], ties])
 
 
-def _bound(noise, boxes, orders, reached, slack):
-    """Bound the largest divergence over boxes of leads, both ways, by order.
+def _bound(
+    noise: DiscreteLaplace,
+    boxes: _Array,
+    orders: _Array,
+    reached: _Array,
+    slack: float,
+) -> _Array:
+    """Bound the largest divergence over boxes of leads, in both directions, by order.
 
-    Columns of `boxes` are the smallest and largest x, the smallest and largest y, and
-    the rule for ties. What is `reached` elsewhere need not be searched for.
+    Rows of `boxes` are the smallest and largest x, the smallest and largest y, and the
+    rule for ties. Divergences below `reached` need not be searched for.
     """
     reached, bounds = reached.copy(), reached.copy()
     while boxes.size:
@@ -234,9 +248,10 @@ def _bound(noise, boxes, orders, reached, slack):
         wanted = np.zeros(boxes.shape[1], dtype=bool)
         single = (boxes[0] == boxes[1]) & (boxes[2] == boxes[3])
         for i, order in enumerate(orders):
-            bound = log_moment(*upper, order).max(axis=0) / (order - 1)
+            bound = log_moment(upper[0], upper[1], order).max(axis=0) / (order - 1)
             best = np.argpartition(bound, -min(_N_TRIED, bound.size))[-_N_TRIED:]
-            corners = log_moment(*lower[:, :, best], order) / (order - 1)
+            log_q, log_ratio = lower[:, :, best]
+            corners = log_moment(log_q, log_ratio, order) / (order - 1)
             reached[i] = max(reached[i], corners.max())
             divide = ~single & (bound > reached[i] * (1 + slack))
             bounds[i] = max(bounds[i], np.max(bound, where=~divide, initial=0))
@@ -245,8 +260,8 @@ def _bound(noise, boxes, orders, reached, slack):
     return np.maximum(bounds, reached)
 
 
-def _divided(boxes):
-    """Halve the boxes both ways; a side of one lead stays."""
+def _divided(boxes: _Array) -> _Array:
+    """Halve the boxes in both directions; an edge of one lead stays."""
     x_first, x_last, y_first, y_last, ties = boxes
     x_middle, y_middle = (x_first + x_last) // 2, (y_first + y_last) // 2
     parts = [
@@ -258,7 +273,7 @@ def _divided(boxes):
     return boxes[:, (boxes[0] <= boxes[1]) & (boxes[2] <= boxes[3])]
 
 
-def _pairs(noise, boxes):
+def _pairs(noise: DiscreteLaplace, boxes: _Array) -> _Law:
     """Return ln Q and ln P / Q that bound each box, and those at its corners.
 
     Shapes (2, 2, n_boxes, 3), for two directions, and (2, 4, n_boxes, 3), for two
@@ -270,7 +285,7 @@ def _pairs(noise, boxes):
     high, high_after = _moved(noise, x_first, y_last, ties)
     behind, behind_after = _moved(noise, x_first, y_first, ties)
     smallest, largest = low - low_after, high - high_after
-    # c only loses by the move, d only gains; "neither" may do either.
+    # c only loses by the move, d only gains; "neither" may lose or gain.
     change_of_two = [largest[:, 0], smallest[:, 1]]
     least, most = smallest[:, 2], largest[:, 2]
     change = np.stack([*change_of_two, _steepest(least, most)], axis=1)
@@ -289,22 +304,17 @@ def _pairs(noise, boxes):
     return upper, lower
 
 
-def _steepest(least, most):
-    """Return an r with the largest g(r) of an interval, or a larger g."""
+def _steepest(least: _Array, most: _Array) -> _Array:
+    """Return an r such that g(r) is at least the largest g of an interval."""
     return np.where(most < 0, least, np.maximum(most, -least))
 
 
-def _moved(noise, x, y, ties):
+def _moved(noise: DiscreteLaplace, x: _Array, y: _Array, ties: _Array) -> _Law:
     """Return ln T before and after the vote is moved."""
     return _log_law(noise, x, y, ties), _log_law(noise, x - 1, y + 1, ties)
 
 
-def _log_law(
-    noise: DiscreteLaplace,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    ties: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _log_law(noise: DiscreteLaplace, x: _Array, y: _Array, ties: _Array) -> _Array:
     """Compute ln Pr[c wins], ln Pr[d wins] and ln Pr[neither].
 
     c wins ties with d and with G; d wins ties with G if `ties` is 0.
@@ -315,7 +325,7 @@ def _log_law(
     return np.stack([c_wins, d_wins, neither], axis=-1)
 
 
-def _log_first(gamma, x, y):
+def _log_first(gamma: float, x: _Array, y: _Array) -> _Array:
     """Compute ln Pr[x + Z >= y + Z', x + Z >= G].
 
     The sum over v >= 0 of p(v - x) F(v - y) (1 - q^{v + 1}): geometric sums between the
@@ -346,7 +356,7 @@ def _log_first(gamma, x, y):
     return np.where(behind, wins, loses) - gamma * np.maximum(-x, 0)
 
 
-def _log_both_below(gamma, x, y):
+def _log_both_below(gamma: float, x: _Array, y: _Array) -> _Array:
     """Compute ln Pr[x + Z <= G, y + Z' <= G].
 
     The sum over g >= 0 of (1 - q) q^g F(g - x) F(g - y), in three parts: up to the

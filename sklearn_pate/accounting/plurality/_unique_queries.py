@@ -1,4 +1,4 @@
-"""Vote counts, checked, with equal queries gathered."""
+"""Vote counts of queries, with equal queries grouped."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,38 +9,27 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Batch", "UniqueQueries", "check_counts", "distinct_rows"]
 
-# Numbers in the largest temporary array, which bound the memory.
+# Size of the largest temporary array, which limits the memory.
 _BLOCK_SIZE = 2_000_000
 
 
 def distinct_rows(
     rows: NDArray[Any],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find the distinct rows of a table by sorting one number a row.
+    """Return the first index of each distinct row, and the distinct row of each row.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        The table.
-
-    Returns
-    -------
-    first : ndarray of int of shape (n_distinct,)
-        Where each distinct row is found first; the rows are in lexicographic order.
-
-    inverse : ndarray of int of shape (n_rows,)
-        Which of them each row equals.
+    Distinct rows are in lexicographic order. Sorts one number per row.
     """
     rng = np.random.default_rng(0)
     odd = (2 * rng.integers(2**62, size=(rows.shape[1], 1)) + 1).ravel().tolist()
     keys = np.zeros(len(rows), dtype=np.uint64)
     for column, multiplier in zip(rows.T, odd, strict=True):
-        # Small whole numbers differ in the high bits of a float only.
+        # Small whole numbers as floats differ in the high bits only.
         bits = column.astype(np.float64).view(np.uint64)
         keys += (bits ^ (bits >> np.uint64(43))) * np.uint64(multiplier)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if any(np.any(column[first][inverse] != column) for column in rows.T):
-        # Two different rows have one key, by an accident that hardly ever happens.
+        # Two different rows have the same key, which is very unlikely.
         _, first, inverse = np.unique(
             rows, axis=0, return_index=True, return_inverse=True
         )
@@ -53,22 +42,11 @@ def distinct_rows(
 
 @dataclass(frozen=True)
 class Batch:
-    """Distinct vectors of counts with equally many groups of like classes.
+    """Distinct vectors of counts with the same number of groups of equal classes.
 
-    Parameters
-    ----------
-    index : ndarray of int of shape (n_vectors,)
-        Which of the distinct vectors they are.
-
-    values : ndarray of shape (n_vectors, n_groups)
-        Vote count of each group, not decreasing.
-
-    sizes : ndarray of shape (n_vectors, n_groups)
-        Number of classes in each group.
-
-    scores : ndarray of shape (n_vectors, n_groups)
-        What a check takes the largest of: the counts, or their surplus over what was
-        expected.
+    `index` are their indices among the distinct vectors. The other arrays have shape
+    (n_vectors, n_groups): the vote count of each group, not decreasing; its number of
+    classes; and its score, the count minus expected votes, for the maximum in a check.
     """
 
     index: NDArray[np.intp]
@@ -78,23 +56,11 @@ class Batch:
 
 
 class UniqueQueries:
-    """A list of queries, those with equal sorted counts gathered.
+    """List of queries, with equal sorted counts grouped.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_queries, n_classes)
-        Votes per class.
-
-    expected : ndarray of shape (n_queries, n_classes) or None
-        Votes to subtract from the counts for their scores.
-
-    Attributes
-    ----------
-    vector_of_query : ndarray of int of shape (n_queries,)
-        Index of each query's distinct vector.
-
-    repeats : ndarray of int of shape (n_vectors,)
-        Number of queries of each vector.
+    `expected` are votes to subtract from the counts, of shape (n_queries, n_classes),
+    for the scores. Attribute `vector_of_query` is the index of each query's distinct
+    vector, and `repeats` the number of queries of each vector.
     """
 
     def __init__(
@@ -121,17 +87,9 @@ class UniqueQueries:
         self.repeats = np.bincount(self.vector_of_query)
 
     def batches(self, points_per_move: int) -> Iterator[Batch]:
-        """Go through the distinct vectors, some at a time.
+        """Iterate over the distinct vectors in batches of limited memory.
 
-        Parameters
-        ----------
-        points_per_move : int
-            How many numbers a move takes, which decides how many vectors fit.
-
-        Yields
-        ------
-        batch : Batch
-            As many as memory allows.
+        `points_per_move` is the approximate number of floats per move.
         """
         starts = self._starts(self._vectors)
         n_groups = starts.sum(axis=1)
@@ -156,21 +114,7 @@ class UniqueQueries:
         counts: NDArray[np.float64],
         expected: NDArray[np.float64] | None,
     ) -> NDArray[np.intp]:
-        """Find the group of each class of each query.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_queries, n_classes)
-            The same as before.
-
-        expected : ndarray of shape (n_queries, n_classes) or None
-            The same as before.
-
-        Returns
-        -------
-        group_of_class : ndarray of int of shape (n_queries, n_classes)
-            Indices into the groups of the query's vector.
-        """
+        """Return the group of each class of each query in the query's vector."""
         scores = counts if expected is None else counts - expected
         order = np.lexsort((scores, counts), axis=1)
         starts = self._starts(self._vectors)[self.vector_of_query]
@@ -178,8 +122,8 @@ class UniqueQueries:
         np.put_along_axis(groups, order, np.cumsum(starts, axis=1) - 1, axis=1)
         return groups
 
-    def _starts(self, vectors):
-        """Mark where a group of like classes begins."""
+    def _starts(self, vectors: NDArray[Any]) -> NDArray[np.bool_]:
+        """Mark the first class of each group of equal classes."""
         n = self._n_classes
         starts = np.ones((len(vectors), n), dtype=bool)
         starts[:, 1:] = np.diff(vectors[:, :n]) != 0
@@ -189,29 +133,12 @@ class UniqueQueries:
 
 
 def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
-    """Return vote counts as a float64 array, or raise.
-
-    Parameters
-    ----------
-    counts : array-like of shape (n_queries, n_classes)
-        Votes per class. Whole numbers, not negative; any numeric dtype.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_queries, n_classes), dtype float64
-        The same counts.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, there are fewer than two classes, or a count is not a
-        whole number of votes.
-    """
+    """Return vote counts as a float64 array, or raise."""
     counts = np.asarray(counts)
     if counts.ndim != 2 or counts.shape[1] < 2:
         raise ValueError(
-            f"counts has shape {counts.shape}; pass one row a query and one column a "
-            "class, with at least two classes."
+            f"counts has shape {counts.shape}; pass one row per query and one column "
+            "per class, with at least two classes."
         )
     if counts.dtype.kind not in "biuf":
         raise ValueError(

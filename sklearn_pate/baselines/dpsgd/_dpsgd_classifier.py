@@ -1,11 +1,11 @@
-"""DPSGDClassifier: a network whose every step follows a noisy gradient."""
+"""Classifier of networks that are trained by DP-SGD."""
 
 import math
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
@@ -28,31 +28,30 @@ _SMALLEST_BOUND = 1e-30
 class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
     """A network trained by stochastic gradient descent with differential privacy.
 
-    Each step looks at a fresh random sample of the rows, clips the gradient of each row
-    in it, and follows the sum of these with Gaussian noise. The network may be
-    published, with ``privacy_spent_`` as its statement. No public data are needed, but
-    tens of thousands of private rows are. Opacus computes and clips the gradients;
-    it takes the extra ``dpsgd``.
+    Each step draws a random sample of the rows, clips the gradient of each row in it,
+    and follows the sum of these with Gaussian noise. The network may be published, with
+    ``privacy_spent_`` as its statement. No public data are needed, but tens of
+    thousands of private rows are. Opacus computes and clips the gradients; install the
+    extra ``dpsgd``.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
-        The network. Used are its `module`, `criterion`, `optimizer`, `lr`,
-        `batch_size` (the **expected** size of a sample), `max_epochs`, `device`, and
-        what belongs to these, such as `optimizer__momentum`. Its training loop is not,
-        nor is `train_split`: a validation split would be a second look at private rows.
-        `callbacks` are refused for the same reason. The module takes rows as float32,
-        and gives one output for each class. It is tried on a few rows that are made up,
-        and refused before anything is charged if one row does more than its clipped
-        gradient: if layers mix rows, as ``BatchNorm`` does, or have something else than
-        rows along their first axis. What a module does to some rows only, or to many
-        at once, may escape; that it does not is an assumption of the statement. A
-        module that was pretrained on public data is a good start; one pretrained on
-        private data voids the statement.
+        The network. Its `module`, `criterion`, `optimizer`, `lr`, `batch_size` (the
+        **expected** size of a sample), `max_epochs`, `device`, and their parameters,
+        such as `optimizer__momentum`, are used. Its training loop and `train_split` are
+        not: a validation split would read private rows again. `callbacks` are refused
+        for the same reason. The module takes rows as float32, and gives one output for
+        each class. It is refused, before anything is charged, if it fails a trial on a
+        few artificial rows: each row must contribute its own clipped gradient only, so
+        no layer may mix rows, as ``BatchNorm`` does, or have another first axis than
+        rows. The trial does not find a module that does so for some rows, or for many
+        at once; that it does not is an assumption of the statement. A module may be
+        pretrained on public data; one pretrained on private data voids the statement.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit; the noise is calibrated to it. None uses
-        `noise_multiplier` and reports what it costs.
+        `noise_multiplier` and states the epsilon of that noise.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover. It must be well below one over
@@ -60,38 +59,38 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
 
     noise_multiplier : float, default=None
         Standard deviation of the noise on the sum of clipped gradients, in
-        `max_grad_norm`. More noise, more privacy. Only with ``epsilon=None``.
+        `max_grad_norm`. More noise is more private. Only with ``epsilon=None``.
 
     max_grad_norm : float, default=1.0
-        L2 norm that the gradient of each row is scaled down to. The noise is
-        proportional to it, so that it costs no privacy. Where most gradients are
-        longer, half of it goes with twice the learning rate.
+        L2 norm to which longer gradients of rows are scaled down. The noise is
+        proportional to it, so that it costs no privacy. If most gradients are longer,
+        halving it has about the same effect as halving the learning rate.
 
     accountant : {"pld", "rdp"}, default="pld"
-        How costs of steps are added up. "pld" composes the law of the privacy loss,
-        as Opacus' "prv" does, and is the tighter one. "rdp" adds up Renyi divergences,
-        as a `ledger` does. Both are upper bounds.
+        Composition of the steps. "pld" composes the privacy loss distribution, as
+        Opacus' "prv" does, and is tighter. "rdp" adds up Renyi divergences, as a
+        `ledger` does. Both are upper bounds.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A row with another label teaches nothing.
+        that they are public. Rows with another label are not used.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits. It adds up Renyi curves, so that
-        it charges what ``accountant="rdp"`` would state.
+        The ledger of the private data over all fits. It adds up Renyi curves, so that
+        it charges the cost that ``accountant="rdp"`` would state.
 
     noise_seed : int, default=None
         None draws samples, noise and the seed of dropout from the operating system. An
         integer makes them reproducible and **voids every guarantee**.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the first weights. It may be known to anyone.
+        Seed of the initial weights. May be public.
 
     Attributes
     ----------
     network_ : skorch.NeuralNetClassifier
-        The trained network, for class indices. It has no history and has never held a
-        row. May be published.
+        The trained network, for class indices, without history or private rows. May be
+        published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -104,7 +103,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         The steps with all their numbers. May be published.
 
     noise_multiplier_ : float
-        Given or calibrated. May be published.
+        The given or calibrated noise. May be published.
 
     n_features_in_ : int
         Number of features.
@@ -116,24 +115,24 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
     -----
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with
     differential privacy". There are ``max_epochs * ceil(n_rows / batch_size)`` steps.
-    Each has a sample of its own, in which each row is with probability
-    ``batch_size / n_rows``, independently of the others; an empty sample is a step
-    along the noise. Sums are divided by `batch_size`, whatever the size of the sample.
+    Each draws a new sample, which contains each row with probability
+    ``batch_size / n_rows``, independently of the others; with an empty sample, the step
+    follows the noise. Sums are divided by `batch_size`, whatever the sample size.
 
     The cost of a step is that of the sampled Gaussian mechanism (Mironov, Talwar,
-    Zhang 2019). "pld" composes its privacy loss for the row that is added and for the
-    row that is removed (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
+    Zhang 2019). "pld" composes its privacy loss both for an added and for a removed row
+    (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
 
     A value that is missing, infinite as float32, or text among numbers counts as 0, in
-    training and in prediction. So no row makes a fit fail; each is still in a sample by
-    a coin of its own, and moves a sum by one clipped gradient. The statement is the
-    same. To choose other values, impute beforehand by public numbers.
+    training and in prediction. So no row makes a fit fail, and each contributes one
+    clipped gradient to the samples that contain it: the statement is unchanged. To
+    choose other values, impute before `fit` with public numbers.
 
-    Samples and noise come from the operating system, and not from torch's generators,
-    which are not cryptographic. Clipped gradients are whole multiples of a unit, and
-    added up without error: one row changes no bit of what others add. Noise is drawn in
-    floating-point numbers, which the statement names as an assumption; noisy sums are
-    rounded to about a millionth of it, so that its last bits are used nowhere.
+    Samples and noise come from the operating system, not from torch's generators, which
+    are not cryptographic. Clipped gradients are whole multiples of a unit, and added up
+    exactly: no row changes a bit of the contribution of others. Noise is drawn in
+    floating-point numbers, which is an assumption of the statement; noisy sums are
+    rounded to about a millionth of the noise, so that its last bits are never used.
 
     Examples
     --------
@@ -185,9 +184,9 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
 
     @property
     def _counts_rows(self) -> bool:
-        """Whether one unit more moves the places of other private rows.
+        """Whether an added unit moves the positions of other private rows.
 
-        At a kink of a network, the last bits of a row decide what its gradient is.
+        At a kink of a network, the last bits of a row determine its gradient.
         """
         return True
 
@@ -197,7 +196,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, of the shape that those in `fit` had.
+            Rows, of the same shape as in `fit`.
 
         Returns
         -------
@@ -216,7 +215,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, of the shape that those in `fit` had.
+            Rows, of the same shape as in `fit`.
 
         Returns
         -------
@@ -226,12 +225,12 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         check_is_fitted(self, "network_")
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         _check_network(self.estimator)
         if self.epsilon is None:
             if self.noise_multiplier is None:
                 raise ValueError(
-                    "epsilon=None and noise_multiplier=None leave the noise open; set "
+                    "epsilon=None and noise_multiplier=None do not set the noise; set "
                     "one of them."
                 )
             check_positive("noise_multiplier", self.noise_multiplier)
@@ -256,14 +255,14 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         check_random_state(self.random_state)
         super()._check_parameters()
 
-    def _check_features(self, X, *, reset):
+    def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.float32]:
         return read_rows(self, X, reset=reset)
 
     def _published_model(self) -> TrainedNetwork:
         return TrainedNetwork.of(self)
 
     def _plan_training(self, rows: Rows) -> TrainingPlan[DPSGDSteps]:
-        from sklearn_pate.baselines.dpsgd._dry_run import rehearse
+        from sklearn_pate.baselines.dpsgd._dry_run import check_trainable
 
         n_rows = len(rows.X)
         expected = min(self.estimator.batch_size, n_rows)
@@ -286,7 +285,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
             self.noise_seed,
         )
         n_classes = len(rows.classes)
-        rehearse(self.estimator, rows.X.shape[1:], n_classes, plan)
+        check_trainable(self.estimator, rows.X.shape[1:], n_classes, plan)
         spent = self._state(
             plan,
             plan.stated_curve(0, n_classes),
@@ -311,13 +310,14 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         )
         self.noise_multiplier_ = settings.noise_multiplier
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
 
-def _check_network(estimator):
+def _check_network(estimator: Any) -> None:
+    """Raise unless the estimator is a network that can be trained without its loop."""
     try:
         import opacus  # noqa: F401
         from skorch import NeuralNetClassifier
@@ -334,6 +334,6 @@ def _check_network(estimator):
         check_count(f"estimator.{name}", getattr(estimator, name))
     if estimator.callbacks not in (None, "disable", [], ()):
         raise ValueError(
-            f"estimator.callbacks={estimator.callbacks!r} would see private rows, and "
-            "are not run; leave callbacks=None."
+            f"estimator.callbacks={estimator.callbacks!r} would read private rows; "
+            "leave callbacks=None."
         )

@@ -1,4 +1,6 @@
-"""Whether a network can be trained with DP-SGD: tried on rows that are made up."""
+"""Check of a network on artificial rows, before it is trained with DP-SGD."""
+
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,56 +13,37 @@ from sklearn_pate.baselines.dpsgd._dpsgd_training import (
     losses_of_rows,
     one_thread_quietly,
 )
+from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 
-__all__ = ["rehearse"]
+__all__ = ["check_trainable"]
 
-# And one row alone: a layer that takes a fixed number of slices for rows is found out
-# by one or the other.
+# One row alone is tried too: a layer that takes a fixed number of slices for rows fails
+# with one of the two.
 _N_ROWS = 3
-# What torch, skorch and Opacus raise for a network that does not fit.
+# Errors of torch, skorch and Opacus for an unsuitable network.
 _REFUSALS = (ValueError, RuntimeError, TypeError, IndexError, NotImplementedError)
 
 
-def rehearse(estimator, row_shape, n_classes, plan):
-    """Find out whether a network can be trained row by row. Looks at no data.
+def check_trainable(
+    estimator: Any, row_shape: tuple[int, ...], n_classes: int, plan: DPSGDSteps
+) -> None:
+    """Raise ValueError for a network that cannot be trained row by row.
 
-    Parameters
-    ----------
-    estimator : NeuralNetClassifier
-        Not changed.
-
-    row_shape : tuple of int
-        Shape of one row.
-
-    n_classes : int
-        Number of classes.
-
-    plan : DPSGDSteps
-        Of the steps to come.
-
-    Raises
-    ------
-    ValueError
-        If it cannot.
-
-    Notes
-    -----
-    A statement holds if the gradient that is clipped for a row depends on this row
-    only. So the loss of a row must not change with what the others are, nor with
-    whether there are others, and the gradients of Opacus must be those of the losses.
-    A few rows show what a module does to any; they cannot show what it does to some
-    rows only, or to more of them.
+    Reads no data. A statement holds if the clipped gradient of a row depends on this
+    row only. So the loss of a row must depend neither on the values of other rows nor
+    on their number, and the gradients of Opacus must be those of the losses. A few
+    rows cannot show special treatment of some rows, or of many at once.
     """
     with one_thread_quietly(), seeded_globals(0):
         try:
-            X, y = _made_up_rows(row_shape, n_classes)
+            X, y = _artificial_rows(row_shape, n_classes)
             _check_rows_are_apart(initialized(estimator, n_classes, 0), X, y, n_classes)
-            # Anew and as in a fit, where layers have seen no row by now.
+            # A new network, as in a fit: its layers have had no row yet.
             steps = NoisySteps(initialized(estimator, n_classes, 0), X, y, plan, None)
             for n_rows in (1, _N_ROWS):
                 _check_gradients(steps, X[:n_rows], y[:n_rows])
             for n_rows in (1, _N_ROWS):
-                steps.follow(np.arange(n_rows))
+                steps.step(np.arange(n_rows))
         except _REFUSALS as error:
             raise ValueError(
                 f"estimator cannot be trained on rows of shape {row_shape} with "
@@ -68,53 +51,60 @@ def rehearse(estimator, row_shape, n_classes, plan):
             ) from error
 
 
-def _made_up_rows(row_shape, n_classes):
-    """Make up rows within [0, 1], which are good as pixels, and as tokens 0 and 1."""
+def _artificial_rows(
+    row_shape: tuple[int, ...], n_classes: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Draw rows within [0, 1], valid as pixels and as tokens 0 and 1."""
     X = torch.rand(_N_ROWS, *row_shape)
     X[torch.rand(X.shape) < 0.5] = 1
     return X, torch.arange(_N_ROWS) % n_classes
 
 
-def _check_rows_are_apart(net, X, y, n_classes):
+def _check_rows_are_apart(
+    net: Any, X: torch.Tensor, y: torch.Tensor, n_classes: int
+) -> None:
+    """Raise unless the loss of each row depends on this row only."""
     module = net.module_.train()
     if not any(p.requires_grad for p in module.parameters()):
         raise ValueError("its module has no weights to train.")
     if any(map(torch.nn.parameter.is_lazy, module.parameters())):
         raise ValueError(
-            "its module has weights of no shape before it sees a row; give layers "
-            "their sizes, as torch.nn.Linear instead of LazyLinear."
+            "its module has weights without a shape; set the sizes of layers, with "
+            "torch.nn.Linear instead of LazyLinear, for example."
         )
     buffers = [one.clone() for one in module.buffers()]
     is_apart = _ignores_other_rows(net, X, y, n_classes)
     if not is_apart or not all(map(torch.equal, buffers, module.buffers())):
         raise ValueError(
             "its module mixes the rows of a batch, or keeps statistics of them, so "
-            "that clipping does not bound what one row does; use layers that treat "
+            "that clipping does not bound the effect of one row; use layers that treat "
             "each row on its own, such as torch.nn.GroupNorm instead of BatchNorm."
         )
     for problem in ModuleValidator.validate(module):
         raise ValueError(str(problem))
-    if not _needs_no_company(net, X, y):
+    if not _ignores_number_of_rows(net, X, y):
         raise ValueError(
-            "the loss of a row depends on how many rows there are, so that clipping "
-            "does not bound what one row does; use a module and a criterion that "
-            "treat each row on its own."
+            "the loss of a row depends on the number of rows, so that clipping does "
+            "not bound the effect of one row; use a module and a criterion that treat "
+            "each row on its own."
         )
     probabilities = net.predict_proba(X.numpy())
     if probabilities.shape != (_N_ROWS, n_classes):
         raise ValueError(
             f"its module gives outputs of shape {probabilities.shape[1:]} for a row; "
-            "let it give one for each class."
+            "it must give one for each class."
         )
 
 
-def _ignores_other_rows(net, X, y, n_classes):
-    """Tell whether losses stay when another row, or its label, changes."""
+def _ignores_other_rows(
+    net: Any, X: torch.Tensor, y: torch.Tensor, n_classes: int
+) -> bool:
+    """Check that losses stay when another row, or its label, changes."""
     losses = _losses(net, X, y)
     for changed in range(_N_ROWS):
         others = torch.arange(_N_ROWS) != changed
         X_changed, y_changed = X.clone(), y.clone()
-        # Ones, or zeros if it has been ones: that changes tokens as well.
+        # To ones, or from ones to zeros, which changes tokens as well.
         X_changed[changed] = (X[changed] < 1).any()
         y_changed[changed] = (y[changed] + 1) % n_classes
         again = _losses(net, X_changed, y_changed)
@@ -123,11 +113,11 @@ def _ignores_other_rows(net, X, y, n_classes):
     return True
 
 
-def _needs_no_company(net, X, y):
-    """Tell whether a row on its own has the loss that it has in company.
+def _ignores_number_of_rows(net: Any, X: torch.Tensor, y: torch.Tensor) -> bool:
+    """Check that a row alone has the same loss as among others.
 
-    Where the masks of dropout change with the number of rows, the comparison is without
-    dropout. A module that draws even then is not compared.
+    As the masks of dropout change with the number of rows, dropout is off then. A
+    module that draws even without dropout is not compared.
     """
     for is_training in (True, False):
         net.module_.train(is_training)
@@ -139,8 +129,8 @@ def _needs_no_company(net, X, y):
     return True
 
 
-def _check_gradients(steps, X, y):
-    """Raise unless the gradients that are clipped are those of the losses of rows."""
+def _check_gradients(steps: NoisySteps, X: torch.Tensor, y: torch.Tensor) -> None:
+    """Raise unless the gradients to be clipped are those of the losses of rows."""
     parameters = steps.optimizer.params
     steps.module.disable_hooks()
     of_losses = [
@@ -150,22 +140,22 @@ def _check_gradients(steps, X, y):
     steps.module.enable_hooks()
     steps.optimizer.zero_grad()
     with seeded_globals(0):
-        steps.differentiate(X, y)
+        steps.compute_gradients(X, y)
     expected = [torch.stack(one) for one in zip(*of_losses, strict=True)]
-    # What should cancel out, as for a bias that is normalised away, does not quite.
+    # Gradients that cancel out, as for a normalised bias, are not quite 0.
     remainder = 1e-5 * max(map(_largest, expected))
     for one, given in zip(expected, steps.optimizer.grad_samples, strict=True):
         if not _agree(given, one, _rounding(one) * _largest(one) + remainder):
             raise ValueError(
                 "the gradients that Opacus computes for single rows are not those of "
-                "their losses, so that clipping does not bound what one row does; keep "
-                "rows along the first axis of what each layer is given, and let "
-                "optimizer__weight_decay take the place of a penalty in get_loss."
+                "their losses, so that clipping does not bound the effect of one row; "
+                "keep rows along the first axis of the input of each layer, and use "
+                "optimizer__weight_decay instead of a penalty in get_loss."
             )
 
 
-def _losses(net, X, y, seed=0):
-    """Compute the losses of rows, with the same draws for the same number of rows."""
+def _losses(net: Any, X: torch.Tensor, y: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    """Compute the losses of rows; the same number of rows gets the same draws."""
     with seeded_globals(seed):
         losses = losses_of_rows(net, X, y)
     if losses.shape != y.shape:
@@ -177,14 +167,16 @@ def _losses(net, X, y, seed=0):
     return losses
 
 
-def _agree(ones, others, atol):
+def _agree(ones: torch.Tensor, others: torch.Tensor, atol: float) -> bool:
+    """Compare numbers up to rounding."""
     return torch.allclose(ones, others, rtol=1e-5, atol=atol, equal_nan=True)
 
 
-def _largest(numbers):
+def _largest(numbers: torch.Tensor) -> float:
+    """Compute the largest absolute value."""
     return numbers.nan_to_num().abs().max().item()
 
 
-def _rounding(numbers):
-    # Graphics cards may multiply numbers of 10 bits.
+def _rounding(numbers: torch.Tensor) -> float:
+    """Bound the relative rounding error; graphics cards may multiply with 10 bits."""
     return 1e-4 if numbers.device.type == "cpu" else 1e-2

@@ -1,4 +1,4 @@
-"""A network that DP-SGD has trained, and nothing else of its training."""
+"""Network that DP-SGD has trained, without anything else of its training."""
 
 from copy import deepcopy
 from typing import Any, NoReturn, Self
@@ -6,12 +6,13 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 
 from sklearn_pate._inputs._features import check_numbers
 
 __all__ = ["TrainedNetwork", "read_rows"]
 
-# What of a skorch network decides its predictions, beside its parameters.
+# Methods of a skorch network that its predictions depend on.
 _PREDICTS_BY = (
     "evaluation_step",
     "forward_iter",
@@ -23,36 +24,23 @@ _PREDICTS_BY = (
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float32]:
-    """Read rows as finite float32, 0 for what is no finite number."""
+    """Read rows as float32, with 0 in place of values that are not finite."""
     X = check_numbers(estimator, X, reset=reset, dtype=np.float32, allow_nd=True)
     is_finite = np.isfinite(X)
     if not np.all(is_finite):
         X = np.where(is_finite, X, np.float32(0))
-    return np.require(X, requirements="W")  # torch warns of arrays that are not
+    return np.require(X, requirements="W")  # torch warns of read-only arrays
 
 
 class TrainedNetwork(ClassifierMixin, BaseEstimator):
-    """A trained network that predicts class indices.
+    """Trained network that predicts class indices.
 
-    Parameters
-    ----------
-    module : type or torch.nn.Module
-        The module's class; or the module, which cannot be saved without pickle.
-
-    module_params : dict
-        What the class is called with.
-
-    criterion : type
-        A loss of torch, which decides how outputs become probabilities.
-
-    predict_nonlinearity : "auto", callable or None
-        As for skorch: what makes probabilities of outputs, if not the loss decides.
-
-    batch_size : int
-        Number of rows that are predicted at once.
+    `module` is the class of the module, or a module, which cannot be saved without
+    pickle. `criterion` and `predict_nonlinearity` turn outputs into probabilities, as
+    in skorch.
     """
 
-    #: Whether a value that is no finite number is read as one.
+    #: Missing and infinite values are replaced, not refused.
     _reads_any_value = True
 
     def __init__(
@@ -78,9 +66,9 @@ class TrainedNetwork(ClassifierMixin, BaseEstimator):
         for name in _PREDICTS_BY:
             if getattr(type(net), name) is not getattr(NeuralNetClassifier, name):
                 raise ValueError(
-                    f"The network is a {type(net).__name__} with {name} of its own, "
-                    "which is not published, and without which it would predict "
-                    "otherwise; let the module do what it does."
+                    f"The network is a {type(net).__name__} that overrides {name}, "
+                    "which is not published, and without which predictions would "
+                    "differ; move that code into the module."
                 )
         network = cls(
             net.module,
@@ -97,7 +85,7 @@ class TrainedNetwork(ClassifierMixin, BaseEstimator):
         return network
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise: scikit-learn takes only what has a `fit` for an estimator."""
+        """Raise TypeError; scikit-learn requires a `fit` of estimators."""
         raise TypeError("A TrainedNetwork cannot be fitted; fit a DPSGDClassifier.")
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
@@ -120,20 +108,20 @@ class TrainedNetwork(ClassifierMixin, BaseEstimator):
         """Predict class indices."""
         return self.predict_proba(X).argmax(axis=1)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
     def _make_module(self) -> Any:
-        """Build the module, with other weights."""
+        """Build the module, with untrained weights."""
         return self.module(**self.module_params)
 
 
 def _deciding_loss(criterion: Any) -> type:
-    """Return the loss of torch by which skorch takes outputs for probabilities."""
+    """Return the loss by which skorch turns outputs into probabilities."""
     import torch
 
-    # All others leave outputs as they are, as NLLLoss does.
+    # All others leave outputs unchanged, as NLLLoss does.
     losses = (torch.nn.CrossEntropyLoss, torch.nn.BCEWithLogitsLoss, torch.nn.BCELoss)
     return next((one for one in losses if isinstance(criterion, one)), torch.nn.NLLLoss)

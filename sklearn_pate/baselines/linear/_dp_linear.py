@@ -1,4 +1,4 @@
-"""DPLogisticRegression and DPLinearSVC: convex training with noise."""
+"""Logistic regression and linear support vector machine with privacy."""
 
 from typing import Any, Literal
 
@@ -13,33 +13,33 @@ from sklearn_pate.baselines.linear._solver import HuberHinge, LogisticLoss
 
 __all__ = ["DPLinearSVC", "DPLogisticRegression"]
 
-_SMALLEST_HUBER = 1e-9  # below, rounding would not tell it from a kink
+_SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
 
 
 class DPLogisticRegression(PrivateLinearClassifier):
-    """Logistic regression with differential privacy, by noise in its training.
+    """Logistic regression trained with differential privacy.
 
-    The weights minimise the logistic loss of the private rows plus a regularisation,
-    with noise on the weights or on the objective. They may be published, with
-    ``privacy_spent_`` as the statement.
+    The weights minimise the regularised logistic loss of the private rows, with noise
+    on the weights or on the objective. They may be published, with ``privacy_spent_``
+    as their statement.
 
     Parameters
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
         Where noise is added. "objective" adds a random linear term to the objective,
-        "output" adds noise to the weights, which takes more of it for the same privacy.
-        Both are epsilon-private with a delta of 0, for neighbours that replace a row.
-        "gaussian" adds a Gaussian linear term, which takes much less noise if there are
-        many features, is (epsilon, delta)-private for neighbours that add or remove a
-        row, and knows nothing of the number of rows.
+        "output" adds noise to the weights, more of it for the same privacy. Both are
+        (epsilon, 0)-private for neighbours that replace a row. "gaussian" adds a
+        Gaussian linear term, which needs much less noise if there are many features, is
+        (epsilon, delta)-private for neighbours that add or remove a row, and does not
+        depend on the number of rows.
 
     C : float or "auto", default="auto"
-        Inverse of the regularisation, as in
-        :class:`~sklearn.linear_model.LogisticRegression`, of rows that are scaled to
-        norms of at most 1. "auto" is a fixed rule of public numbers: `epsilon`,
-        `delta`, the numbers of features and classes, and, for "output" only, that of
-        rows; see the notes. A value that is too large is lowered to ``C_``. To choose
-        it by its score on private rows voids the statement.
+        Inverse of the regularisation strength, as in
+        :class:`~sklearn.linear_model.LogisticRegression`, for rows scaled to norms of
+        at most 1. "auto" is a fixed rule of public numbers: `epsilon`, `delta`, the
+        numbers of features and classes, and, for "output" only, of rows; see Notes. A
+        value that is too large is lowered to ``C_``. Choosing it by its score on
+        private rows voids the statement.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit. Less is more private, with more noise.
@@ -49,10 +49,10 @@ class DPLogisticRegression(PrivateLinearClassifier):
         must be well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the rows' L2 norm, after `feature_bounds` are applied; longer
-        rows are scaled down to it. A lower bound leaves more of short rows beside the
-        noise. None is the square root of the number of features if `feature_bounds` are
-        given; if not, it is read from X, and **nothing is private**:
+        Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
+        rows are scaled down to it. A lower bound makes the noise smaller relative to
+        short rows. None is the square root of the number of features with
+        `feature_bounds`; without, it is read from X, and **nothing is private**:
         ``privacy_spent_.epsilon`` is infinite.
 
     feature_bounds : tuple (low, high), default=None
@@ -61,24 +61,23 @@ class DPLogisticRegression(PrivateLinearClassifier):
         were read from the data void the statement.
 
     fit_intercept : bool, default=True
-        Whether there is an intercept. It is regularised, and takes room within the
-        bound of the norm: rows of indicator columns, which are never all 0, are better
-        off without.
+        Whether to fit an intercept. It is regularised, and its constant column counts
+        in the norm of a row: leave it out for rows of indicator columns, which are
+        never all 0.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column behind the intercept, to be compared with
-        `data_norm`: rows are divided by the root of the sum of both squares. More of it
-        regularises the intercept less, and leaves less of the features beside the
-        noise.
+        Value of the constant column, relative to `data_norm`: rows are divided by the
+        root of the sum of both squares. A larger value regularises the intercept less,
+        and makes the features smaller relative to the noise.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public. A row with another label has no loss.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits, see
-        :class:`~sklearn_pate.PATEClassifier`. One account is for one `method`'s
-        neighbours.
+        The ledger of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`. A ledger is for one relation of
+        neighbours, hence for "gaussian" or for the other methods.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -90,8 +89,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         Weights, in units of the features. May be published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts; without `fit_intercept` too, `feature_bounds` make some. May be
-        published.
+        Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
+        May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -119,39 +118,38 @@ class DPLogisticRegression(PrivateLinearClassifier):
     -----
     Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk
     minimization", for "output" and "objective"; Redberg, Koskela, Wang (2023) for
-    "gaussian"; Iyengar et al. (2019), as no minimiser is found exactly. The proofs take
-    a convex loss whose slope lies in [-1, 0] and whose second derivative is at most c,
-    1/4 here, on rows of norm at most 1, the constant included; they stand in
-    ``accounting/objective.py`` and ``baselines/erm_perturbation.py``.
+    "gaussian"; Iyengar et al. (2019) for minimisers that are not exact. The proofs
+    require a convex loss with slopes in [-1, 0] and second derivatives of at most c,
+    1/4 here, on rows of norm at most 1, the constant included; they are in the source
+    of ``plan_perturbation`` and ``gaussian_objective_curve``.
 
-    Several classes are told from the rest one by one. Each of these problems gets an
-    equal part of epsilon; costs of "gaussian" add up as Renyi curves.
+    Several classes are separated from the rest one by one. Each of these problems gets
+    an equal part of epsilon; the costs of "gaussian" add up as Renyi curves.
 
-    Rows to predict are clipped and scaled down as those in training: ``coef_`` and
+    Rows to predict are clipped and scaled down as in training: ``coef_`` and
     ``intercept_`` give the same scores for rows within the bounds.
 
-    A missing value, and text among numbers, counts as the middle of its feature's
-    bounds, as 0 without `feature_bounds`, in training and in prediction. Infinity
-    counts as the bound; without `feature_bounds`, its row counts as zeros. So each row
-    is brought within the bounds by itself alone, no row makes a fit fail, and the
-    number of rows stays: the statement is the same. To choose other values, impute
-    beforehand by public numbers.
+    A missing value, or text among numbers, counts as the middle of the bounds of its
+    feature, as 0 without `feature_bounds`, in training and in prediction. Infinity
+    counts as the bound; without `feature_bounds`, its row counts as zeros. Each row is
+    thus brought within the bounds independently of the others, no row makes a fit fail,
+    and the statement is unchanged. To choose other values, impute before `fit` with
+    public numbers.
 
-    There is no limit to the number of steps that is worth setting, and none is told: a
-    fit that stopped early would be outside the proofs, and how long it took depends on
-    private rows in a way that no noise hides.
+    There is no limit to the number of iterations: a fit that stopped early would not be
+    covered by the proofs, and the number of iterations depends on private rows.
 
     ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
     epsilon is the part of one problem, and b is about the length of the random linear
     term: 2 (d (d + 1))^{1/2} / epsilon with d weights, and for "gaussian"
     (d k)^{1/2} / mu, if k problems that are mu-GDP together keep to epsilon and delta.
-    For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. Noise is
-    balanced against regularisation, see ``plan_perturbation``.
+    For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. The rule
+    balances noise and regularisation.
 
-    A kernel machine takes random Fourier features:
+    For a kernel machine, use random Fourier features:
     ``make_pipeline(RBFSampler(gamma=1), DPLogisticRegression(data_norm=math.sqrt(2)))``
-    with :class:`~sklearn.kernel_approximation.RBFSampler`, which looks at the number of
-    features only, and whose rows have norms of at most sqrt(2).
+    with :class:`~sklearn.kernel_approximation.RBFSampler`, which depends on the number
+    of features only, and returns rows of norm at most sqrt(2).
 
     Examples
     --------
@@ -198,40 +196,40 @@ class DPLogisticRegression(PrivateLinearClassifier):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. They are brought within the bounds as those in `fit` were.
+            Rows. They are brought within the bounds as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each of ``classes_``. With more than two classes, those of each
-            against the rest, scaled to a sum of 1.
+            A column for each of ``classes_``. With more than two classes, one against
+            the rest, scaled to a sum of 1.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         return softmax(log_expit(scores), axis=1)
 
-    def _loss(self):
+    def _loss(self) -> LogisticLoss:
         return LogisticLoss()
 
 
 class DPLinearSVC(PrivateLinearClassifier):
-    """Linear support vector machine with differential privacy, by noise in training.
+    """Linear support vector machine trained with differential privacy.
 
-    The weights minimise the hinge loss of the private rows, smoothed at its kink, plus
-    a regularisation, with noise on the weights or on the objective. Where noise is
-    strong, it is more accurate than logistic regression, whose slope is half as steep
-    for small weights. They may be published, with ``privacy_spent_`` as the statement.
+    The weights minimise the regularised hinge loss of the private rows, smoothed at its
+    kink, with noise on the weights or on the objective. With much noise, this is more
+    accurate than logistic regression, whose slope is half as steep for small weights.
+    The weights may be published, with ``privacy_spent_`` as their statement.
 
     Parameters
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
-        Where noise is added, and which neighbours and delta the statement has. See
+        Where noise is added; it determines neighbours and delta of the statement. See
         :class:`DPLogisticRegression`.
 
     C : float or "auto", default="auto"
-        Inverse of the regularisation. "auto" is a fixed rule of public numbers. See
-        :class:`DPLogisticRegression`.
+        Inverse of the regularisation strength. "auto" is a fixed rule of public
+        numbers. See :class:`DPLogisticRegression`.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit. Less is more private, with more noise.
@@ -241,34 +239,32 @@ class DPLinearSVC(PrivateLinearClassifier):
         must be well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the rows' L2 norm; longer rows are scaled down to it. If neither
-        it nor `feature_bounds` is given, it is read from X, and **nothing is private**.
-        See :class:`DPLogisticRegression`.
+        Public bound of the L2 norm of rows; longer rows are scaled down to it. Without
+        it and `feature_bounds`, it is read from X, and **nothing is private**. See
+        :class:`DPLogisticRegression`.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features, which are clipped to them and scaled to [0, 1].
         See :class:`DPLogisticRegression`.
 
     fit_intercept : bool, default=True
-        Whether there is an intercept, which takes room within the bound of the norm.
+        Whether to fit an intercept, whose constant column counts in the norm of a row.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column behind the intercept, to be compared with
-        `data_norm`. See :class:`DPLogisticRegression`.
+        Value of the constant column, relative to `data_norm`. See
+        :class:`DPLogisticRegression`.
 
     huber : float, default=0.5
         Half-width h of the quadratic piece of the loss, (1 + h - z)^2 / (4 h) for
-        margins z within h of 1. Wider is smoother: c = 1 / (2 h) is smaller, and takes
-        less regularisation for the same privacy.
+        margins z within h of 1. A wider piece is smoother: c = 1 / (2 h) is smaller,
+        and needs less regularisation for the same privacy.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public. A row with another label has no loss.
 
     ledger : PrivacyLedger, default=None
-        The account of the private data over all fits, see
-        :class:`~sklearn_pate.PATEClassifier`. One account is for one `method`'s
-        neighbours.
+        The ledger of the private data over all fits, see :class:`DPLogisticRegression`.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible
@@ -280,8 +276,8 @@ class DPLinearSVC(PrivateLinearClassifier):
         Weights, in units of the features. May be published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts; without `fit_intercept` too, `feature_bounds` make some. May be
-        published.
+        Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
+        May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -307,8 +303,8 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     Notes
     -----
-    See :class:`DPLogisticRegression`, for missing values too; c is 1 / (2 h) here. The
-    loss is the Huber hinge of Chaudhuri, Monteleoni, Sarwate (2011, Section 3.4).
+    The notes of :class:`DPLogisticRegression` apply, with c = 1 / (2 h). The loss is
+    the Huber hinge of Chaudhuri, Monteleoni, Sarwate (2011, Section 3.4).
 
     Examples
     --------
@@ -351,7 +347,7 @@ class DPLinearSVC(PrivateLinearClassifier):
         self.ledger = ledger
         self.noise_seed = noise_seed
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("huber", self.huber)
         if self.huber < _SMALLEST_HUBER:
@@ -359,5 +355,5 @@ class DPLinearSVC(PrivateLinearClassifier):
                 f"huber={self.huber!r} must be at least {_SMALLEST_HUBER}, such as 0.5."
             )
 
-    def _loss(self):
+    def _loss(self) -> HuberHinge:
         return HuberHinge(float(self.huber))

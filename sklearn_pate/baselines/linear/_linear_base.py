@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
@@ -29,7 +30,7 @@ from sklearn_pate.mechanisms.noise._source import NoiseSource
 __all__ = ["PrivateLinearClassifier"]
 
 
-# Fitted attributes that predictions are made of.
+# Fitted attributes that predictions depend on.
 _PREDICTS_BY = (
     "coef_",
     "intercept_",
@@ -42,20 +43,20 @@ _PREDICTS_BY = (
 
 @dataclass(frozen=True)
 class LinearPlan:
-    """How a linear classifier is going to be trained."""
+    """Noise and bounds of a training."""
 
     noise: NoisyObjective
     bounds: Bounds
 
 
 class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
-    """Base of linear classifiers that are noisy minimisers of a convex loss.
+    """Base class of linear classifiers that are noisy minimisers of a convex loss.
 
     A subclass has the parameters of
     :class:`~sklearn_pate.baselines.DPLogisticRegression`, and provides `_loss`.
     """
 
-    #: Whether a value that is no finite number is read as one.
+    #: Missing and infinite values are replaced, not refused.
     _reads_any_value = True
 
     method: Literal["output", "objective", "gaussian"]
@@ -81,7 +82,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. They are brought within the bounds as those in `fit` were.
+            Rows. They are brought within the bounds as in `fit`.
 
         Returns
         -------
@@ -100,7 +101,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. They are brought within the bounds as those in `fit` were.
+            Rows. They are brought within the bounds as in `fit`.
 
         Returns
         -------
@@ -111,7 +112,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         if self.method not in METHODS:
             raise ValueError(
                 f"method={self.method!r} is unknown; use one of {[*METHODS]}."
@@ -128,10 +129,11 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         check_positive("intercept_scaling", self.intercept_scaling)
         super()._check_parameters()
 
-    def _check_features(self, X, *, reset):
+    def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
         return check_numbers(self, X, reset=reset, dtype=np.float64)
 
-    def _bounds_of(self, n_features, data_norm):
+    def _bounds_of(self, n_features: int, data_norm: float) -> Bounds:
+        """Combine the parameters that bound rows."""
         low, width = read_feature_bounds(self.feature_bounds, n_features)
         bounds = Bounds(
             low=low,
@@ -143,7 +145,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         if not bounds.can_be_undone():
             raise ValueError(
                 f"feature_bounds={self.feature_bounds!r} and data_norm={data_norm!r} "
-                "leave no room for weights in floating point; scale the features."
+                "are so small that weights overflow; scale the features."
             )
         return bounds
 
@@ -177,13 +179,14 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         )
         return TrainingPlan(rows, spent, mechanism, LinearPlan(mechanism, bounds))
 
-    def _spends_delta(self):
+    def _spends_delta(self) -> bool:
         return self.method == "gaussian"
 
-    def _reads_norm(self):
+    def _reads_norm(self) -> bool:
+        """Check for a bound that is read from private rows."""
         return self.data_norm is None and self.feature_bounds is None
 
-    def _norm(self, X):
+    def _norm(self, X: NDArray[np.float64]) -> float:
         """Return the bound of the rows' norm, read from the rows if none is given."""
         if self.data_norm is not None:
             return float(self.data_norm)
@@ -191,8 +194,8 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             return math.sqrt(X.shape[1])
         warn_user(
             "Neither data_norm nor feature_bounds is given: the longest private row "
-            "decides how much noise there is, and nothing is private. Pass bounds that "
-            "you know without a look at X.",
+            "determines the noise, and nothing is private. Pass bounds that are known "
+            "without reading X.",
             PrivacyLeakWarning,
         )
         with np.errstate(over="ignore"):
@@ -200,7 +203,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         return float(norms[np.isfinite(norms)].max(initial=0.0)) or 1.0
 
     def _train(self, rows: Rows, settings: LinearPlan, noise: NoiseSource) -> None:
-        # A row of an unknown label has no loss, and moves nothing.
+        # A row with an unknown label has no loss.
         is_known = rows.codes >= 0
         X, codes = settings.bounds.rows(rows.X[is_known]), rows.codes[is_known]
         perturbation = settings.noise
@@ -225,7 +228,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         self.C_ = 1 / perturbation.regularisation
 
     def _published_model(self) -> Self:
-        # Nothing but what predicts: no parameter of this fit, and no other data.
+        # Only what predictions need: no parameter of this fit, and no other data.
         model = type(self)()
         for name in _PREDICTS_BY:
             if hasattr(self, name):
@@ -233,20 +236,20 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         model.classes_ = np.arange(len(self.classes_))
         return model
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
 
-def _check_memory(n_features):
+def _check_memory(n_features: int) -> None:
     """Raise unless there is memory for the solver, before the cost is charged."""
     try:
         np.empty((n_features, n_features))
     except MemoryError:
         gigabytes = 8 * n_features**2 / 2**30
         raise ValueError(
-            f"X has {n_features} features, for whose squares the solver would need "
-            f"{gigabytes:.0f} GiB of memory; take fewer, by random features "
+            f"X has {n_features} features, for which the solver needs "
+            f"{gigabytes:.0f} GiB of memory; use fewer, by random features "
             "(RBFSampler) or a projection that was fitted on public rows."
         ) from None

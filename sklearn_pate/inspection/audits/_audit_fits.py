@@ -1,4 +1,4 @@
-"""Fits for audits: they charge no ledger, and are thrown away."""
+"""Fits for audits, which charge no ledger."""
 
 import warnings
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["cost_of_fit", "dense", "fit_without_ledger"]
 
 
 def cost_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
-    """State the privacy cost of a fit on these data, or raise if it cannot be known."""
+    """State the privacy cost of a fit on these data; raise if it cannot be stated."""
     if not plans_privacy(estimator):
         raise ValueError(
             f"estimator={estimator!r} cannot state its cost beforehand; pass one with "
@@ -28,14 +28,12 @@ def cost_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
 
 
 def fit_without_ledger(estimator: Any, **data: Any) -> Any:
-    """Fit a clone that charges no ledger; it is as sensitive as the data.
+    """Fit a clone that charges no ledger; the result is as sensitive as the data.
 
-    A ledger would recognise a fit that is repeated, and what an audit fits is not
-    released.
+    A ledger would recognise repeated fits, and the fits of an audit are not released.
     """
-    # Its public part too: no cost was charged for the answers.
     with warnings.catch_warnings(), autologging_off():
-        # What the student makes of the answers does not matter here.
+        # The quality of the student does not matter here.
         warnings.simplefilter("ignore", StudentWarning)
         return clone(estimator).set_params(ledger=None).fit(**data)
 

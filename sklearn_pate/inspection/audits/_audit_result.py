@@ -1,4 +1,4 @@
-"""AuditResult: the finding of an audit."""
+"""Result of an audit."""
 
 from dataclasses import dataclass
 
@@ -13,33 +13,33 @@ __all__ = ["AuditResult", "check_confidence"]
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found. Sensitive if the audit ran on sensitive data.
+    """Result of an audit. Sensitive if the audit used sensitive data.
 
     Parameters
     ----------
     epsilon_lower : float
-        At the stated confidence, no smaller epsilon is true together with `delta`. 0 if
-        nothing was found.
+        Lower bound of epsilon at `delta`, at the stated confidence. 0 if the audit
+        found nothing.
 
     epsilon_claimed : float
-        What is claimed for the same `delta`.
+        Claimed epsilon at the same `delta`.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        Probability mass that epsilon does not cover.
 
     confidence : float
         Probability that an audit of a true claim does not contradict it.
 
     evidence : str
-        What was seen, in numbers.
+        Observations, in numbers.
 
     exact_share : float, default=None
-        The exact Renyi cost of the audited votes as a share of what is claimed for all
-        votes, at the order where it is largest. None where no law was enumerated.
+        Exact Renyi cost of the audited votes as a share of the claim for all votes, at
+        the order where it is largest. None if it was not computed.
 
     Notes
     -----
-    `epsilon_lower` has exact binomial bounds behind it (Clopper and Pearson 1934), or
+    `epsilon_lower` comes from exact binomial bounds (Clopper and Pearson 1934), or from
     Theorem 5.2 of Steinke, Nasr, Jagielski (2023): see
     :func:`~sklearn_pate.inspection.audit_mechanism`,
     :func:`~sklearn_pate.inspection.audit_neighbours` and
@@ -72,24 +72,24 @@ class AuditResult:
         Returns
         -------
         wrong : bool
-            True is no matter of chance. Rounding aside.
+            True shows a defect with certainty, as rounding is allowed for.
         """
         return self.exact_share is not None and self.exact_share > 1 + ROUNDING
 
     @property
     def contradicted(self) -> bool:
-        """Whether the claim is smaller than what was shown, or than the exact cost.
+        """Whether the claim is below the lower bound or the exact cost.
 
         Returns
         -------
         contradicted : bool
-            True means a defect: for certain if `cost_is_wrong`, else at the stated
-            confidence, as of many audits of true claims one in
-            ``1 / (1 - confidence)`` is True by chance. False proves nothing.
+            True shows a defect: with certainty if `cost_is_wrong`, else at the stated
+            confidence: of audits of true claims, one in ``1 / (1 - confidence)`` is
+            True by chance. False proves nothing.
         """
         return self.cost_is_wrong or self.epsilon_lower > self.epsilon_claimed
 
-    def __str__(self):
+    def __str__(self) -> str:
         found = "contradicts" if self.contradicted else "does not contradict"
         text = (
             f"The audit {found} the claim of epsilon="
@@ -100,13 +100,13 @@ class AuditResult:
         if self.cost_is_wrong:
             text += (
                 f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
-                "times what is claimed for all votes"
+                "times the claim for all votes"
             )
         return text + "."
 
 
 def check_confidence(confidence: float, delta: float) -> None:
-    """Raise ValueError unless an audit can work with both probabilities."""
+    """Raise ValueError unless both probabilities are in range."""
     check_delta(delta)
     if not is_positive(confidence) or not 0.5 <= confidence < 1:
         raise ValueError(

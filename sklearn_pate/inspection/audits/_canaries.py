@@ -1,4 +1,4 @@
-"""Does a fit leak more than it claims? Secret bits in one fit."""
+"""Audit of one fit by secret bits in its private rows."""
 
 import sys
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClassifier
@@ -18,9 +18,7 @@ from sklearn_pate.inspection.audits._audit_fits import (
     fit_without_ledger,
 )
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
-from sklearn_pate.inspection.audits._statistics import (
-    bound_from_guesses,
-)
+from sklearn_pate.inspection.audits._statistics import bound_from_guesses
 
 __all__ = ["audit_canaries"]
 
@@ -37,27 +35,26 @@ def audit_canaries(
     confidence: float = 1 - 1e-4,
     random_state: Any = None,
 ) -> AuditResult:
-    """Try to read secret bits out of one fit.
+    """Audit one fit: guess secret bits from what it publishes.
 
-    Every canary is a private row that the toss of a fair coin decides about: which of
-    two labels it carries, or, where the statement is about rows that are added or
-    removed, whether it is there. An attacker who sees what the fit publishes guesses
-    the coins. The better the guesses, the larger epsilon must be.
+    Each canary is a private row with a secret bit, drawn by a fair coin: which of two
+    labels it has, or, where neighbouring data sets add or remove a row, whether it is
+    in the data. An attacker who sees what the fit publishes guesses the bits. The more
+    guesses are correct, the larger epsilon must be.
 
-    A claim that is not contradicted is not proved, and one fit shows little: as each
-    canary reaches one teacher only, or moves one gradient among many, most of what an
-    honest fit pays for cannot be seen in one coin. What is seen plainly is a row that
-    reaches many teachers, or noise that is missing. A claim that is contradicted is
-    wrong, but for one audit in ``1 / (1 - confidence)``. What was fitted learned wrong
-    labels and is thrown away; the result is as sensitive as X.
+    A claim that is not contradicted is not proved, and one fit shows little: each
+    canary reaches one teacher, or changes one gradient among many. The audit finds rows
+    that reach many teachers, and missing noise. A contradicted claim is wrong, except
+    for one audit in ``1 / (1 - confidence)``. The fitted model has wrong labels and is
+    discarded; the result is as sensitive as X.
 
     Parameters
     ----------
     estimator : classifier
-        Any that can state its cost and protects single rows: a
+        Classifier that can state its cost and protects single rows: a
         :class:`~sklearn_pate.PATEClassifier`, or one of ``sklearn_pate.baselines``. Its
-        clone is fitted, and charges no ledger. A teacher should memorise its rows, as
-        ``KNeighborsClassifier(1)`` does, and all public rows should be asked about.
+        clone is fitted, and charges no ledger. Teachers should memorise their rows, as
+        ``KNeighborsClassifier(1)`` does, and all public rows should be queries.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Other private rows.
@@ -67,55 +64,53 @@ def audit_canaries(
 
     X_canaries : {array-like, sparse matrix, dataframe} of shape \
             (n_canaries, n_features)
-        Rows far from each other: at right angles for a linear model. The attack is
-        sharpest where all else is undecided between the two labels. An estimator that
-        asks about public rows is given them as public rows, too.
+        Rows far from each other (orthogonal for a linear model), where all other rows
+        favour neither label. Estimators with public rows also get them as public rows.
 
     labels : pair of labels
-        What a canary may carry. Where it may be missing, it carries the second.
+        Labels of canaries. One that may be missing has the second.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features), default=None
-        Further public rows, for estimators that ask about any.
+        Further public rows, for estimators that take any.
 
     n_guesses : int, default=None
-        How many coins the attacker guesses: those that it is most certain of. The
-        theorem wants this number fixed beforehand. None means all.
+        Number of bits that the attacker guesses, those of largest certainty; the
+        theorem requires it to be fixed beforehand. None means all.
 
     confidence : float, default=0.9999
         Probability that a true claim is not contradicted.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the coins. The noise of the mechanism cannot be seeded.
+        Seed of the secret bits. The noise of the mechanism cannot be seeded.
 
     Returns
     -------
     result : AuditResult
-        A lower bound of epsilon beside ``privacy_spent_.epsilon`` of the fit. As
-        sensitive as X.
+        Lower bound of epsilon, and ``privacy_spent_.epsilon`` of the fit. As sensitive
+        as X.
 
     Raises
     ------
     ValueError
-        If a parameter cannot work; nothing was fitted.
+        If a parameter is invalid; nothing was fitted.
 
     Notes
     -----
     Steinke, Nasr, Jagielski (2023), "Privacy auditing with one (1) training run",
-    Theorem 5.2. There a coin decides whether a row is in the data or not, and
-    neighbours add or remove a row. Where neighbours replace a row, it decides which of
-    two versions is in the data: either way, data sets that differ in one coin are
-    neighbours in the sense of the claim, which is all that the proof uses.
+    Theorem 5.2. There, a bit decides whether a row is in the data. Where neighbours
+    replace a row, it decides between two versions of the row: data sets that differ in
+    one bit are neighbours in both cases, which is all that the proof uses.
 
-    Of answers, the guess is the label that is answered, or, where noisy histograms are
-    released, the label with more votes; its certainty is the difference of their votes.
-    A canary that is answered by another label, or by none, is guessed by a coin. Of a
-    model that publishes no answers, the guess is whether it leans to the second label
-    by more than on the mean over canaries, and its certainty is by how much.
+    The guess from answers is the answered label or, from noisy histograms, the label
+    with more votes; its certainty is the difference of their votes. The guess for a
+    canary with another label as answer, or without an answer, is random. The guess from
+    a model without answers is whether it favours the second label by more than the mean
+    over all canaries; its certainty is the distance from that mean.
 
     A recipe: 250 teachers ``KNeighborsClassifier(1)``, 1000 other rows at random with
     random labels, 100 canaries at random among them, ``epsilon=1.0``. If every teacher
-    got every row, all 100 guesses would be right, and epsilon at least 1.8.
+    got every row, all 100 guesses would be correct, and epsilon at least 1.8.
 
     Examples
     --------
@@ -139,8 +134,8 @@ def audit_canaries(
     """
     if getattr(estimator, "privacy_unit", "row") != "row":
         raise ValueError(
-            f"privacy_unit={estimator.privacy_unit!r} protects more than one row, and "
-            "a canary is one; set privacy_unit='row', or use audit_neighbours."
+            f"privacy_unit={estimator.privacy_unit!r} protects groups, and a canary "
+            "is one row; set privacy_unit='row', or use audit_neighbours."
         )
     n_canaries = len(dense(X_canaries))
     if n_guesses is None:
@@ -159,30 +154,30 @@ def audit_canaries(
             "classes of the estimator."
         )
     rng = check_random_state(random_state)
-    coins = rng.randint(2, size=n_canaries)
+    bits = rng.randint(2, size=n_canaries)
     data = {
         "X": _stack([X, X_canaries]),
-        "y": np.concatenate([y, np.asarray(labels)[coins]]),
+        "y": np.concatenate([y, np.asarray(labels)[bits]]),
         **_public(estimator, X_canaries, X_public),
     }
     relation = cost_of_fit(estimator, **data).relation
     check_confidence(confidence, estimator.delta)
     if relation == "add-remove":
-        there = np.flatnonzero(coins)
-        data["X"] = _stack([X, _safe_indexing(X_canaries, there)])
-        data["y"] = np.concatenate([y, np.asarray(labels)[coins[there]]])
+        present = np.flatnonzero(bits)
+        data["X"] = _stack([X, _safe_indexing(X_canaries, present)])
+        data["y"] = np.concatenate([y, np.asarray(labels)[bits[present]]])
     fitted = fit_without_ledger(estimator, **data)
 
     if isinstance(estimator, QueryingClassifier):
         lead = _read_answers(fitted, n_canaries, labels)
     else:
         lead = _read_model(fitted, X_canaries, labels)
-    tosses = rng.randint(2, size=n_canaries)
-    guesses = np.where(lead == 0, tosses, lead > 0)
-    # Between equals at random, not by their place.
+    random_bits = rng.randint(2, size=n_canaries)
+    guesses = np.where(lead == 0, random_bits, lead > 0)
+    # Equal certainty is ordered at random.
     order = rng.permutation(n_canaries)
     order = order[np.argsort(-np.abs(lead[order]), kind="stable")][:n_guesses]
-    n_correct = int(np.count_nonzero(guesses[order] == coins[order]))
+    n_correct = int(np.count_nonzero(guesses[order] == bits[order]))
     epsilon, delta = fitted.privacy_spent_
     epsilon_lower = bound_from_guesses(
         n_correct,
@@ -191,17 +186,17 @@ def audit_canaries(
         delta=delta,
         confidence=confidence,
     )
-    evidence = f"{n_correct} of {n_guesses} guesses of {n_canaries} coins were right"
+    evidence = f"{n_correct} of {n_guesses} guesses of {n_canaries} bits were correct"
     return AuditResult(epsilon_lower, epsilon, delta, confidence, evidence)
 
 
-def _public(estimator, X_canaries, X_public):
+def _public(estimator: Any, X_canaries: Any, X_public: Any) -> dict[str, PublicData]:
     """Return the public rows of a fit, canaries first."""
     if not isinstance(estimator, TaughtClassifier):
         if X_public is not None:
             raise ValueError(
-                f"X_public is for estimators that ask about public rows, and "
-                f"{type(estimator).__name__} asks about none; leave it out."
+                f"X_public is for estimators with queries about public rows, and "
+                f"{type(estimator).__name__} has none; leave it out."
             )
         return {}
     public = [X_canaries]
@@ -210,8 +205,8 @@ def _public(estimator, X_canaries, X_public):
     return {"X_public": PublicData(_stack(public))}
 
 
-def _read_answers(fitted, n_canaries, labels):
-    """Return by how much the answers about each canary favour the second label."""
+def _read_answers(fitted: Any, n_canaries: int, labels: Sequence[Any]) -> NDArray[Any]:
+    """Return the excess of the second label in the answers for each canary."""
     first, second = np.searchsorted(fitted.classes_, np.asarray(labels))
     lead = np.zeros(n_canaries, dtype=np.int64)
     about_canaries = np.flatnonzero(fitted.queried_indices_ < n_canaries)
@@ -225,10 +220,10 @@ def _read_answers(fitted, n_canaries, labels):
     return lead
 
 
-def _read_model(fitted, X_canaries, labels):
-    """Return by how much a model favours the second label, beyond the mean canary.
+def _read_model(fitted: Any, X_canaries: Any, labels: Sequence[Any]) -> NDArray[Any]:
+    """Return the excess of a model's score for the second label over its mean.
 
-    What it thinks of all of them alike tells nothing of one.
+    A score that is common to all canaries is independent of any one bit.
     """
     if hasattr(fitted, "decision_function"):
         scores = fitted.decision_function(X_canaries)
@@ -241,12 +236,12 @@ def _read_model(fitted, X_canaries, labels):
     return lead - lead.mean()
 
 
-def _stack(parts):
-    """Put rows under each other, in the container that they came in."""
+def _stack(parts: Sequence[Any]) -> Any:
+    """Concatenate rows, in their own container."""
     if sp.issparse(parts[0]):
         return sp.vstack(parts, format="csr")
     if hasattr(parts[0], "columns"):
-        # pandas or polars, whichever made them: it is imported, and has a `concat`.
+        # pandas or polars, which is imported already.
         library = sys.modules[type(parts[0]).__module__.partition(".")[0]]
         return library.concat(parts)
     return np.concatenate([np.asarray(part) for part in parts])

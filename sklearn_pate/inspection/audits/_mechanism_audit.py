@@ -1,9 +1,11 @@
-"""Does a mechanism leak more than it claims? Monte Carlo on neighbouring votes."""
+"""Audit of a mechanism by Monte Carlo trials on neighbouring vote counts."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
@@ -11,7 +13,7 @@ from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
-    bound_from_two_worlds,
+    epsilon_lower_bound,
     log_ratio_scores,
 )
 from sklearn_pate.mechanisms import Mechanism, NoisySum, Oracle
@@ -30,57 +32,52 @@ def audit_mechanism(
     delta: float = 1e-5,
     confidence: float = 1 - 1e-4,
 ) -> AuditResult:
-    """Try to contradict the cost of a mechanism, at two neighbouring data sets.
+    """Audit the cost of a mechanism, by its answers on two neighbouring data sets.
 
-    Votes, or what is summed by a :class:`~sklearn_pate.mechanisms.NoisySum`, are
-    counted, and queried as in a fit, with noise from the
-    operating system. That is done at `counts` and at `neighbour`, and an event is
-    looked for that is likelier at one of them than the cost allows.
+    The mechanism answers queries as in a fit, with noise from the operating system, on
+    two neighbouring vote counts (or vectors of one teacher, for a
+    :class:`~sklearn_pate.mechanisms.NoisySum`). The audit looks for an event that is
+    more probable on one of them than the cost allows.
 
-    Besides, the exact cost at each of the two counts is computed from the law that the
-    mechanism states of its answers, over all neighbours, in both directions and at all
-    Renyi orders of the claim. A claim that is below it by more than rounding is
-    contradicted, whatever was drawn. (A sum has no votes to move, and is not
-    enumerated.)
+    For vote counts, the exact Renyi cost is computed, too, from the stated distribution
+    of answers: at both counts, over all their neighbours, in both directions and at all
+    orders of the claim. A smaller claim is contradicted with certainty.
 
-    A claim that is not contradicted is not proved: these two counts may be harmless
-    ones, and an event may be too rare to be seen in `n_trials`. A claim that is
-    contradicted by what was drawn is wrong, but for one audit in
-    ``1 / (1 - confidence)``. Made-up counts reveal nothing; if they are the votes of a
-    real fit, the result is as sensitive as they are.
+    A claim that is not contradicted is not proved: other counts may show more, or the
+    event may be too rare for `n_trials`. A claim contradicted by the trials is wrong,
+    except for one audit in ``1 / (1 - confidence)``. The result is as sensitive as the
+    counts.
 
     Parameters
     ----------
     mechanism : Mechanism or NoisySum
-        With its noise parameters set, without `max_answers` and without `noise_seed`.
-        Every trial draws fresh noise: nothing is charged to any account.
+        Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
+        ledger is charged.
 
     counts : array-like of int of shape (n_classes,)
-        Votes per class, the same on every query. For a
-        :class:`~sklearn_pate.mechanisms.NoisySum`, what one teacher says, in 1/1024 of
-        the clipping bound: its parts, of shape (n_parts, width) or one after the other,
-        none longer than the bound. What all others say is the same in both data sets,
-        and left out.
+        Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
+        vector of one teacher, in 1/1024 of the clipping bound: its parts, of shape
+        (n_parts, width) or concatenated, none longer than the bound. The vectors of all
+        other teachers are equal in both data sets, and left out.
 
     neighbour : array-like of int, of the shape of `counts`
-        The same but for one vote that is moved, cast or withdrawn; or what that teacher
-        says instead.
+        Counts after one vote is moved, cast or withdrawn; or another vector of that
+        teacher.
 
     n_queries : int, default=1
-        Queries of one trial. The claim is the cost of all of them.
+        Number of queries of one trial. The claim is the cost of all of them.
 
     n_trials : int, default=100000
-        Trials at each of the two counts. Half of them choose the event, half measure
+        Number of trials on each data set. Half of them choose the event, half measure
         it. More trials show rarer events.
 
     n_repeats : int, default=10
-        Every query is asked so often, and all its answers count: the cost covers
-        one answer. The more repeats, the plainer it is if an oracle answers anew.
+        Number of times that each query is repeated; all answers count. The cost covers
+        one answer: repeats find an oracle that draws new noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. The cost is a curve that
-        claims an epsilon for each delta: at a larger one, such as 0.01, the claim is
-        nearer to what so many trials can show, and the audit is sharper.
+        Probability mass that epsilon does not cover. At a larger delta, such as 0.01,
+        the claim is smaller, and the audit is more sensitive.
 
     confidence : float, default=0.9999
         Probability that a true claim is not contradicted.
@@ -88,27 +85,24 @@ def audit_mechanism(
     Returns
     -------
     result : AuditResult
-        A lower bound of epsilon beside the claim. It may be published if the counts are
-        made up.
+        Lower bound of epsilon, and the claim.
 
     Raises
     ------
     ValueError
-        If the counts are no neighbours, a vector is longer than the mechanism's cost
-        allows, the mechanism makes no claim for a trial, or another parameter is out of
-        range; nothing was drawn.
+        If the counts are no neighbours, a vector is too long, the mechanism makes no
+        claim, or another parameter is out of range; no noise was drawn.
 
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, where noisy histograms or sums are released, by their projection on
-    ``counts - neighbour``, which is the likelihood ratio of Gaussian noise; see
-    ``bound_from_two_worlds`` for the rest, after
+    answers, or, for noisy histograms and sums, by their projection on ``counts -
+    neighbour``, which is the likelihood ratio of Gaussian noise. The bound is that of
     Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
-    how private is private SGD?", with bounds of Clopper and Pearson (1934). An
-    :class:`~sklearn_pate.mechanisms.InteractiveGNMax` is asked with a student that
-    finds all classes alike. All trials are queries to one oracle: the confidence
-    holds if these are answered independently.
+    how private is private SGD?", with bounds of Clopper and Pearson (1934). The
+    student's probabilities that an :class:`~sklearn_pate.mechanisms.InteractiveGNMax`
+    needs are equal for all classes. One oracle answers all trials: the confidence holds
+    if its answers are independent.
 
     Examples
     --------
@@ -128,89 +122,99 @@ def audit_mechanism(
     check_count("n_repeats", n_repeats, 1)
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
-        layout, worlds = _check_vectors(counts, neighbour, mechanism.n_parts)
-        aggregate = partial(_sum_vectors, layout)
+        layout, data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
+        aggregate: Callable[..., Votes | SoftVotes] = partial(_sum_vectors, layout)
     else:
-        worlds = _check_counts(counts, neighbour)
-        n_teachers = int(worlds.sum(axis=1).max())
+        data_sets = _check_counts(counts, neighbour)
+        n_teachers = int(data_sets.sum(axis=1).max())
         mechanism = mechanism.prepared(
-            n_teachers=n_teachers, n_queries=n_queries, n_classes=worlds.shape[1]
+            n_teachers=n_teachers, n_queries=n_queries, n_classes=data_sets.shape[1]
         )
         aggregate = partial(_count_votes, n_teachers)
-    claim = mechanism.stated_epsilon(n_queries, worlds.shape[1], delta)
+    claim = mechanism.stated_epsilon(n_queries, data_sets.shape[1], delta)
     exact_share = None
     if not isinstance(mechanism, NoisySum):
-        exact_share = _exact_share(mechanism, worlds, n_queries)
-    seen, neighbour_seen = (
-        _ask(
+        exact_share = _exact_share(mechanism, data_sets, n_queries)
+    answers, neighbour_answers = (
+        _answer_queries(
             mechanism,
-            aggregate(world, n_trials * n_queries),
+            aggregate(one, n_trials * n_queries),
             n_trials=n_trials,
             n_queries=n_queries,
             n_repeats=n_repeats,
         )
-        for world in worlds
+        for one in data_sets
     )
     if mechanism.releases_histograms:
-        direction = worlds[0] - worlds[1]
-        scores, neighbour_scores = seen @ direction, neighbour_seen @ direction
+        direction = data_sets[0] - data_sets[1]
+        scores = answers @ direction
+        neighbour_scores = neighbour_answers @ direction
     else:
         scores, neighbour_scores = log_ratio_scores(
-            seen, neighbour_seen, n_trials // 2, pooled=True
+            answers, neighbour_answers, n_trials // 2, pooled=True
         )
-    epsilon, evidence = bound_from_two_worlds(
+    epsilon, evidence = epsilon_lower_bound(
         scores, neighbour_scores, delta=delta, confidence=confidence
     )
     return AuditResult(epsilon, claim, float(delta), confidence, evidence, exact_share)
 
 
-def _exact_share(mechanism, worlds, n_queries):
+def _exact_share(
+    mechanism: Mechanism, data_sets: NDArray[np.int64], n_queries: int
+) -> float:
     """Return the largest exact cost as a share of the claimed curve."""
-    n_classes = worlds.shape[1]
+    n_classes = data_sets.shape[1]
     claimed = mechanism.stated_curve(n_queries, n_classes)
     shares = [0.0]
-    for counts in worlds:
+    for counts in data_sets:
         exact = mechanism.enumerated_curve(
-            counts, claimed.orders, probabilities=_opinion(mechanism, n_classes)
+            counts,
+            claimed.orders,
+            probabilities=_student_probabilities(mechanism, n_classes),
         )
-        # Where float64 holds no cost, nothing is known.
+        # The cost at some orders may overflow.
         known = np.isfinite(exact.values)
         shares.extend(n_queries * exact.values[known] / claimed.values[known])
     return float(max(shares))
 
 
-def _opinion(mechanism, n_classes):
-    """Return the probabilities of a student that finds all classes alike, or None."""
+def _student_probabilities(
+    mechanism: Mechanism | NoisySum, n_classes: int
+) -> NDArray[np.float64] | None:
+    """Return equal probabilities of all classes, None if the mechanism needs none."""
     if not mechanism.needs_probabilities:
         return None
     return np.full(n_classes, 1 / n_classes)
 
 
-def _check_shapes(counts, neighbour):
+def _check_shapes(counts: ArrayLike, neighbour: ArrayLike) -> None:
     if np.shape(counts) != np.shape(neighbour):
         raise ValueError(
             f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
-            "pass the same query for both."
+            "pass arrays of one shape."
         )
 
 
-def _check_counts(counts, neighbour):
+def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
     if np.ndim(counts) != 1:
         raise ValueError(
-            f"counts and neighbour have shape {np.shape(counts)}; pass the votes per "
-            "class of one query for both."
+            f"counts and neighbour have shape {np.shape(counts)}; pass the vote counts "
+            "of one query for both."
         )
-    worlds = check_counts([counts, neighbour]).astype(np.int64)
-    changes = np.sort((worlds[1] - worlds[0])[worlds[0] != worlds[1]]).tolist()
+    data_sets = check_counts(np.array([counts, neighbour])).astype(np.int64)
+    changes = np.sort(data_sets[1] - data_sets[0])
+    changes = changes[changes != 0].tolist()
     if changes not in ([-1, 1], [-1], [1]):
         raise ValueError(
-            f"neighbour={worlds[1].tolist()} is no neighbour of "
-            f"counts={worlds[0].tolist()}; move, cast or withdraw one vote."
+            f"neighbour={data_sets[1].tolist()} is no neighbour of "
+            f"counts={data_sets[0].tolist()}; move, cast or withdraw one vote."
         )
-    return worlds
+    return data_sets
 
 
-def _check_vectors(counts, neighbour, n_parts):
+def _check_vectors(
+    counts: ArrayLike, neighbour: ArrayLike, n_parts: int
+) -> tuple[SoftVoteLayout, NDArray[np.int64]]:
     vectors = np.array([counts, neighbour])
     n_values = vectors[0].size
     is_flat = vectors.ndim == 2 and n_values and n_values % n_parts == 0
@@ -224,13 +228,12 @@ def _check_vectors(counts, neighbour, n_parts):
     layout.check(vectors)
     if np.array_equal(*vectors):
         raise ValueError(
-            "counts and neighbour are the same; pass two vectors that one teacher may "
-            "send."
+            "counts and neighbour are equal; pass two different vectors of one teacher."
         )
     return layout, vectors.astype(np.int64)
 
 
-def _check_mechanism(mechanism):
+def _check_mechanism(mechanism: Any) -> None:
     if not isinstance(mechanism, Mechanism | NoisySum):
         raise ValueError(
             f"mechanism={mechanism!r} is not a Mechanism or NoisySum; pass one, such "
@@ -243,34 +246,43 @@ def _check_mechanism(mechanism):
         )
     if mechanism.max_answers is not None:
         raise ValueError(
-            f"max_answers={mechanism.max_answers!r} counts the answers of all trials "
-            "together, which then are not independent; leave max_answers=None."
+            f"max_answers={mechanism.max_answers!r} makes the answers of different "
+            "trials dependent; leave max_answers=None."
         )
 
 
-def _count_votes(n_teachers, counts, n_rows):
-    votes_by_teacher = [None] * (n_teachers - counts.sum())  # abstentions
+def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Votes:
+    votes_by_teacher: list[Any] = [None] * (n_teachers - counts.sum())  # abstentions
     for label, n_votes in enumerate(counts.tolist()):
         votes_by_teacher += n_votes * [np.full(n_rows, label, dtype=np.int32)]
     return Votes(votes_by_teacher, n_public=n_rows, n_classes=len(counts))
 
 
-def _sum_vectors(layout, vector, n_rows):
+def _sum_vectors(
+    layout: SoftVoteLayout, vector: NDArray[np.int64], n_rows: int
+) -> SoftVotes:
     return SoftVotes([np.tile(vector, (n_rows, 1))], layout=layout, n_queries=n_rows)
 
 
-def _ask(mechanism, votes, *, n_trials, n_queries, n_repeats):
-    """Return all answers of each trial, or the sum of all its histograms."""
+def _answer_queries(
+    mechanism: Mechanism | NoisySum,
+    votes: Votes | SoftVotes,
+    *,
+    n_trials: int,
+    n_queries: int,
+    n_repeats: int,
+) -> NDArray[np.int64]:
+    """Return all answers of each trial, or the sum of its histograms."""
     rows = np.arange(n_trials * n_queries)
     oracle = Oracle(votes, mechanism, n_queries=len(rows))
-    asked = {}
-    opinion = _opinion(mechanism, votes.n_classes)
-    if opinion is not None:
-        asked["probabilities"] = np.tile(opinion, (len(rows), 1))
-    answers = [oracle.ask(rows, **asked) for _ in range(n_repeats)]
+    arguments = {}
+    probabilities = _student_probabilities(mechanism, votes.n_classes)
+    if probabilities is not None:
+        arguments["probabilities"] = np.tile(probabilities, (len(rows), 1))
+    answers = [oracle.answer(rows, **arguments) for _ in range(n_repeats)]
     if mechanism.releases_histograms:
-        # As many for each row as were released, in the order of the rows.
-        released = oracle.transcript().histograms
+        # All released histograms, in the order of the rows.
+        released = cast(NDArray[np.int64], oracle.transcript().histograms)
         by_trial = released.reshape(-1, n_trials, n_queries, votes.n_classes)
         return by_trial.sum(axis=(0, 2))
     return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])

@@ -1,4 +1,4 @@
-"""Can anybody tell who was in the training data? The likelihood-ratio attack."""
+"""Audit by a membership attack: the likelihood-ratio attack."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,41 +19,39 @@ from sklearn_pate._inputs._checks import check_count
 
 __all__ = ["MembershipResult", "audit_membership"]
 
-# Probabilities beyond this are no surer: forests say 0 and 1 often.
-_SUREST = 1e-3
+# Smallest and largest distance to 0 and 1, which forests often predict.
+_CLIP = 1e-3
 
 
 @dataclass(frozen=True)
 class MembershipResult:
-    """How well an attack tells training rows from others. Sensitive on sensitive data.
+    """Result of a membership attack. Sensitive on sensitive data.
 
     Parameters
     ----------
     auc : float
-        Area under the curve of true against false positives, mean over the attacked
-        models. 0.5 is a coin.
+        Area under the ROC curve, mean over the attacked models. 0.5 for random guesses.
 
     auc_std : float
-        Standard deviation over the models. They share rows and shadow models, so that
-        it is no standard error.
+        Standard deviation over the models. It is no standard error, as models share
+        rows and shadow models.
 
     true_positive_rate : float
-        Share of the training rows that are recognised while the false positives are at
-        most `false_positive_rate`, mean over the models.
+        Share of training rows that are recognised while at most `false_positive_rate`
+        of the other rows are mistaken for training rows, mean over the models.
 
     false_positive_rate : float
-        Share of the other rows that may be taken for training rows.
+        Allowed share of other rows that are mistaken for training rows.
 
     n_models : int
-        Models that were attacked.
+        Number of attacked models.
 
     Notes
     -----
     The attack is that of Carlini, Chien, Nasr, Song, Terzis, Tramer (2022), see
-    :func:`audit_membership`. Where an (epsilon, delta) statement covers each row, the
-    chance that any attack recognises a row is, by definition, at most e^epsilon times
-    the chance that it takes the row for a training row when it was none, plus delta.
-    What is measured here estimates means of both.
+    :func:`audit_membership`. An (epsilon, delta) statement for each row bounds the
+    probability that any attack recognises a row by e^epsilon times the probability of a
+    false positive, plus delta. The rates here estimate means of both.
 
     Examples
     --------
@@ -64,7 +62,7 @@ class MembershipResult:
     >>> result = audit_membership(
     ...     DecisionTreeClassifier(), X, y, n_models=6, random_state=0
     ... )
-    >>> bool(result.auc > 0.6)  # the tree knows its rows by heart
+    >>> bool(result.auc > 0.6)  # trees memorise rows
     True
     >>> result.n_models, result.false_positive_rate
     (6, 0.01)
@@ -76,7 +74,7 @@ class MembershipResult:
     false_positive_rate: float
     n_models: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"Over {self.n_models} models, the attack tells training rows from others "
             f"with an AUC of {self.auc:.3f} ± {self.auc_std:.3f}, and finds "
@@ -96,45 +94,44 @@ def audit_membership(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> MembershipResult:
-    """Attack a classifier to find out which rows it was trained on.
+    """Attack a classifier to find the rows that it was trained on.
 
-    Models are trained on random halves of the rows. Each is then attacked by somebody
-    who has all rows, all other models, and knows which rows these saw: is a row's own
-    label as likely to the model as to models that saw the row, or as to models that did
-    not?
+    Models are trained on random halves of the rows. Each is attacked with knowledge of
+    all rows and all other models: a row is taken for a training row if the model's
+    probability of its label is more like that of models trained on the row than that of
+    the others.
 
-    It measures what this attack finds, on average over rows, and nothing else: an AUC
-    of 0.5 is no proof of privacy. A single odd row may be found without moving any mean
-    much, which is what the rate at few false positives is for. The result is as
-    sensitive as the data.
+    The result is the mean success of this attack: an AUC of 0.5 is no proof of privacy.
+    The rate at few false positives shows single unusual rows that are found without
+    changing the mean. The result is as sensitive as the data.
 
     Parameters
     ----------
     estimator : classifier
-        Any. Clones of it are fitted, each with seeds of its own; they charge no ledger.
+        Classifier whose clones are fitted with different seeds; they charge no ledger.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Rows, each private in half of the models.
+        Rows, each a training row of half of the models.
 
     y : array-like of shape (n_rows,)
         Their labels.
 
     fit_params : dict, default=None
-        Handed to every fit as it is: ``{"X_public": PublicData(X_public)}`` for a
+        Further arguments of every fit: ``{"X_public": PublicData(X_public)}`` for a
         :class:`~sklearn_pate.PATEClassifier`.
 
     n_models : int, default=16
-        Models; an even number of at least 6. They come in pairs that share the rows
-        among them, so that each row is in half of the models.
+        Number of models; even, and at least 6. They come in pairs trained on
+        complementary halves, so that each row is in half of the models.
 
     false_positive_rate : float, default=0.01
-        At which the rate of recognised rows is reported.
+        False positive rate at which the rate of recognised rows is reported.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the halves and the models.
+        Seed of the halves and the models.
 
     n_jobs : int, default=None
-        Models trained at once, as in joblib.
+        Number of models trained in parallel, as in joblib.
 
     Returns
     -------
@@ -144,20 +141,20 @@ def audit_membership(
     Raises
     ------
     ValueError
-        If a parameter cannot work; nothing was fitted.
+        If a parameter is invalid; nothing was fitted.
 
     Notes
     -----
     Carlini, Chien, Nasr, Song, Terzis, Tramer (2022), "Membership inference attacks
-    from first principles": a row's score is the ratio of two normal densities of the
-    logit of the probability of its label, with means of its own, from the models that
-    saw it and from those that did not, and with two variances shared by all rows, as
-    the paper advises for few models. Without `predict_proba`, the logit is 1 where the
-    prediction is right and -1 where it is wrong.
+    from first principles": the score of a row is the ratio of two normal densities of
+    the logit of the probability of its label. Their means are estimated for each row
+    from the models trained on it and from the others, their variances over all rows, as
+    the paper advises for few models. Without `predict_proba`, the logit is 1 for a
+    correct prediction and -1 for a wrong one.
 
-    The other half of the model under attack is left out of its shadow models: every row
-    then has as many of them on either side, whether it was in the training data or not.
-    Otherwise the number alone would move the score.
+    The other model of the attacked model's pair is left out: each row then has equally
+    many shadow models with and without it, and their number does not reveal its
+    membership.
 
     Examples
     --------
@@ -174,7 +171,7 @@ def audit_membership(
     check_count("n_models", n_models, 6)
     if n_models % 2:
         raise ValueError(
-            f"n_models={n_models} is odd, but models come in pairs; add one."
+            f"n_models={n_models} is odd, and models come in pairs; add one."
         )
     if not 0 < false_positive_rate < 1:
         raise ValueError(
@@ -212,21 +209,28 @@ def audit_membership(
     )
 
 
-def _logits(estimator, X, y, members, fit_params, seed):
+def _logits(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    members: NDArray[np.bool_],
+    fit_params: Mapping[str, Any],
+    seed: int,
+) -> NDArray[np.float64]:
     """Train on the members; return the logit of every row's own label."""
     rows = np.flatnonzero(members)
     model = seeded_clone(estimator, seed)
     if "ledger" in model.get_params(deep=False):
-        model.set_params(ledger=None)  # what an audit fits is not released
+        model.set_params(ledger=None)  # audits release nothing
     with autologging_off():
         model.fit(_safe_indexing(X, rows), y[rows], **fit_params)
         if not hasattr(model, "predict_proba"):
             return np.where(model.predict(X) == y, 1.0, -1.0)
         probabilities = model.predict_proba(X)
-    own = np.zeros(len(y))  # of a label that the model never saw
+    own = np.zeros(len(y))  # 0 for labels that the model has not seen
     for column, label in zip(probabilities.T, model.classes_, strict=True):
         own = np.where(y == label, column, own)
-    return logit(np.clip(own, _SUREST, 1 - _SUREST))
+    return logit(np.clip(own, _CLIP, 1 - _CLIP))
 
 
 def _log_ratios(
@@ -234,13 +238,13 @@ def _log_ratios(
     shadow_logits: NDArray[np.float64],
     is_member: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return ln of the density among models that saw a row over the other's."""
+    """Return the log ratio of the densities of models with and without each row."""
     log_densities = []
-    for side in (is_member, ~is_member):
-        n_models = side.sum(axis=0)
-        means = np.sum(shadow_logits * side, axis=0) / n_models
-        squares = np.sum((shadow_logits - means) ** 2 * side)
-        # Not zero, where all models agree on all rows.
+    for chosen in (is_member, ~is_member):
+        n_models = chosen.sum(axis=0)
+        means = np.sum(shadow_logits * chosen, axis=0) / n_models
+        squares = np.sum((shadow_logits - means) ** 2 * chosen)
+        # Not zero if all models agree on all rows.
         variance = squares / np.sum(n_models - 1) + 1e-12
         log_densities.append(
             -((logits - means) ** 2) / (2 * variance) - np.log(variance) / 2

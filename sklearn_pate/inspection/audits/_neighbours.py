@@ -1,15 +1,17 @@
-"""Does a fit leak more than it claims? Many fits on two neighbouring data sets."""
+"""Audit of an estimator by many fits on two neighbouring data sets."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.inspection.audits._audit_fits import (
     cost_of_fit,
     dense,
@@ -17,14 +19,14 @@ from sklearn_pate.inspection.audits._audit_fits import (
 )
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
-    bound_from_two_worlds,
+    epsilon_lower_bound,
     log_ratio_scores,
 )
 
 __all__ = ["audit_neighbours"]
 
-# What stands for the answer about a public row that was not asked about.
-_NOT_ASKED = -2
+# In place of an answer, for public rows that were no query.
+_NO_QUERY = -2
 
 
 def audit_neighbours(
@@ -38,75 +40,72 @@ def audit_neighbours(
     confidence: float = 1 - 1e-4,
     n_jobs: int | None = None,
 ) -> AuditResult:
-    """Try to tell two neighbouring data sets apart by fitting each many times.
+    """Audit an estimator by many fits on two neighbouring data sets.
 
-    The estimator is a black box, from rows to what it publishes. An event is looked for
-    that is likelier on one of the two data sets than the claim allows. Unlike
-    :func:`audit_canaries` this also sees what one row does to other rows, such as
-    moving them to other teachers.
+    The audit looks for an event in what the fits publish that is more probable on one
+    data set than the claim allows. Unlike :func:`audit_canaries`, it also finds effects
+    of one row on other rows, such as moving them to other teachers.
 
-    A claim that is not contradicted is not proved: this pair of data sets may be a
-    harmless one, and no event rarer than one in `n_runs` can be seen. A claim that is
-    contradicted is wrong, but for one audit in ``1 / (1 - confidence)``. The result is
-    as sensitive as the data; made-up data reveal nothing.
+    A claim that is not contradicted is not proved: other data sets may show more, and
+    events rarer than one in `n_runs` are not observed. A contradicted claim is wrong,
+    except for one audit in ``1 / (1 - confidence)``. The result is as sensitive as the
+    data.
 
     Parameters
     ----------
     estimator : classifier
-        Clones of it are fitted, and charge no ledger. An integer `random_state` makes
-        for the sharpest audit: the guarantee holds for any that the attacker may know,
-        and with it only the noise differs between runs. A PATEClassifier or a
-        PrivateKNNClassifier; with a `statistic`, any classifier that can state its
-        cost, such as those of ``sklearn_pate.baselines``.
+        PATEClassifier or PrivateKNNClassifier; with a `statistic`, any classifier that
+        can state its cost, such as those of ``sklearn_pate.baselines``. Its clones are
+        fitted, and charge no ledger. With an integer `random_state`, only the noise
+        differs between runs, and the audit is most sensitive.
 
     data : tuple (X, y) or (X, y, groups)
         Private rows, as for ``fit``.
 
     neighbouring_data : tuple (X, y) or (X, y, groups)
-        The same but for one unit, as the estimator's statement has it: with one row
-        replaced, or one added or removed; with one group added, removed or, where the
-        statement covers that, changed.
+        Data set that differs in one unit, as the estimator's statement defines it: one
+        row replaced, added or removed; one group added, removed or, if the statement
+        covers it, changed.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features), default=None
         Public rows, for estimators that take any.
 
     statistic : callable, default=None
-        Makes a number of a fitted estimator, out of what is published; NaN is a value
-        of its own, higher than any number. None means all answers, weighted by what the
-        first half of the runs says of them.
+        Function of a fitted estimator that returns a number, computed from what is
+        published; NaN is above all numbers. None means the log-likelihood ratio of all
+        answers, estimated from the first half of the runs.
 
     n_runs : int, default=200
-        Fits on each data set. Half of them choose the event, half measure it.
+        Number of fits on each data set. Half of them choose the event, half measure it.
 
     confidence : float, default=0.9999
         Probability that a true claim is not contradicted.
 
     n_jobs : int, default=None
-        Fits at once, as in joblib.
+        Number of parallel fits, as in joblib.
 
     Returns
     -------
     result : AuditResult
-        A lower bound of epsilon beside ``privacy_spent_.epsilon`` of the fits. As
-        sensitive as the data.
+        Lower bound of epsilon, and ``privacy_spent_.epsilon`` of the fits. As sensitive
+        as the data.
 
     Raises
     ------
     ValueError
-        If the data sets are no neighbours, or a parameter cannot work; nothing was
+        If the data sets are no neighbours, or a parameter is invalid; nothing was
         fitted.
 
     Notes
     -----
-    An event that has probability P in one world and Q in the other shows that epsilon
-    is at least ln((P - delta) / Q) (Jagielski, Ullman, Oprea 2020, "Auditing
-    differentially private machine learning: how private is private SGD?"). See
-    ``bound_from_two_worlds``.
+    An event with probability P on one data set and Q on the other shows that epsilon is
+    at least ln((P - delta) / Q) (Jagielski, Ullman, Oprea 2020, "Auditing
+    differentially private machine learning: how private is private SGD?").
 
     Examples
     --------
-    One label of a dozen is changed. (Use hundreds of runs, or more.)
+    One label of twelve is changed. (Use hundreds of runs, or more.)
 
     >>> import numpy as np
     >>> from sklearn_pate.baselines import DPLogisticRegression
@@ -126,81 +125,87 @@ def audit_neighbours(
     True
     """
     if statistic is None:
-        _check_asks(estimator, X_public)
-    worlds = [_arguments(world, X_public) for world in (data, neighbouring_data)]
-    spent = cost_of_fit(estimator, **worlds[0])
+        _check_answers(estimator, X_public)
+    data_sets = [_arguments(one, X_public) for one in (data, neighbouring_data)]
+    spent = cost_of_fit(estimator, **data_sets[0])
     check_confidence(confidence, estimator.delta)
     check_count("n_runs", n_runs, 2)
     _check_neighbours(spent, [data, neighbouring_data])
     runs = Parallel(n_jobs=n_jobs)(
-        delayed(_run)(estimator, world, statistic)
-        for world in worlds
+        delayed(_run)(estimator, arguments, statistic)
+        for arguments in data_sets
         for _ in range(n_runs)
     )
-    seen = np.array([published for published, _ in runs])
-    seen, neighbour_seen = np.split(seen, 2)
+    observed = np.array([published for published, _ in runs])
+    scores, neighbour_scores = np.split(observed, 2)
     if statistic is None:
-        seen, neighbour_seen = log_ratio_scores(
-            seen, neighbour_seen, n_runs // 2, pooled=False
+        scores, neighbour_scores = log_ratio_scores(
+            scores, neighbour_scores, n_runs // 2, pooled=False
         )
-    epsilon, evidence = bound_from_two_worlds(
-        seen, neighbour_seen, delta=spent.delta, confidence=confidence
+    epsilon, evidence = epsilon_lower_bound(
+        scores, neighbour_scores, delta=spent.delta, confidence=confidence
     )
     claim = max(claimed for _, claimed in runs)
     return AuditResult(epsilon, claim, spent.delta, confidence, evidence)
 
 
-def _check_asks(estimator, X_public):
-    """Raise unless there will be answers to look at."""
+def _check_answers(estimator: Any, X_public: Any) -> None:
+    """Raise unless the fits will have answers."""
     if not isinstance(estimator, QueryingClassifier):
         raise ValueError(
-            f"statistic=None looks at answers, and estimator={estimator!r} publishes "
+            f"statistic=None needs answers, and estimator={estimator!r} publishes "
             "none; pass a statistic, or a PATEClassifier."
         )
     if X_public is None:
         raise ValueError(
-            "X_public=None, and answers about the same rows in both data sets are "
-            "looked at; pass X_public, or a statistic."
+            "X_public=None, and statistic=None needs answers about the same public "
+            "rows in all fits; pass X_public, or a statistic."
         )
 
 
-def _arguments(world, X_public):
-    """Return the arguments of a fit on one world."""
-    arguments = dict(zip(("X", "y", "groups"), world, strict=False))
+def _arguments(data: Sequence[Any], X_public: Any) -> dict[str, Any]:
+    """Return the arguments of a fit on one data set."""
+    arguments = dict(zip(("X", "y", "groups"), data, strict=False))
     if X_public is not None:
         arguments["X_public"] = PublicData(X_public)
     return arguments
 
 
-def _run(estimator, world, statistic):
-    """Fit once; return what is looked at, and the claim."""
-    fitted = fit_without_ledger(estimator, **world)
+def _run(
+    estimator: Any,
+    arguments: dict[str, Any],
+    statistic: Callable[[Any], float] | None,
+) -> tuple[Any, float]:
+    """Fit once; return the observation and the claim."""
+    fitted = fit_without_ledger(estimator, **arguments)
     if statistic is not None:
         return float(statistic(fitted)), fitted.privacy_spent_.epsilon
-    answers = np.full(len(dense(world["X_public"].X)), _NOT_ASKED)
+    answers = np.full(len(dense(arguments["X_public"].X)), _NO_QUERY)
     answers[fitted.queried_indices_] = fitted.answers_
     return answers, fitted.privacy_spent_.epsilon
 
 
-def _check_neighbours(spent, worlds):
-    """Raise unless exactly one unit differs, by a change that the statement hides."""
+def _check_neighbours(spent: PrivacySpent, data_sets: list[Sequence[Any]]) -> None:
+    """Raise unless one unit differs, by a change that the statement covers."""
     unit, relation = spent.unit, spent.relation
     n_given = 3 if unit == "group" else 2
-    if any(len(world) != n_given for world in worlds):
+    if any(len(data) != n_given for data in data_sets):
         raise ValueError(
             f"data and neighbouring_data must be {n_given} arrays each, (X, y"
             f"{', groups' if n_given == 3 else ''}), for privacy_unit={unit!r}."
         )
     by_row = (unit, relation) == ("row", "add-remove")
-    units = _by_row if by_row else _by_unit
-    one, other = (units(*world) for world in worlds)
+    units: Callable[..., Any] = _by_row if by_row else _by_unit
+    one, other = (units(*data) for data in data_sets)
     changed = [name for name in one.keys() | other.keys() if one[name] != other[name]]
     stays = any(one[name] and other[name] for name in changed)
     is_allowed = {
         "replace-one": stays,
         "add-remove-or-change": True,
         "add-remove": (
-            abs(len(worlds[0][1]) - len(worlds[1][1])) == 1 if by_row else not stays
+            abs(len(data_sets[0][1]) - len(data_sets[1][1])) == 1
+            if by_row
+            else not stays
         ),
     }
     if len(changed) != 1 or not is_allowed[relation]:
@@ -210,18 +215,18 @@ def _check_neighbours(spent, worlds):
         )
 
 
-def _by_unit(X, y, groups=None):
-    """Return the rows of each unit, in their order, such that NaN equals NaN."""
+def _by_unit(X: Any, y: ArrayLike, groups: Any = None) -> dict[Any, list[str]]:
+    """Return the rows of each unit, in order, as texts, so that NaN equals NaN."""
     X = dense(X)
     ids = range(len(X)) if groups is None else np.asarray(groups).tolist()
-    units = defaultdict(list)
+    units: dict[Any, list[str]] = defaultdict(list)
     for one, row, label in zip(ids, X.tolist(), np.asarray(y).tolist(), strict=True):
         units[one].append(repr((row, label)))
     return units
 
 
-def _by_row(X, y):
-    """Count equal rows: an added row may stand anywhere among the others."""
+def _by_row(X: Any, y: ArrayLike) -> Counter[str]:
+    """Count equal rows, in whatever order."""
     return Counter(
         repr((row, label))
         for row, label in zip(dense(X).tolist(), np.asarray(y).tolist(), strict=True)

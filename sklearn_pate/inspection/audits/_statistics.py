@@ -1,6 +1,5 @@
 """Lower bounds of epsilon from the trials of an audit."""
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -9,16 +8,16 @@ from scipy.stats import beta, binom
 
 __all__ = [
     "bound_from_guesses",
-    "bound_from_two_worlds",
     "clopper_pearson",
+    "epsilon_lower_bound",
     "guesses_p_value",
     "log_ratio_scores",
 ]
 
-# More candidates would not find a better event, only take longer.
+# More candidates take longer and find no better event.
 _MOST_THRESHOLDS = 1000
 
-# A bound beyond this is not worth its digits: nobody claims such an epsilon.
+# Bounds are cut off here, above any useful claim.
 _LARGEST_EPSILON = 50.0
 
 
@@ -27,10 +26,8 @@ def clopper_pearson(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bound a probability from below and from above, each with confidence 1 - alpha.
 
-    Notes
-    -----
     Clopper and Pearson (1934), "The use of confidence or fiducial limits illustrated in
-    the case of the binomial". Exact: no normal approximation stands behind it.
+    the case of the binomial". Exact, without a normal approximation.
     """
     n_hits = np.asarray(n_hits)
     n_misses = n_trials - n_hits
@@ -53,62 +50,59 @@ def _epsilon_bound(
     return np.log(np.maximum(p_lower - delta, np.finfo(float).tiny) / q_upper)
 
 
-def bound_from_two_worlds(
+def epsilon_lower_bound(
     scores: NDArray[np.float64],
     neighbour_scores: NDArray[np.float64],
     *,
     delta: float,
     confidence: float,
 ) -> tuple[float, str]:
-    """Bound epsilon from scores of independent trials in two neighbouring worlds.
+    """Bound epsilon from below by scores of trials on two neighbouring data sets.
 
     The first half of the trials chooses the event, "the score is at least (or at most)
-    t", and which of the two worlds is to be the likelier; the second half measures this
-    one event. NaN is a score like any other, higher than all numbers. If trials of
-    either half made the score function, then those of the first. Returned are a bound,
-    not negative, and how often the event was seen.
+    t", and the data set where it is more probable; the second half measures this event.
+    NaN is a score above all numbers. If trials were used to choose the score function,
+    they are in the first half. The result is a bound, not negative, and the number of
+    observations.
 
-    Notes
-    -----
-    (epsilon, delta)-differential privacy says P(S) <= exp(epsilon) Q(S) + delta for
-    every event S and both orders of the worlds. With Clopper-Pearson bounds, each at
-    half of the error probability, epsilon >= ln((P_lower(S) - delta) / Q_upper(S)). As
-    in Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine
-    learning: how private is private SGD?". Nothing is lost to the choice of the event,
-    as other trials measure it. Any fixed order of the scores will do, such as one that
-    ends in NaN.
+    (epsilon, delta)-differential privacy bounds P(S) <= exp(epsilon) Q(S) + delta for
+    every event S and both orders of the data sets. With Clopper-Pearson bounds, each at
+    half of the error probability, epsilon >= ln((P_lower(S) - delta) / Q_upper(S)):
+    Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
+    how private is private SGD?". The choice of the event costs no confidence, as other
+    trials measure it. Any fixed order of the scores is valid, also with NaN last.
     """
-    # NaN compares with nothing, but has a rank: the last.
+    # NaN does not compare, but has the last rank.
     _, ranks = np.unique(
         np.concatenate([scores, neighbour_scores]), return_inverse=True
     )
-    worlds = np.split(ranks, [len(scores)])
+    data_sets = np.split(ranks, [len(scores)])
     n_choosing = len(scores) // 2
     n_measuring = len(scores) - n_choosing
     alpha = 1 - confidence
     candidates = []
-    # A score may rise or fall from one world to the other, and either tail tell more.
+    # Either data set may have the higher scores, and either tail the better event.
     for sign, order in product((1, -1), (1, -1)):
-        p, q = (sign * world for world in worlds[::order])
+        p, q = (sign * ranks for ranks in data_sets[::order])
         thresholds = np.unique(np.concatenate([p[:n_choosing], q[:n_choosing]]))
         if len(thresholds) > _MOST_THRESHOLDS:
             kept = np.linspace(0, len(thresholds) - 1, _MOST_THRESHOLDS).astype(int)
             thresholds = thresholds[kept]
         hits, false_hits = (
-            n_choosing - np.searchsorted(np.sort(world[:n_choosing]), thresholds)
-            for world in (p, q)
+            n_choosing - np.searchsorted(np.sort(ranks[:n_choosing]), thresholds)
+            for ranks in (p, q)
         )
-        # What the measuring half is expected to show.
+        # The expected result of the measuring half.
         bounds = _epsilon_bound(hits, false_hits, n_choosing, delta, alpha)
         candidates.append((bounds.max(), thresholds[bounds.argmax()], p, q))
     _, threshold, p, q = max(candidates, key=lambda candidate: candidate[0])
     n_hits, n_false_hits = (
-        np.count_nonzero(world[n_choosing:] >= threshold) for world in (p, q)
+        np.count_nonzero(ranks[n_choosing:] >= threshold) for ranks in (p, q)
     )
     epsilon = _epsilon_bound(n_hits, n_false_hits, n_measuring, delta, alpha)
     evidence = (
-        f"an event seen in {n_hits} of {n_measuring} trials in one world, and in "
-        f"{n_false_hits} of {n_measuring} in the other"
+        f"an event observed in {n_hits} of {n_measuring} trials on one data set, and "
+        f"in {n_false_hits} of {n_measuring} on the other"
     )
     return max(float(epsilon), 0.0), evidence
 
@@ -120,11 +114,11 @@ def log_ratio_scores(
     *,
     pooled: bool,
 ) -> tuple[NDArray[np.float64], ...]:
-    """Score trials by how much likelier their answers are in the first world.
+    """Score trials by the estimated log-likelihood ratio of their answers.
 
-    Answers have shape (n_trials, n_answers), scores (n_trials,), both in either world.
-    The log-likelihood ratios that a score sums up are estimated from the first
-    `n_choosing` trials of each world, `pooled` if all answers of a trial have one law.
+    Answers have shape (n_trials, n_answers), scores (n_trials,), for each data set. The
+    ratios are estimated from the first `n_choosing` trials of each data set; `pooled`
+    if all answers of a trial have the same distribution.
     """
     known, codes = np.unique(
         np.concatenate([symbols, neighbour_symbols]), return_inverse=True
@@ -133,27 +127,24 @@ def log_ratio_scores(
     codes = codes.reshape(-1, n_answers)
     if not pooled:
         codes = codes + len(known) * np.arange(n_answers)
-    worlds = np.split(codes, [len(symbols)])
+    data_sets = np.split(codes, [len(symbols)])
     size = len(known) * (1 if pooled else n_answers)
     first, second = (
-        np.bincount(world[:n_choosing].ravel(), minlength=size) + 0.5
-        for world in worlds
+        np.bincount(codes[:n_choosing].ravel(), minlength=size) + 0.5
+        for codes in data_sets
     )
     log_ratio = np.log(first / second)
-    # Ratios that may be chance would drown those that are not.
+    # Ratios that may be due to chance are dropped.
     log_ratio[log_ratio**2 < 4 * (1 / first + 1 / second)] = 0.0
-    return tuple(log_ratio[world].sum(axis=1) for world in worlds)
+    return tuple(log_ratio[codes].sum(axis=1) for codes in data_sets)
 
 
 def guesses_p_value(
     n_correct: int, *, n_guesses: int, n_canaries: int, epsilon: float, delta: float
 ) -> float:
-    """Bound the probability of so many correct guesses under a true claim.
+    """Bound the probability of at least this many correct guesses under a true claim.
 
-    The number of guesses was fixed beforehand; each canary has a fair secret bit.
-
-    Notes
-    -----
+    The number of guesses is fixed beforehand; each canary has a fair secret bit.
     Steinke, Nasr, Jagielski (2023), "Privacy auditing with one (1) training run",
     Theorem 5.2 and Appendix D: with W ~ Binomial(r, 1 / (1 + exp(-epsilon))), the
     probability of v or more correct guesses out of r is at most
@@ -172,7 +163,7 @@ def bound_from_guesses(
 ) -> float:
     """Compute the epsilon at which `guesses_p_value` reaches ``1 - confidence``."""
 
-    def rejected(epsilon):
+    def is_rejected(epsilon: float) -> bool:
         p_value = guesses_p_value(
             n_correct,
             n_guesses=n_guesses,
@@ -182,15 +173,10 @@ def bound_from_guesses(
         )
         return p_value < 1 - confidence
 
-    return _largest(rejected)
-
-
-def _largest(rejected: Callable[[float], bool]) -> float:
-    """Find the end of the epsilons that are rejected, from 0 on."""
-    if not rejected(0.0):
+    if not is_rejected(0.0):
         return 0.0
     lower, upper = 0.0, _LARGEST_EPSILON
     while upper - lower > 1e-6:
         middle = (lower + upper) / 2
-        lower, upper = (middle, upper) if rejected(middle) else (lower, middle)
+        lower, upper = (middle, upper) if is_rejected(middle) else (lower, middle)
     return lower

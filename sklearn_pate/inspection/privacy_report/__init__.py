@@ -1,4 +1,4 @@
-"""The privacy report: a page that a data holder hands to who has to sign."""
+"""Privacy report of a fit, for the people responsible for the data."""
 
 from sklearn_pate.inspection.privacy_report._privacy_report import PrivacyReport
 

@@ -1,10 +1,11 @@
-"""What a privacy report is written in: blocks that every format renders."""
+"""Blocks of a privacy report, which every format renders."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from sklearn_pate.inspection.privacy_report._data_flow import Station
+from sklearn_pate.inspection.privacy_report._data_flow import Step
 
 __all__ = [
+    "Block",
     "Bullets",
     "Checks",
     "Picture",
@@ -17,59 +18,26 @@ __all__ = [
 
 
 class Text(NamedTuple):
-    """A paragraph.
-
-    Parameters
-    ----------
-    text : str
-        One or more sentences.
-
-    warns : bool
-        Whether it is to stand out.
-    """
+    """Paragraph, highlighted if it is a warning."""
 
     text: str
-    warns: bool = False
+    is_warning: bool = False
 
 
 class Bullets(NamedTuple):
-    """A list.
-
-    Parameters
-    ----------
-    items : tuple of (str, str)
-        What each is about, and what there is to say.
-    """
+    """List of (subject, text) pairs; a text may be empty."""
 
     items: tuple[tuple[str, str], ...]
 
 
 class Checks(NamedTuple):
-    """A list of what somebody has to confirm.
-
-    Parameters
-    ----------
-    items : tuple of (str, str)
-        What is confirmed, and what to ask.
-    """
+    """Check list of (statement to confirm, question) pairs."""
 
     items: tuple[tuple[str, str], ...]
 
 
 class Table(NamedTuple):
-    """A table, whose first column names its rows.
-
-    Parameters
-    ----------
-    caption : str
-        What it shows.
-
-    head : tuple of str
-        Names of the columns.
-
-    rows : tuple of tuple of str
-        As long as `head`.
-    """
+    """Table whose first column holds the names of its rows."""
 
     caption: str
     head: tuple[str, ...]
@@ -77,56 +45,29 @@ class Table(NamedTuple):
 
 
 class Signatures(NamedTuple):
-    """Lines to sign.
-
-    Parameters
-    ----------
-    roles : tuple of str
-        Who signs.
-    """
+    """Lines to sign, one per role."""
 
     roles: tuple[str, ...]
 
 
 class Picture(NamedTuple):
-    """The picture of what goes where.
+    """Picture of the data flow."""
 
-    Parameters
-    ----------
-    stations : list of Station
-        Its boxes.
-
-    caption : str
-        What it shows.
-    """
-
-    stations: list[Station]
+    steps: list[Step]
     caption: str
 
 
 class Sources(NamedTuple):
-    """Papers.
-
-    Parameters
-    ----------
-    items : tuple of (str, str)
-        Each with its address.
-    """
+    """List of (reference, address) pairs."""
 
     items: tuple[tuple[str, str], ...]
 
 
+Block: TypeAlias = Text | Bullets | Checks | Table | Signatures | Picture | Sources
+
+
 class Section(NamedTuple):
-    """A part of the report.
-
-    Parameters
-    ----------
-    title : str
-        Its heading.
-
-    blocks : list
-        What is in it.
-    """
+    """Titled part of the report."""
 
     title: str
-    blocks: list[Text | Bullets | Checks | Table | Signatures | Picture | Sources]
+    blocks: list[Block]

@@ -1,5 +1,6 @@
-"""What a privacy report says, as plain values that its formats render."""
+"""Facts of a privacy report, as plain values."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,7 +13,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses
-from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, QUALITY_ROWS_PUBLIC
+from sklearn_pate.accounting._assumptions import (
+    FROZEN_IS_PUBLIC,
+    QUALITY_ROWS_PUBLIC,
+    Assumption,
+)
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent, plans_privacy
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import read_entries
@@ -36,16 +41,16 @@ from sklearn_pate.publication._privacy_card import versions_of
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-# A promise under which fewer than one guess of a hundred need be wrong is weak.
+# A guarantee is weak if more than 990 of 1000 guesses may be correct.
 _STRONG = 990
-_FINGERPRINT = 12  # letters, as the ledger's own report shows
+_FINGERPRINT = 12  # letters, as in the spending report of a ledger
 
-ASKING = ("teachers", "parties", "neighbours")
+WITH_QUERIES = ("teachers", "parties", "neighbours")
 
 QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"
 LEDGER_IS_PRIVATE = "it has the history of the ledger"
@@ -61,32 +66,16 @@ def collect_facts(
     ledger: PrivacyLedger | None,
     model_file: Any,
 ) -> dict[str, Any]:
-    """Collect everything that a report says.
+    """Collect all facts of a report, as values that strict JSON can hold.
 
-    Parameters
-    ----------
-    clf, title, quality, evaluated_on, quality_is_public, ledger, model_file : object
-        As :meth:`PrivacyReport.from_estimator` takes them.
-
-    Returns
-    -------
-    facts : dict
-        Values that strict JSON can hold. Numbers that stand for a promise are rounded
-        up.
-
-    Raises
-    ------
-    ValueError
-        If `clf` has no statement, or another argument cannot work.
-
-    NotFittedError
-        If `clf` is not fitted.
+    Parameters and errors are those of :meth:`PrivacyReport.from_estimator`. Bounds are
+    rounded up.
     """
     learner, steps = _unwrapped(clf)
     spent = _statement_of(learner, clf)
     title = "Privacy report" if title is None else _check_text("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
-    account = _account(ledger, spent)
+    history = _ledger_facts(ledger, spent)
     leaks = [
         {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
         for leak in leaks_of_steps(steps, learner)
@@ -94,7 +83,7 @@ def collect_facts(
     internal_because = []
     if figures is not None and not figures["public"]:
         internal_because.append(QUALITY_IS_PRIVATE)
-    if account is not None:
+    if history is not None:
         internal_because.append(LEDGER_IS_PRIVATE)
     has_guarantee = bool(np.isfinite(spent.epsilon))
     private = has_guarantee and not leaks
@@ -123,7 +112,7 @@ def collect_facts(
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
         "assumptions": [asdict(one) for one in _assumptions(spent, steps, figures)],
-        # Nobody fitted a PublishedClassifier, and its card does not say what was.
+        # A PublishedClassifier was not fitted, and its card does not name the fit.
         "classifier": None if has_card(learner) else type(learner).__name__,
         "model": _name_of(model),
         "model_file": None if model_file is None else name_file(learner, model_file),
@@ -131,12 +120,14 @@ def collect_facts(
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "quality": figures,
-        "ledger": account,
-        "versions": _versions(learner, model),
+        "ledger": history,
+        "versions": (
+            learner.card["versions"] if has_card(learner) else versions_of(model)
+        ),
     }
 
 
-def _unwrapped(clf):
+def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:
     """Return the private classifier, and the steps of pipelines in front of it."""
     steps, prefix = [], ""
     while True:
@@ -150,7 +141,7 @@ def _unwrapped(clf):
             return clf, steps
 
 
-def _statement_of(learner, clf):
+def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
     if plans_privacy(learner) or has_card(learner):
         check_is_fitted(learner, "privacy_spent_")
     spent = getattr(learner, "privacy_spent_", None)
@@ -163,13 +154,15 @@ def _statement_of(learner, clf):
     return replace(spent, mechanism=without_seeds(spent.mechanism))
 
 
-def _check_text(name, text):
+def _check_text(name: str, text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"{name}={text!r} must be a text of at least one letter.")
     return " ".join(text.split())
 
 
-def _quality(quality, evaluated_on, is_public):
+def _quality(
+    quality: Any, evaluated_on: str | None, is_public: bool | None
+) -> dict[str, Any] | None:
     if quality is None:
         for name, value in (
             ("evaluated_on", evaluated_on),
@@ -177,8 +170,8 @@ def _quality(quality, evaluated_on, is_public):
         ):
             if value is not None:
                 raise ValueError(
-                    f"{name}={value!r} is about figures, and there are none; "
-                    "pass quality, such as {'accuracy': 0.84}, too."
+                    f"{name}={value!r} needs figures; pass quality, such as "
+                    "{'accuracy': 0.84}, too."
                 )
         return None
     if not isinstance(quality, dict) or not quality:
@@ -193,14 +186,13 @@ def _quality(quality, evaluated_on, is_public):
             raise ValueError(f"quality[{name!r}]={value!r} must be a finite number.")
     if evaluated_on is None:
         raise ValueError(
-            "quality needs evaluated_on, one sentence that says which rows the figures "
+            "quality needs evaluated_on, one sentence about the rows that the figures "
             "were computed on."
         )
     if not isinstance(is_public, (bool, np.bool_)):
         raise ValueError(
-            f"quality_is_public={is_public!r} must be True, if every row that the "
-            "figures were computed on is public, labels included, or False: no privacy "
-            "statement covers figures computed on private rows."
+            f"quality_is_public={is_public!r} must be True, if all rows that the "
+            "figures were computed on are public, labels included, or else False."
         )
     return {
         "figures": {
@@ -211,12 +203,14 @@ def _quality(quality, evaluated_on, is_public):
     }
 
 
-def _account(ledger, spent):
+def _ledger_facts(
+    ledger: PrivacyLedger | None, spent: PrivacySpent
+) -> dict[str, Any] | None:
     if ledger is None:
         return None
     if not isinstance(ledger, PrivacyLedger):
         raise ValueError(
-            f"ledger={ledger!r} must be a PrivacyLedger, whose history is to be on the "
+            f"ledger={ledger!r} must be a PrivacyLedger, to show its history on the "
             "page."
         )
     with ledger.reading() as file:
@@ -228,8 +222,8 @@ def _account(ledger, spent):
     if unit is not None and (unit, relation) != (spent.unit, spent.relation):
         raise ValueError(
             f"ledger protects unit={unit!r} with relation={relation!r}, and this fit "
-            f"unit={spent.unit!r} with relation={spent.relation!r}: the fit cannot be "
-            "among its charges; pass the ledger that it was charged to."
+            f"unit={spent.unit!r} with relation={spent.relation!r}; pass the ledger "
+            "that this fit was charged to."
         )
     return {
         "epsilon": float(ledger.epsilon),
@@ -257,7 +251,7 @@ def _account(ledger, spent):
     }
 
 
-def _promise(epsilon, delta):
+def _promise(epsilon: float, delta: float) -> dict[str, Any]:
     several = []
     for n_units in SEVERAL:
         weaker = of_several(epsilon, delta, n_units)
@@ -289,26 +283,26 @@ def _promise(epsilon, delta):
     }
 
 
-def _guesses(epsilon, delta):
+def _guesses(epsilon: float | Decimal, delta: float | Decimal) -> dict[str, int]:
     right = of_many(guesses_at_most(epsilon, delta), THOUSAND)
     return {"right_at_most": right, "by_chance": THOUSAND // 2, "of": THOUSAND}
 
 
-def _two_digits_up(delta):
-    """Round a delta up to two digits; one that has no more stays as it is."""
+def _two_digits_up(delta: Decimal) -> float:
+    """Round a delta up to two digits."""
     if delta == 0:
         return 0.0
     places = 1 - Decimal(f"{delta:.1e}").adjusted()
     return min(round_up(Decimal(repr(float(delta))), places), 1.0)
 
 
-def _costs(spent, kind):
-    """Compute the cost of the fit at several deltas, one query, and two such fits."""
+def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
+    """Compute the cost of the fit at several deltas, of one query, and of two fits."""
     delta, curve = float(spent.delta), spent.curve
 
-    def cost(at, n_fits=1):
+    def cost(at: float, n_fits: int = 1) -> float:
         costs = [(curve * n_fits).quiet_epsilon(at)] if at > 0 else []
-        # What holds at a delta holds at every larger one, and k fits cost k times that.
+        # The stated epsilon holds at larger deltas, and k fits cost at most k times.
         if n_fits * delta <= at:
             costs.append(n_fits * spent.epsilon)
         return round_up(min(costs), 3)
@@ -317,7 +311,7 @@ def _costs(spent, kind):
     of_curve = round_up(curve.quiet_epsilon(delta), 3) if delta else None
     stated = cost(delta)
     one = None
-    if kind in ASKING:
+    if kind in WITH_QUERIES and spent.n_queries is not None:
         at = delta or DELTAS[1]
         share = (curve * (1 / spent.n_queries)).quiet_epsilon(at)
         one = {"epsilon": round_up(share, 3), "delta": at}
@@ -326,12 +320,16 @@ def _costs(spent, kind):
             {"delta": at, "epsilon": cost(at), "stated": at == delta} for at in deltas
         ],
         "beside_the_curve": of_curve is not None and stated < of_curve,
-        "one_question": one,
+        "one_query": one,
         "two_fits": {"epsilon": cost(delta, 2), "delta": delta},
     }
 
 
-def _assumptions(spent, steps, figures):
+def _assumptions(
+    spent: PrivacySpent,
+    steps: Sequence[tuple[str, Any]],
+    figures: dict[str, Any] | None,
+) -> list[Assumption]:
     assumptions = list(spent.assumptions)
     frozen = any(
         isinstance(part, FrozenEstimator)
@@ -346,8 +344,8 @@ def _assumptions(spent, steps, figures):
     return list(dict.fromkeys(assumptions))
 
 
-def _kind_of(spent):
-    """Tell what was fitted, from its statement: a published one has nothing else."""
+def _kind_of(spent: PrivacySpent) -> str:
+    """Read the kind of the data flow from the statement, for published models too."""
     if spent.release != "answers":
         return {"sum": "sums", "model": "learner", "search": "search"}[spent.release]
     if spent.relation == "add-remove":
@@ -355,8 +353,8 @@ def _kind_of(spent):
     return "parties" if spent.unit == "party" else "teachers"
 
 
-def _model_of(learner):
-    """Return what predicts, out of whatever holds it."""
+def _model_of(learner: Any) -> Any:
+    """Return the innermost model that predicts."""
     for name in ("best_estimator_", "student_", "network_"):
         if hasattr(learner, name):
             return _model_of(getattr(learner, name))
@@ -365,12 +363,8 @@ def _model_of(learner):
     return learner
 
 
-def _name_of(model):
+def _name_of(model: Any) -> str:
     if isinstance(model, Pipeline):
         names = ", ".join(_name_of(_model_of(step)) for _, step in model.steps)
         return f"Pipeline({names})"
     return type(model).__name__
-
-
-def _versions(learner, model):
-    return learner.card["versions"] if has_card(learner) else versions_of(model)

@@ -1,4 +1,4 @@
-"""A privacy report as one HTML page that loads nothing."""
+"""A privacy report as one self-contained HTML page."""
 
 import re
 from functools import singledispatch
@@ -9,13 +9,14 @@ from sklearn_pate.inspection.privacy_report._blocks import (
     Bullets,
     Checks,
     Picture,
+    Section,
     Signatures,
     Sources,
     Table,
     Text,
 )
 from sklearn_pate.inspection.privacy_report._data_flow import draw_data_flow
-from sklearn_pate.inspection.privacy_report._guarantee import verdict_of
+from sklearn_pate.inspection.privacy_report._guarantee import conclusion_of
 from sklearn_pate.inspection.privacy_report._sections import (
     banner_of,
     may_be_published,
@@ -26,27 +27,16 @@ from sklearn_pate.inspection.privacy_report._style import INTERNAL_STYLE, STYLE
 __all__ = ["to_html"]
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
-_SHORT = 12  # rows that are not torn apart by the end of a sheet
+_SHORT = 12  # rows of a table that is printed without a page break
 
 
 def to_html(facts: dict[str, Any]) -> str:
-    """Write a report as a page.
-
-    Parameters
-    ----------
-    facts : dict
-        As ``collect_facts`` returns them.
-
-    Returns
-    -------
-    page : str
-        HTML5, with its style and its picture in it, and without scripts.
-    """
+    """Write a report as HTML5 with its style and picture, and without scripts."""
     banner, title = banner_of(facts), escape(facts["title"])
     shown, style = "", STYLE
     if banner is not None:
         shown = f'<p class="banner"><strong>{escape(banner)}</strong></p>\n'
-        # Browsers name a tab, and a printed file, after it.
+        # Browsers show it on the tab and name printed files by it.
         title = f"INTERNAL: {title}"
         style += INTERNAL_STYLE
     kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
@@ -67,7 +57,7 @@ def to_html(facts: dict[str, Any]) -> str:
 {shown}<h1>{escape(facts["title"])}</h1>
 <p class="meta">Written on <time datetime="{facts["date"]}">{facts["date"]}</time>. \
 {escape(may_be_published(facts))}</p>
-<p class="verdict {kind}">{escape(verdict_of(facts))}</p>
+<p class="conclusion {kind}">{escape(conclusion_of(facts))}</p>
 {gauge}</header>
 <main>
 {sections}
@@ -77,21 +67,21 @@ def to_html(facts: dict[str, Any]) -> str:
 """
 
 
-def _gauge(guesses):
-    """Draw how far a limit is from chance, and from certainty."""
+def _gauge(guesses: dict[str, int]) -> str:
+    """Draw a limit between chance and certainty."""
     right, chance, of = guesses["right_at_most"], guesses["by_chance"], guesses["of"]
     share = 100 * (right - chance) / (of - chance)
     return (
-        f'<div class="gauge" role="img" aria-label="Right guesses: at most {right}, '
+        f'<div class="gauge" role="img" aria-label="Correct guesses: at most {right}, '
         f'between {chance} and {of}"><div style="width:{share:.1f}%"></div></div>\n'
-        f'<p class="ends"><span>{chance}: blind guessing</span>'
-        f"<span>{of}: always right</span></p>\n"
+        f'<p class="ends"><span>{chance}: blind guesses</span>'
+        f"<span>{of}: always correct</span></p>\n"
     )
 
 
-def _section(section):
+def _section(section: Section) -> str:
     signed = any(isinstance(block, Signatures) for block in section.blocks)
-    kind = ' class="to-sign"' if signed else ""  # a sheet of its own, on paper
+    kind = ' class="to-sign"' if signed else ""  # starts a new printed page
     blocks = "\n".join(map(_render, section.blocks))
     return f"<section{kind}>\n<h2>{escape(section.title)}</h2>\n{blocks}\n</section>"
 
@@ -103,7 +93,7 @@ def _render(block: Any) -> str:
 
 @_render.register
 def _(block: Text) -> str:
-    kind = ' class="warns"' if block.warns else ""
+    kind = ' class="warning"' if block.is_warning else ""
     return f"<p{kind}>{_words(block.text)}</p>"
 
 
@@ -123,12 +113,12 @@ def _(block: Checks) -> str:
     return f'<ul class="checks">\n{items}\n</ul>'
 
 
-def _item(name, text):
+def _item(name: str, text: str) -> str:
     return f"<strong>{_words(name)}.</strong> {_words(text)}" if text else _words(name)
 
 
-def _words(text):
-    """Escape a text; no line ends inside a number such as 1e-05."""
+def _words(text: str) -> str:
+    """Escape a text, and keep numbers such as 1e-05 on one line."""
     return _EXPONENT.sub(r'<span class="number">\g<0></span>', escape(text))
 
 
@@ -145,7 +135,7 @@ def _(block: Table) -> str:
     )
 
 
-def _row(name, *values):
+def _row(name: str, *values: str) -> str:
     cells = "".join(f"<td>{escape(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
@@ -167,8 +157,7 @@ def _(block: Signatures) -> str:
 @_render.register
 def _(block: Picture) -> str:
     return (
-        f"<figure>\n{draw_data_flow(block.stations)}\n"
-        f"{draw_data_flow(block.stations, across=False)}\n"
+        f"<figure>\n{draw_data_flow(block.steps)}\n"
         f"<figcaption>{escape(block.caption)}</figcaption>\n</figure>"
     )
 

@@ -1,6 +1,7 @@
 """A privacy report as Markdown."""
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -13,8 +14,8 @@ from sklearn_pate.inspection.privacy_report._blocks import (
     Table,
     Text,
 )
-from sklearn_pate.inspection.privacy_report._data_flow import tell_data_flow
-from sklearn_pate.inspection.privacy_report._guarantee import verdict_of
+from sklearn_pate.inspection.privacy_report._data_flow import data_flow_lines
+from sklearn_pate.inspection.privacy_report._guarantee import conclusion_of
 from sklearn_pate.inspection.privacy_report._sections import (
     banner_of,
     may_be_published,
@@ -23,37 +24,26 @@ from sklearn_pate.inspection.privacy_report._sections import (
 
 __all__ = ["to_markdown"]
 
-# All that starts markup inside a line; underscores inside words do not.
+# Characters that start markup; underscores inside words do not.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
 
 
 def to_markdown(facts: dict[str, Any]) -> str:
-    """Write a report in Markdown.
-
-    Parameters
-    ----------
-    facts : dict
-        As ``collect_facts`` returns them.
-
-    Returns
-    -------
-    text : str
-        CommonMark with the tables and check boxes of GitHub.
-    """
+    """Write a report as CommonMark with the tables and check boxes of GitHub."""
     parts = [f"# {_escaped(facts['title'])}"]
     banner = banner_of(facts)
     if banner is not None:
         parts.insert(0, f"> **{_escaped(banner)}**")
     parts += [
         f"Written on {facts['date']}. {may_be_published(facts)}",
-        f"**{_escaped(verdict_of(facts))}**",
+        f"**{_escaped(conclusion_of(facts))}**",
     ]
     for section in sections_of(facts):
         parts += [f"## {section.title}", *map(_render, section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
-def _escaped(text):
+def _escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
@@ -65,7 +55,7 @@ def _render(block: Any) -> str:
 @_render.register
 def _(block: Text) -> str:
     text = _escaped(block.text)
-    return f"> **{text}**" if block.warns else text
+    return f"> **{text}**" if block.is_warning else text
 
 
 @_render.register
@@ -81,7 +71,7 @@ def _(block: Checks) -> str:
     )
 
 
-def _item(name, text):
+def _item(name: str, text: str) -> str:
     name = _escaped(name)
     return f"**{name}.** {_escaped(text)}" if text else name
 
@@ -99,14 +89,15 @@ def _(block: Signatures) -> str:
     )
 
 
-def _table(head, rows):
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
 
 
 @_render.register
 def _(block: Picture) -> str:
-    return f"{_escaped(block.caption)}\n\n    {tell_data_flow(block.stations)}"
+    lines = [f"1. {_escaped(line)}" for line in data_flow_lines(block.steps)]
+    return "\n".join([_escaped(block.caption), "", *lines])
 
 
 @_render.register

@@ -1,9 +1,8 @@
-"""PrivacyReport: a page that says what a fit promises, for those who have to answer."""
+"""Privacy report of a fit, for the people responsible for the data."""
 
 import html
 import json
 import os
-import secrets
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Self
@@ -13,39 +12,37 @@ from sklearn_pate.inspection.privacy_report._facts import collect_facts
 from sklearn_pate.inspection.privacy_report._guarantee import epsilon_text
 from sklearn_pate.inspection.privacy_report._html import to_html
 from sklearn_pate.inspection.privacy_report._markdown import to_markdown
+from sklearn_pate.publication._model_file import write_all
 
 __all__ = ["PrivacyReport"]
 
 
 class PrivacyReport:
-    """What a private fit promises, in plain words, on a page that stands on its own.
+    """Privacy report of a fit: one page in plain words, with lines to sign.
 
-    For the person who has to answer for the data: what an attacker can learn about one
-    row at most, what the promise rests on, with lines to sign, what it does not say,
-    how it works and what it cost. Make one with :meth:`from_estimator`.
+    For the person responsible for the data: the most that an attacker can learn about
+    one unit of privacy, the assumptions to confirm, the limits of the guarantee, the
+    method and its privacy cost. Create it by :meth:`from_estimator`.
 
-    A report says no more than the privacy statement does, and may be published with the
-    model. One with figures computed on private rows, or with a ledger's history, is
-    *internal*: every format says so at its top, and :meth:`save` has to be told that
-    you know.
+    A report may be published with the model, unless it is *internal*: one with figures
+    computed on private rows, or with the history of a ledger. Every format of an
+    internal report starts with a warning.
 
     Parameters
     ----------
     facts : dict
-        As :meth:`from_estimator` collects them.
+        Facts as :meth:`from_estimator` collects them.
 
     Notes
     -----
-    Nothing is read from the parameters of the estimator, which may name files or hold
-    rows, and may have been changed since the fit. What is shown is the statement, the
-    classes of the fitted parts, and the numbers of classes and features, which the
-    statement assumes to be public; of a published model, the date on its card, and its
-    file if you name it. ``privacy_analysis_`` is never shown.
+    The report is made from the privacy statement, the classes of the fitted parts, and
+    the numbers of classes and features, which the statement assumes to be public; for a
+    published model also from the date on its card and the file you name. It reads
+    neither the parameters of the estimator nor ``privacy_analysis_``.
 
-    The bounds on attackers are functions of epsilon and delta alone, as in Wasserman
-    and Zhou (2010), "A statistical framework for differential privacy", and Kairouz,
-    Oh, Viswanath (2015), "The composition theorem for differential privacy". All are
-    rounded up.
+    The bounds on attackers are functions of epsilon and delta alone (Wasserman and Zhou
+    2010, "A statistical framework for differential privacy"; Kairouz, Oh, Viswanath
+    2015, "The composition theorem for differential privacy"), rounded up.
 
     Examples
     --------
@@ -85,52 +82,51 @@ class PrivacyReport:
         ledger: PrivacyLedger | None = None,
         model_file: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Make the report of a fit.
+        """Create the report of a fit.
 
         Parameters
         ----------
         clf : classifier
-            Fitted, with ``privacy_spent_``: a PATEClassifier, another private learner,
-            a PrivateSearchCV, a PublishedClassifier, or a Pipeline that ends in one. Of
+            Fitted classifier with ``privacy_spent_``: a private classifier, a
+            PrivateSearchCV, a PublishedClassifier, or a Pipeline that ends in one. For
             a Pipeline, the page lists what :func:`~sklearn_pate.privacy_leaks` finds,
-            and says that nothing is promised if it finds anything.
+            and states no guarantee if there is any.
 
         title : str, default=None
-            Heading of the page. It is published with it. None means "Privacy report".
+            Heading of the page. None means "Privacy report".
 
         quality : dict of str to float, default=None
-            Figures such as ``{"accuracy": 0.84}``, as you computed them. **Computed on
-            private rows, no privacy statement covers them**, and the report is
-            internal.
+            Figures such as ``{"accuracy": 0.84}``. **No privacy statement covers
+            figures computed on private rows**: they make the report internal.
 
         evaluated_on : str, default=None
-            With `quality`: one sentence that says which rows it was computed on.
+            One sentence about the rows that `quality` was computed on.
 
         quality_is_public : bool, default=None
-            With `quality`: whether these rows are public, labels included. If so, that
-            is one more assumption to sign.
+            Whether these rows are public, labels included. If so, this is one more
+            assumption to sign.
 
         ledger : PrivacyLedger, default=None
-            Show its history: budget, and who was charged what and when. **It names
-            users, and tells which fits saw equal data**: the report is internal.
+            Ledger whose history is shown: its budget, and the user, time and cost of
+            each entry. **It names users, and shows which fits used equal data**: the
+            report is internal.
 
         model_file : str or path-like, default=None
-            Where a PublishedClassifier was saved: "model.skops", say. The page then
-            tells which model it is about, by the file's name and its sha256, and is
-            published with both. The file is compared with its card, and the card with
-            that of `clf`; it is not loaded.
+            File that a PublishedClassifier was saved to, such as "model.skops". The
+            page then names this file and its sha256. The file is compared with its
+            card, and the card with that of `clf`; the model is not loaded.
 
         Returns
         -------
         report : PrivacyReport
-            It keeps nothing of `clf`.
+            Report that holds no reference to `clf`.
 
         Raises
         ------
         ValueError
             If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
             `quality_is_public`, `ledger` protects another unit or relation, or
-            `model_file` is damaged or comes with another card than `clf`.
+            `model_file` is damaged or has another card than `clf`.
 
         FileNotFoundError
             If `model_file` or its card is missing.
@@ -160,19 +156,19 @@ class PrivacyReport:
         Returns
         -------
         internal : bool
-            True if it shows more than a privacy statement covers.
+            True for a report with private figures or the history of a ledger.
         """
         return self._facts["internal"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the report says as plain values.
+        """Return the facts of the report as plain values.
 
         Returns
         -------
         facts : dict
-            A copy, which strict JSON can hold: an epsilon that is infinite is None.
-            "private" is whether anything is promised, "internal" whether the report
-            must not be published. Numbers that stand for a promise are rounded up.
+            Copy of the facts, for strict JSON: an infinite epsilon is None. "private"
+            is True if there is a guarantee, "internal" if the report must not be
+            published. Bounds are rounded up.
         """
         return deepcopy(self._facts)
 
@@ -182,17 +178,17 @@ class PrivacyReport:
         Returns
         -------
         text : str
-            That of :meth:`to_dict`.
+            JSON of :meth:`to_dict`.
         """
         return json.dumps(self._facts, indent=2, allow_nan=False) + "\n"
 
     def to_html(self) -> str:
-        """Write the report as a page.
+        """Write the report as an HTML page.
 
         Returns
         -------
         page : str
-            HTML5 that loads nothing, for screens, phones and paper.
+            Self-contained HTML5 page for screens, phones and paper.
         """
         return to_html(self._facts)
 
@@ -202,7 +198,7 @@ class PrivacyReport:
         Returns
         -------
         text : str
-            With the tables and check boxes of GitHub.
+            Markdown with the tables and check boxes of GitHub.
         """
         return to_markdown(self._facts)
 
@@ -218,14 +214,14 @@ class PrivacyReport:
         Parameters
         ----------
         path : str or path-like
-            Ends in ".html", ".md" or ".json", which is what is written.
+            Path of the file; its ending, ".html", ".md" or ".json", is the format.
 
         internal : bool, default=False
-            Write a report that is internal, too: **it must not be published**. This
-            user alone can read the file.
+            Allow an internal report to be saved, in a file that only this user can
+            read. **It must not be published.**
 
         overwrite : bool, default=False
-            Replace a file of this name.
+            Replace an existing file.
 
         Raises
         ------
@@ -234,10 +230,10 @@ class PrivacyReport:
             False.
 
         FileNotFoundError
-            If there is no such folder.
+            If the folder does not exist.
 
         FileExistsError
-            If the file is there and not to be overwritten.
+            If the file exists and `overwrite` is False.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise ValueError(
@@ -251,14 +247,14 @@ class PrivacyReport:
         }
         if path.suffix not in formats:
             raise ValueError(
-                f"path={str(path)!r} must end in one of {', '.join(formats)}, which is "
-                "what is written."
+                f"path={str(path)!r} must end in one of {', '.join(formats)}, the "
+                "format of the file."
             )
         if self.internal and not internal:
             raise ValueError(
                 "This report is internal, because "
                 f"{' and '.join(self._facts['internal_because'])}; pass internal=True "
-                "to save it for the data holder, or make one without."
+                "to save it for the data holder, or create a report without them."
             )
         if not path.parent.is_dir():
             raise FileNotFoundError(
@@ -271,9 +267,9 @@ class PrivacyReport:
                 "to replace it."
             )
         mode = 0o600 if self.internal else 0o666
-        _write(path, formats[path.suffix]().encode(), mode)
+        write_all({path: formats[path.suffix]().encode()}, mode)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         facts = self._facts
         internal = ", internal" if self.internal else ""
         return (
@@ -281,25 +277,10 @@ class PrivacyReport:
             f"delta={facts['delta']!r}{internal})"
         )
 
-    def _repr_html_(self):
-        # A page of its own: its style and that of the notebook stay apart.
+    def _repr_html_(self) -> str:
+        # A frame keeps the styles of page and notebook apart.
         page = html.escape(self.to_html())
         return (
             f'<iframe srcdoc="{page}" title="Privacy report" sandbox="allow-popups" '
             'style="width:100%;height:40rem;border:1px solid #b6bec8"></iframe>'
         )
-
-
-def _write(path, content, mode):
-    """Write a file under another name, then rename it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-
-    def opener(name, flags):
-        return os.open(name, flags, mode)
-
-    try:
-        with open(temporary, "xb", opener=opener) as file:
-            file.write(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

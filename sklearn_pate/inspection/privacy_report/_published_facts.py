@@ -1,4 +1,4 @@
-"""Which published model a report is about."""
+"""Facts about a published model: its card and its file."""
 
 import hashlib
 import os
@@ -11,44 +11,15 @@ __all__ = ["has_card", "name_file"]
 
 
 def has_card(learner: Any) -> bool:
-    """Tell whether this is a PublishedClassifier, which shows its own report.
-
-    Parameters
-    ----------
-    learner : estimator
-        Any.
-
-    Returns
-    -------
-    has_card : bool
-        By its type: one without a student has no card to show.
-    """
+    """Tell whether an estimator is a PublishedClassifier, also before its fit."""
     return hasattr(type(learner), "card")
 
 
 def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str]:
-    """Name the file that a published model is in, without loading it.
+    """Return name and sha256 of a published model's file, without loading the model.
 
-    Parameters
-    ----------
-    learner : PublishedClassifier
-        What was saved, or read.
-
-    model_file : str or path-like
-        Where; its card is beside it.
-
-    Returns
-    -------
-    file : dict of str to str
-        "name", without the folder, which may tell whose data these are, and "sha256".
-
-    Raises
-    ------
-    ValueError
-        If a file is damaged, or has another card than `learner`.
-
-    FileNotFoundError
-        If a file is missing.
+    The folder is left out: its name may be private. ValueError is raised if the file is
+    damaged or has another card than `learner`.
     """
     try:
         path, _ = paths_of(model_file)

@@ -1,8 +1,9 @@
-"""The words of a privacy report: from facts to sections that every format renders."""
+"""Sections of a privacy report, from its facts; every format renders them."""
 
 from typing import Any
 
 from sklearn_pate.inspection.privacy_report._blocks import (
+    Block,
     Bullets,
     Checks,
     Picture,
@@ -12,47 +13,47 @@ from sklearn_pate.inspection.privacy_report._blocks import (
     Table,
     Text,
 )
-from sklearn_pate.inspection.privacy_report._data_flow import stations_of
+from sklearn_pate.inspection.privacy_report._data_flow import steps_of
 from sklearn_pate.inspection.privacy_report._guarantee import (
     at_most,
     epsilon_text,
+    guarantee_sections,
     number_text,
-    promise_sections,
 )
 from sklearn_pate.inspection.privacy_report._sources import sources_of
 
 __all__ = ["banner_of", "may_be_published", "sections_of"]
 
-_HOW = {
+_METHODS = {
     "teachers": (
-        "Many teachers learn, each from rows that no other teacher sees, and vote on "
-        "public rows. One {unit} reaches one teacher only, and so changes one vote on "
-        "each query. Noise is added to the votes, and hides it. The student never "
-        "sees a private row: it learns from the noisy answers."
+        "Each of many teachers is trained on rows that no other teacher sees, and "
+        "votes on public rows. One {unit} reaches one teacher only, and so changes at "
+        "most one vote per query. Noise added to the vote counts hides this change. "
+        "The student is trained on the noisy answers, and never sees a private row."
     ),
     "parties": (
-        "Each party labels the public rows: these are its votes. Noise is added to the "
-        "votes, and hides those of any one party. The student learns from the noisy "
-        "answers alone."
+        "Each party labels the public rows: these are its votes. Noise added to the "
+        "vote counts hides the votes of any one party. The student is trained on the "
+        "noisy answers alone."
     ),
     "sums": (
-        "Many teachers learn, each from rows that no other teacher sees, and say what "
-        "they think of public rows as a vector of bounded length. Noise is added to "
-        "the sum of all vectors, once, and hides any one of them. The student learns "
-        "from the noisy sum."
+        "Each of many teachers is trained on rows that no other teacher sees, and "
+        "computes a vector of bounded length about public rows. Noise added to the sum "
+        "of all vectors, once, hides any one of them. The student is trained on the "
+        "noisy sum."
     ),
     "neighbours": (
-        "For each query about a public row, a fresh secret sample of the private "
-        "rows is drawn, and the nearest of them vote. Noise is added to the votes. The "
-        "student learns from the noisy answers alone."
+        "For each query about a public row, a new secret sample of the private rows is "
+        "drawn, and the nearest of them vote. Noise is added to the vote counts. The "
+        "student is trained on the noisy answers alone."
     ),
     "learner": (
-        "The model learns from the private rows themselves. What one row can change is "
-        "bounded, and noise is added that hides it."
+        "The model is trained on the private rows. The change that one row can make is "
+        "bounded, and noise hides it."
     ),
     "search": (
-        "A secret number of private fits is made, each with a setting that is drawn at "
-        "random, and scored with noise on rows that it has not seen. The best one is "
+        "A secret number of private fits is made, each with settings drawn at random, "
+        "and scored with noise on rows that it was not trained on. The best fit is "
         "published, and nothing about the others."
     ),
 }
@@ -60,42 +61,27 @@ _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
-    """Write the report.
-
-    Parameters
-    ----------
-    facts : dict
-        As ``collect_facts`` returns them.
-
-    Returns
-    -------
-    sections : list of Section
-        In order. Text is plain, and not yet escaped for any format.
-    """
-    sections = [*promise_sections(facts), _assumptions(facts), _how_it_works(facts)]
+    """Write all sections in order, as plain text that is not escaped yet."""
+    sections = [*guarantee_sections(facts), _assumptions(facts), _method(facts)]
     if facts["costs"] is not None:
         sections.append(_costs(facts))
     sections.append(_parameters(facts))
     if facts["quality"] is not None:
         sections.append(_quality(facts["quality"]))
     if facts["ledger"] is not None:
-        sections.append(_account(facts["ledger"]))
-    return [*sections, _versions(facts), _references(facts)]
+        sections.append(_ledger(facts["ledger"]))
+    packages = Table(
+        "Packages", ("Package", "Version"), tuple(facts["versions"].items())
+    )
+    return [
+        *sections,
+        Section("Versions", [packages]),
+        Section("References", [Sources(sources_of(facts))]),
+    ]
 
 
 def banner_of(facts: dict[str, Any]) -> str | None:
-    """Write the warning of an internal report.
-
-    Parameters
-    ----------
-    facts : dict
-        As ``collect_facts`` returns them.
-
-    Returns
-    -------
-    banner : str or None
-        None if the report may be published.
-    """
+    """Write the warning at the top of an internal report."""
     if not facts["internal"]:
         return None
     why = ", and ".join(facts["internal_because"])
@@ -103,18 +89,7 @@ def banner_of(facts: dict[str, Any]) -> str | None:
 
 
 def may_be_published(facts: dict[str, Any]) -> str:
-    """Say who may see the page.
-
-    Parameters
-    ----------
-    facts : dict
-        As ``collect_facts`` returns them.
-
-    Returns
-    -------
-    text : str
-        A sentence.
-    """
+    """Write the sentence about publication of page and model."""
     if facts["internal"]:
         return "For the data holder only."
     if facts["private"]:
@@ -122,35 +97,33 @@ def may_be_published(facts: dict[str, Any]) -> str:
     return "This page may be published. The model may not."
 
 
-def _assumptions(facts):
+def _assumptions(facts: dict[str, Any]) -> Section:
     if not facts["private"]:
-        text = "Nothing is promised, and nothing is to be signed. The fit took it that:"
+        text = "There is no guarantee. Assumptions of this fit:"
         items = tuple((one["sentence"], "") for one in facts["assumptions"])
         return Section("Assumptions", [Text(text), Bullets(items)])
     text = (
-        "The promise rests on what the software cannot know. Somebody who knows the "
-        "data has to confirm, one by one, that:"
+        "The guarantee depends on facts that the software cannot check. A person who "
+        "knows the data has to confirm each of them:"
     )
     items = tuple((one["sentence"], one["question"]) for one in facts["assumptions"])
-    blocks = [Text(text), Checks(items)]
-    if facts["model_file"] is not None:
-        blocks.append(Text(_which_model(facts)))
+    blocks: list[Block] = [Text(text), Checks(items)]
+    file = facts["model_file"]
+    if file is not None:
+        date = facts["published"]
+        when = "" if date is None else f", published on {date}"
+        text = (
+            f"The signatures apply to the model in {file['name']}{when}, and to no "
+            f"other. The sha256 of this file is {file['sha256']}."
+        )
+        blocks.append(Text(text))
     roles = ("Data holder", "Data protection")
     return Section("Assumptions to sign", [*blocks, Signatures(roles)])
 
 
-def _which_model(facts):
-    file = facts["model_file"]
-    when = "" if facts["published"] is None else f", published on {facts['published']}"
-    return (
-        f"This is about the model in {file['name']}{when}, and about no other. The "
-        f"sha256 of this file is {file['sha256']}."
-    )
-
-
-def _how_it_works(facts):
+def _method(facts: dict[str, Any]) -> Section:
     kind, unit = facts["kind"], facts["unit"]
-    stations = stations_of(
+    steps = steps_of(
         kind,
         unit=unit,
         n_teachers=facts["n_teachers"],
@@ -158,14 +131,14 @@ def _how_it_works(facts):
         mechanism=facts["mechanism"],
         model=facts["model"],
     )
-    caption = "What goes where. The private side stays with the data holder."
-    words = Text(_HOW[kind].format(unit=unit))
+    caption = "Data flow. Private data stay with the data holder."
+    text = Text(_METHODS[kind].format(unit=unit))
     if not facts["private"]:
-        words = Text("Whatever the picture shows, nothing is promised.", warns=True)
-    return Section("How it works", [words, Picture(stations, caption)])
+        text = Text("Despite the steps shown, there is no guarantee.", is_warning=True)
+    return Section("Method", [text, Picture(steps, caption)])
 
 
-def _costs(facts):
+def _costs(facts: dict[str, Any]) -> Section:
     costs = facts["costs"]
     rows = tuple(
         (
@@ -176,20 +149,19 @@ def _costs(facts):
         for one in costs["at"]
     )
     text = (
-        "One fit has many costs: the smaller the delta, the larger the epsilon. All "
-        "of these hold at once."
+        "The privacy cost of a fit is a pair of epsilon and delta for each delta: the "
+        "smaller delta, the larger epsilon. All pairs hold at once."
     )
-    blocks = [
-        Text(text),
-        Table("The cost of this fit", ("delta", "epsilon", "Note"), rows),
-    ]
+    table = Table("Privacy cost of this fit", ("delta", "epsilon", "Note"), rows)
+    blocks: list[Block] = [Text(text), table]
     if costs["beside_the_curve"]:
         text = (
-            "The stated cost was computed more sharply than those at other deltas, "
-            "which come from the Renyi curve of the fit and may be larger than need be."
+            "The stated cost was computed more exactly than the costs at other deltas, "
+            "which come from the Renyi curve of the fit and may be larger than "
+            "necessary."
         )
         blocks.append(Text(text))
-    one = costs["one_question"]
+    one = costs["one_query"]
     if one is not None:
         text = (
             f"An equal share of this cost, for one of {facts['n_queries']} queries, "
@@ -197,19 +169,19 @@ def _costs(facts):
             "Renyi costs add up; epsilon grows more slowly."
         )
         blocks.append(Text(text))
-    return Section("What it cost", blocks)
+    return Section("Privacy cost", blocks)
 
 
-def _parameters(facts):
+def _parameters(facts: dict[str, Any]) -> Section:
     alone = facts["not_covered"] and facts["epsilon"] is not None
-    of_what = ", of the classifier without what is in front of it" if alone else ""
+    of_what = ", of the classifier without the steps in front of it" if alone else ""
     file = facts["model_file"] or {"name": None, "sha256": None}
     named = {
         "Model file": file["name"],
-        "Its sha256": file["sha256"],
+        "sha256 of the model file": file["sha256"],
         "Published on": facts["published"],
         "Classifier": facts["classifier"],
-        "What predicts": facts["model"],
+        "Predicting model": facts["model"],
         "Mechanism": facts["mechanism"],
         _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
         "Queries": facts["n_queries"],
@@ -221,42 +193,41 @@ def _parameters(facts):
         "Features": facts["n_features"],
     }
     rows = tuple((name, str(one)) for name, one in named.items() if one is not None)
-    table = Table("What the fit is made of", ("Name", "Value"), rows)
+    table = Table("Parameters of the fit", ("Name", "Value"), rows)
     return Section("Parameters", [table])
 
 
-def _quality(quality):
+def _quality(quality: dict[str, Any]) -> Section:
     rows = tuple(
         (name, number_text(value)) for name, value in quality["figures"].items()
     )
     text = (
-        "As given by whoever made this page, and not checked here. Computed on: "
+        "Given by the author of this page, and not checked here. Computed on: "
         f"{quality['evaluated_on']}"
     )
-    blocks = [Text(text), Table("Figures of quality", ("Name", "Value"), rows)]
-    if quality["public"]:
-        blocks.append(Text("These rows are said to be public: see the assumptions."))
-    else:
-        text = "These rows are private. No promise covers what is computed on them."
-        blocks.append(Text(text, warns=True))
-    return Section("Quality", blocks)
+    note = Text("These rows are stated to be public: see the assumptions.")
+    if not quality["public"]:
+        text_of_note = "These rows are private: no guarantee covers these figures."
+        note = Text(text_of_note, is_warning=True)
+    table = Table("Figures of quality", ("Name", "Value"), rows)
+    return Section("Quality", [Text(text), table, note])
 
 
-def _account(account):
-    charges = account["charges"]
-    times = "1 charge" if len(charges) == 1 else f"{len(charges)} charges"
+def _ledger(ledger: dict[str, Any]) -> Section:
+    entries = ledger["charges"]
+    n_entries = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
     text = (
-        "All that is charged to this account, now and later, is together "
-        f"(epsilon={number_text(account['epsilon'])}, "
-        f"delta={number_text(account['delta'])})-differentially private, however each "
-        "release was chosen in view of the ones before. Who sees all of it guesses "
-        f"right in {at_most(account['guesses'])} cases. {account['spent']:.2%} of this "
-        f"budget is spent, in {times}. Look whether this fit is among them: this page "
-        "cannot tell."
+        "All releases charged to this ledger, now and later, are together "
+        f"(epsilon={number_text(ledger['epsilon'])}, "
+        f"delta={number_text(ledger['delta'])})-differentially private, even if each "
+        "was chosen in view of the earlier ones. An attacker who sees all of them "
+        f"guesses correctly in {at_most(ledger['guesses'])} cases. "
+        f"{ledger['spent']:.2%} of this budget is spent, in {n_entries}. Check that "
+        "this fit is among them: this page does not."
     )
-    blocks = [Text(text)]
-    if charges:
-        head = ("Charge", "Time (UTC)", "Who", "What", "Data, fit", "epsilon (delta)")
+    blocks: list[Block] = [Text(text)]
+    if entries:
+        head = ("Entry", "Time (UTC)", "User", "Description", "Data, fit")
         rows = tuple(
             (
                 str(one["number"]),
@@ -267,17 +238,8 @@ def _account(account):
                 f"{one['epsilon']:.3f} ({number_text(one['delta'])})",
                 f"{one['share']:.2%}",
             )
-            for one in charges
+            for one in entries
         )
-        caption = f"Charges since {account['created']} (UTC)"
-        blocks.append(Table(caption, (*head, "Share"), rows))
-    return Section("The account of these data", blocks)
-
-
-def _versions(facts):
-    rows = tuple(facts["versions"].items())
-    return Section("Versions", [Table("Made with", ("Package", "Version"), rows)])
-
-
-def _references(facts):
-    return Section("References", [Sources(sources_of(facts))])
+        caption = f"Entries since {ledger['created']} (UTC)"
+        blocks.append(Table(caption, (*head, "epsilon (delta)", "Share"), rows))
+    return Section("Privacy ledger", blocks)

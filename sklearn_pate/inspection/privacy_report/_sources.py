@@ -1,4 +1,4 @@
-"""Where the formulas of a privacy report come from."""
+"""References of a privacy report."""
 
 from typing import Any
 
@@ -108,18 +108,7 @@ _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def sources_of(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """List the papers behind the figures.
-
-    Parameters
-    ----------
-    facts : dict
-        As ``collect_facts`` returns them.
-
-    Returns
-    -------
-    sources : tuple of (str, str)
-        Each with its address.
-    """
+    """List references and their addresses for the mechanism of a fit."""
     kind = facts["kind"]
     if kind == "learner":
         codes = {one["code"] for one in facts["assumptions"]}

@@ -1,4 +1,4 @@
-"""The style of a privacy report: light, dark, narrow and on paper."""
+"""Style sheet of a privacy report, for light and dark screens, phones and paper."""
 
 __all__ = ["DARK", "INTERNAL_STYLE", "LIGHT", "STYLE"]
 
@@ -32,7 +32,7 @@ DARK = {
 }
 
 
-def _variables(palette):
+def _variables(palette: dict[str, str]) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in palette.items())
 
 
@@ -50,10 +50,10 @@ p{{margin:.6rem 0}}
 .meta,caption,figcaption{{color:var(--soft)}}
 .banner{{margin:0 0 1rem;padding:.8rem 1rem;background:var(--banner);
 color:var(--banner-ink);border-radius:4px}}
-.verdict{{font-size:1.1rem;padding:.8rem 1rem;border-radius:4px}}
+.conclusion{{font-size:1.1rem;padding:.8rem 1rem;border-radius:4px}}
 .plain{{background:var(--plain);color:var(--plain-ink)}}
-.bad,.warns{{background:var(--bad);color:var(--bad-ink)}}
-.warns{{padding:.6rem 1rem;border-radius:4px}}
+.bad,.warning{{background:var(--bad);color:var(--bad-ink)}}
+.warning{{padding:.6rem 1rem;border-radius:4px}}
 .gauge{{height:1.4rem;border:1px solid var(--ink);border-radius:4px}}
 .gauge div{{height:100%;background:var(--soft)}}
 .ends{{display:flex;justify-content:space-between;margin:.2rem 0;color:var(--soft)}}
@@ -76,11 +76,8 @@ li{{margin:.35rem 0}}
 figure{{margin:1rem 0}}
 figcaption{{margin-top:.4rem}}
 .number{{white-space:nowrap}}
-.flow-down{{display:none}}
 a{{color:var(--link)}}
 @media (max-width:700px){{
-.flow-across{{display:none}}
-.flow-down{{display:block}}
 th,td{{padding-right:.8rem}}
 }}
 @media print{{
@@ -91,8 +88,8 @@ p,li,tr,figure,table{{break-inside:avoid}}
 .long{{break-inside:auto}}
 .to-sign{{break-before:page}}
 caption{{break-after:avoid}}
-.banner,.verdict,.warns{{border:1.5px solid}}
-.banner,.verdict,.warns,.gauge div{{print-color-adjust:exact;
+.banner,.conclusion,.warning{{border:1.5px solid}}
+.banner,.conclusion,.warning,.gauge div{{print-color-adjust:exact;
 -webkit-print-color-adjust:exact}}
 .scroll{{overflow:visible}}
 .scroll td{{overflow-wrap:anywhere;padding-right:.6rem}}
@@ -101,7 +98,7 @@ a{{color:inherit}}
 }}
 """
 
-# On every sheet of paper, where browsers know margins with words.
+# A line on every printed page, in browsers that print text in margins.
 INTERNAL_STYLE = """\
 @media print{@page{@top-center{content:"INTERNAL: do not publish";font-weight:bold}}}
 """

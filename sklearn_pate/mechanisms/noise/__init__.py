@@ -1,1 +1,1 @@
-"""Noise, drawn from the operating system."""
+"""Noise from the operating system."""

@@ -1,50 +1,39 @@
-"""Integers with a given law from random bits, exactly: inversion, refined on demand.
+"""Exact draws of integers from random bits, by inversion.
 
 A uniform number V in [0, 1) is read bit by bit. An integer with the distribution
-function F is the number of k with F(k) <= V. The first word of V decides it unless it
-falls on one of the F(k), to the precision of a word; then the next word is read.
+function F is the number of k with F(k) <= V. The first word of V decides it, unless it
+equals one of the F(k) to the precision of a word; then the next word is read.
 """
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["GaussianMagnitude", "Geometric", "invert"]
 
 
 @dataclass(frozen=True)
 class GaussianMagnitude:
-    """Law of the magnitude of a discrete Gaussian.
-
-    Parameters
-    ----------
-    sigma : Fraction
-        Pr[z] is proportional to exp(-z^2 / (2 sigma^2)) over all integers z.
-    """
+    """Magnitude |z| of a discrete Gaussian, Pr[z] ~ exp(-z^2 / (2 sigma^2))."""
 
     sigma: Fraction
 
     #: Number of possible outcomes; None for infinitely many.
     size = None
 
-    def thresholds(self, bits):
-        """Compute F(0), F(1), ... in units of 2^-bits, up to F = 1 - 2^-(bits + 3).
+    def thresholds(self, bits: int) -> Iterator[int]:
+        """Yield F(0), F(1), ... in units of 2^-bits, up to F = 1 - 2^-(bits + 3).
 
-        Parameters
-        ----------
-        bits : int
-            Bits after the point.
-
-        Yields
-        ------
-        threshold : int
-            Never decreasing, with threshold <= 2^bits F <= threshold + 2.
+        Never decreasing, with threshold <= 2^bits F <= threshold + 2.
         """
-        # Left out are the z with |z| >= count. All weights sum to sqrt(2 pi) sigma or
+        # All z with |z| >= count are omitted. All weights sum to sqrt(2 pi) sigma or
         # more (Poisson summation), so these have at most the mass of a continuous
         # Gaussian beyond count - 1, which is below exp(-(count - 1)^2 / (2 sigma^2)).
         # That is 2^-(bits + 3) or less, as 7 / 5 > 2 ln 2: an eighth of a unit.
@@ -58,7 +47,7 @@ class GaussianMagnitude:
             part += 2 * weight
             yield _threshold(part, whole, bits)
 
-    def _weights(self, count, scale):
+    def _weights(self, count: int, scale: int) -> Iterator[int]:
         """Yield exp(-m^2 / (2 sigma^2)) for m < count, in units of 2^-scale."""
         # A product of numbers in [0, 1] is wrong by the sum of their errors at most,
         # and by one for rounding: ratio m by 2 m + 1, weight m by m^2 + m.
@@ -74,32 +63,18 @@ class GaussianMagnitude:
 
 @dataclass(frozen=True)
 class Geometric:
-    """Geometric law on 0, 1, 2, ...
+    """Geometric law on 0, 1, 2, ..., Pr[k] proportional to exp(-rate k).
 
-    Parameters
-    ----------
-    rate : Fraction
-        Pr[k] is proportional to exp(-rate k).
-
-    size : int or None, default=None
-        Only k < size are possible, with rate * size >= 1. None for all k.
+    With a `size`, only k < size are possible, and rate * size must be at least 1.
     """
 
     rate: Fraction
     size: int | None = None
 
-    def thresholds(self, bits):
-        """Compute F(0), F(1), ... < 1 in units of 2^-bits, up to F = 1 - 2^-bits.
+    def thresholds(self, bits: int) -> Iterator[int]:
+        """Yield F(0), F(1), ... < 1 in units of 2^-bits, up to F = 1 - 2^-bits.
 
-        Parameters
-        ----------
-        bits : int
-            Bits after the point.
-
-        Yields
-        ------
-        threshold : int
-            Never decreasing, with threshold <= 2^bits F <= threshold + 2.
+        Never decreasing, with threshold <= 2^bits F <= threshold + 2.
         """
         if self.size is None:
             count = 1 + math.floor(bits * Fraction(7, 10) / self.rate)  # 7 / 10 > ln 2
@@ -117,34 +92,25 @@ class Geometric:
             yield _threshold(one - power, whole, bits)
 
 
-def invert(law, words, more, width=64):
-    """Turn random words into integers with a given law.
+Law: TypeAlias = GaussianMagnitude | Geometric
 
-    Parameters
-    ----------
-    law : GaussianMagnitude or Geometric
-        The law.
 
-    words : ndarray of uint64, any shape
-        Independent and uniform in range(2^width); one for each integer.
+def invert(
+    law: Law,
+    words: NDArray[np.uint64],
+    more: Callable[[int], NDArray[np.uint64]],
+    width: int = 64,
+) -> NDArray[np.int64]:
+    """Turn random words, uniform in range(2^width), into integers with that exact law.
 
-    more : callable
-        `more(1)` is an array of one more such word. Called when a first word falls on
-        a threshold, for K thresholds and 64 bits less than once in 2^63 / K words.
-
-    width : int, default=64
-        Random bits in a word, at most 64.
-
-    Returns
-    -------
-    outcomes : ndarray of int64, of the shape of `words`
-        Independent, with exactly that law.
+    `more(1)` draws a further word. For K thresholds and 64 bits it is needed with
+    probability below K / 2^63 a word.
     """
     table = _table(law, width)
     first = words.ravel()
     outcomes = np.searchsorted(table, first, side="right").astype(np.int64, copy=False)
-    # A word and what follows it are in [word, word + 1), a threshold's true place is
-    # in [threshold, threshold + 2]. Only the last threshold passed can be in doubt.
+    # The full number is in [word, word + 1), the exact threshold in [threshold,
+    # threshold + 2]. So only the last threshold passed can be undecided.
     last_passed = table[np.maximum(outcomes, 1) - 1]
     settled = (outcomes == 0) | (first - last_passed >= 2)
     if law.size is None:
@@ -154,13 +120,15 @@ def invert(law, words, more, width=64):
     return outcomes.reshape(words.shape)
 
 
-@lru_cache(maxsize=4)  # the widest noise takes 80 MB
-def _table(law, bits):
+@lru_cache(maxsize=4)  # 80 MB for the widest noise
+def _table(law: Law, bits: int) -> NDArray[np.uint64]:
     return np.fromiter(law.thresholds(bits), dtype=np.uint64)
 
 
-def _refine(law, value, more, width):
-    """Read more words after the first, `value`, until they settle the outcome."""
+def _refine(
+    law: Law, value: int, more: Callable[[int], NDArray[np.uint64]], width: int
+) -> int:
+    """Read further words after the first, `value`, until they decide the outcome."""
     bits = width
     while True:
         value = value << width | int(more(1)[0])
@@ -175,17 +143,17 @@ def _refine(law, value, more, width):
                 return law.size - 1
 
 
-def _threshold(part, whole, bits):
+def _threshold(part: int, whole: int, bits: int) -> int:
     """Return t with t <= 2^bits F <= t + 2; part / whole is F to 2^-(bits + 2)."""
     # The nearest integer less one is in [2^bits F - 7/4, 2^bits F - 1/4].
     return max(((part << bits) - (whole >> 1)) // whole, 0)
 
 
-def _exponential(exponent, bits):
+def _exponential(exponent: Fraction, bits: int) -> int:
     """Return exp(-exponent) in units of 2^-bits, wrong by less than one."""
-    # `decimal` rounds exp, as all else, correctly. A relative error of the exponent is
-    # no larger an absolute error of exp. So three roundings to these digits make less
-    # than 10^-6 units, and the last, to an integer, makes half a unit.
+    # `decimal` rounds every operation correctly, exp included. A relative error of the
+    # exponent is at most that absolute error of exp. So three roundings to these digits
+    # add less than 10^-6 units, and the last, to an integer, half a unit.
     digits = bits // 3 + 9  # 1 / 3 > log10(2)
     context = Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
     quotient = context.divide(Decimal(-exponent.numerator), exponent.denominator)

@@ -1,48 +1,62 @@
-"""Random changes to inputs that leave their class as it is."""
+"""Random changes of inputs that keep their class."""
 
 import math
+from typing import Any
 
 import torch
 from sklearn.base import BaseEstimator
+from torch import Tensor
 from torch.nn import functional
 
 from sklearn_pate._inputs._checks import check_number
 
-__all__ = ["ImageAugmentation", "TabularAugmentation"]
+__all__ = ["ImageAugmentation", "TabularAugmentation", "check_augmentation"]
+
+
+def check_augmentation(augmentation: Any) -> None:
+    """Raise ValueError unless an object has methods `weak` and `strong`."""
+    if not all(hasattr(augmentation, name) for name in ("weak", "strong")):
+        raise ValueError(
+            f"augmentation={augmentation!r} must have methods weak and strong, as "
+            "ImageAugmentation() has, or be the default."
+        )
+    if hasattr(augmentation, "check_parameters"):
+        augmentation.check_parameters()
 
 
 class ImageAugmentation(BaseEstimator):
-    """Random affine maps, elastic distortion, contrast, erasing. No mirror images.
+    """Random affine maps, elastic distortion, contrast and erasing, without mirroring.
 
-    A weak change shifts only; a strong one does everything else, too. What moves in
-    from outside repeats the border. Random numbers come from torch's generator, which a
-    student seeds from its `random_state`. A student changes public images with it: no
-    parameter costs any privacy, unless it was chosen by a look at private ones.
+    A weak change is a shift; a strong one has all of them. Values from outside an image
+    repeat its border. Random numbers come from torch's generator, which a student seeds
+    from its `random_state`. A student changes public images only: no parameter costs
+    any privacy, unless it was chosen on private images.
 
     Parameters
     ----------
     rotation : float, default=15
-        Largest angle, in degrees, either way.
+        Largest angle, in degrees, in either direction.
 
     shift : float, default=0.12
-        Largest shift in each direction, as a share of the image's side.
+        Largest shift in each direction, as a share of the image's width or height.
 
     scale : float, default=0.15
-        Each side is stretched by a factor between exp(-scale) and exp(scale).
+        Width and height are stretched by factors between exp(-scale) and exp(scale).
 
     shear : float, default=0.2
         Largest shear, as a tangent.
 
     elastic : float, default=0
         Standard deviation of a smooth random displacement, as a share of the image's
-        side.
+        width or height.
 
     erase : float, default=0
-        Largest side of the square that is painted over, as a share of the image's side.
+        Largest width and height of the rectangle that is set to 0, as a share of those
+        of the image.
 
     contrast : float, default=0
-        Values are raised to a random power, the logarithm of which has this standard
-        deviation: strokes become thicker or thinner. Values lie between 0 and 1.
+        Standard deviation of the logarithm of a random power that values are raised to,
+        which makes strokes thicker or thinner. Values lie between 0 and 1.
 
     weak_shift : float, default=0.06
         Largest shift of a weak change.
@@ -66,15 +80,15 @@ class ImageAugmentation(BaseEstimator):
     def __init__(
         self,
         *,
-        rotation=15,
-        shift=0.12,
-        scale=0.15,
-        shear=0.2,
-        elastic=0.0,
-        erase=0.0,
-        contrast=0.0,
-        weak_shift=0.06,
-    ):
+        rotation: float = 15,
+        shift: float = 0.12,
+        scale: float = 0.15,
+        shear: float = 0.2,
+        elastic: float = 0.0,
+        erase: float = 0.0,
+        contrast: float = 0.0,
+        weak_shift: float = 0.06,
+    ) -> None:
         self.rotation = rotation
         self.shift = shift
         self.scale = scale
@@ -84,51 +98,41 @@ class ImageAugmentation(BaseEstimator):
         self.contrast = contrast
         self.weak_shift = weak_shift
 
-    def check_parameters(self):
-        """Raise ValueError for a parameter out of range."""
-        check_number("rotation", self.rotation, 0, 180)
-        for name in (
-            "shift",
-            "scale",
-            "shear",
-            "elastic",
-            "erase",
-            "contrast",
-            "weak_shift",
-        ):
-            check_number(name, getattr(self, name), 0, 1)
+    def check_parameters(self) -> None:
+        """Raise ValueError for a parameter that is out of range."""
+        for name, value in self.get_params(deep=False).items():
+            check_number(name, value, 0, 180 if name == "rotation" else 1)
 
-    def weak(self, images):
+    def weak(self, images: Tensor) -> Tensor:
         """Shift images a little.
 
         Parameters
         ----------
         images : Tensor of shape (n_images, channels, height, width)
-            Any.
+            Images.
 
         Returns
         -------
         images : Tensor of shape (n_images, channels, height, width)
-            New ones.
+            Changed copies.
         """
-        grid = _grid(images, _random_maps(len(images), images, shift=self.weak_shift))
+        grid = _grid(images, _random_maps(images, shift=self.weak_shift))
         return _look_up(images, grid)
 
-    def strong(self, images):
-        """Distort images, and erase a part.
+    def strong(self, images: Tensor) -> Tensor:
+        """Distort images, and erase a part of each.
 
         Parameters
         ----------
         images : Tensor of shape (n_images, channels, height, width)
-            Any.
+            Images.
 
         Returns
         -------
         images : Tensor of shape (n_images, channels, height, width)
-            New ones.
+            Changed copies.
         """
         maps = _random_maps(
-            len(images),
             images,
             angle=math.radians(self.rotation),
             shift=self.shift,
@@ -141,31 +145,39 @@ class ImageAugmentation(BaseEstimator):
         images = _look_up(images, grid)
         if self.contrast > 0:
             powers = torch.randn(len(images), 1, 1, 1, device=images.device)
-            # Where a value is 0, the gradient of a power is not finite.
+            # The gradient of a power is not finite at 0.
             images = images.clamp(1e-6, 1) ** torch.exp(self.contrast * powers)
         return _erase(images, self.erase) if self.erase > 0 else images
 
 
-def _uniform(n, like, bound):
-    return (2 * torch.rand(n, device=like.device) - 1) * bound
+def _uniform(size: int | tuple[int, ...], like: Tensor, bound: float) -> Tensor:
+    return (2 * torch.rand(size, device=like.device) - 1) * bound
 
 
-def _random_maps(n, like, *, shift, angle=0.0, scale=0.0, shear=0.0):
-    """Return affine maps of shape (n, 2, 3) on coordinates from -1 to 1."""
-    angles = _uniform(n, like, angle)
+def _random_maps(
+    images: Tensor,
+    *,
+    shift: float,
+    angle: float = 0.0,
+    scale: float = 0.0,
+    shear: float = 0.0,
+) -> Tensor:
+    """Return affine maps of shape (n_images, 2, 3) on coordinates from -1 to 1."""
+    n = len(images)
+    angles = _uniform(n, images, angle)
     cos, sin = torch.cos(angles), torch.sin(angles)
     rotations = torch.stack([cos, -sin, sin, cos], dim=1).view(n, 2, 2)
-    stretches = torch.diag_embed(torch.exp(_uniform((n, 2), like, scale)))
-    stretches[:, 0, 1] = _uniform(n, like, shear)
-    shifts = _uniform((n, 2, 1), like, 2 * shift)
+    stretches = torch.diag_embed(torch.exp(_uniform((n, 2), images, scale)))
+    stretches[:, 0, 1] = _uniform(n, images, shear)
+    shifts = _uniform((n, 2, 1), images, 2 * shift)
     return torch.cat([rotations @ stretches, shifts], dim=2)
 
 
-def _grid(images, maps):
+def _grid(images: Tensor, maps: Tensor) -> Tensor:
     return functional.affine_grid(maps, list(images.shape), align_corners=False)
 
 
-def _smooth_displacements(images, size):
+def _smooth_displacements(images: Tensor, size: float) -> Tensor:
     coarse = size * torch.randn(len(images), 2, 5, 5, device=images.device)
     fine = functional.interpolate(
         coarse, size=images.shape[-2:], mode="bicubic", align_corners=False
@@ -173,17 +185,17 @@ def _smooth_displacements(images, size):
     return fine.permute(0, 2, 3, 1)
 
 
-def _look_up(images, grid):
+def _look_up(images: Tensor, grid: Tensor) -> Tensor:
     return functional.grid_sample(
         images, grid, align_corners=False, padding_mode="border"
     )
 
 
-def _erase(images, largest):
+def _erase(images: Tensor, largest: float) -> Tensor:
     n, _, height, width = images.shape
     half = _uniform(n, images, 1).abs() * largest / 2
 
-    def inside(size):
+    def inside(size: int) -> Tensor:
         places = (torch.arange(size, device=images.device) + 0.5) / size
         centre = torch.rand(n, 1, device=images.device)
         return (places - centre).abs() < half[:, None]
@@ -195,11 +207,11 @@ def _erase(images, largest):
 class TabularAugmentation(BaseEstimator):
     """Random changes to rows of standardised features.
 
-    Values are swapped with those of other rows in the batch, so that they stay
-    plausible whatever the distribution of a feature, or noise is added. Random numbers
-    come from torch's generator, which a student seeds from its `random_state`. A
-    student mixes public rows with it: no parameter costs any privacy, unless it was
-    chosen by a look at private ones. This noise protects nobody.
+    Values are swapped with those of other rows in the batch, which keeps them plausible
+    for any distribution of a feature, or noise is added. Random numbers come from
+    torch's generator, which a student seeds from its `random_state`. A student changes
+    public rows only: no parameter costs any privacy, unless it was chosen on private
+    rows. This noise gives no privacy guarantee.
 
     Parameters
     ----------
@@ -207,14 +219,14 @@ class TabularAugmentation(BaseEstimator):
         Share of values that a strong change takes from other rows.
 
     noise : float, default=0.1
-        Standard deviation of the noise of a strong change, in standard deviations of
-        the feature.
+        Standard deviation of the noise of a strong change, relative to that of the
+        feature.
 
     mask : float, default=0
         Share of values that a strong change sets to the feature's mean.
 
     weak_share : float, default=0.3
-        A weak change is this much of a strong one.
+        Strength of a weak change, as a share of a strong one.
 
     Notes
     -----
@@ -233,51 +245,58 @@ class TabularAugmentation(BaseEstimator):
     True
     """
 
-    def __init__(self, *, swap=0.3, noise=0.1, mask=0.0, weak_share=0.3):
+    def __init__(
+        self,
+        *,
+        swap: float = 0.3,
+        noise: float = 0.1,
+        mask: float = 0.0,
+        weak_share: float = 0.3,
+    ) -> None:
         self.swap = swap
         self.noise = noise
         self.mask = mask
         self.weak_share = weak_share
 
-    def check_parameters(self):
-        """Raise ValueError for a parameter out of range."""
+    def check_parameters(self) -> None:
+        """Raise ValueError for a parameter that is out of range."""
         for name in ("swap", "mask", "weak_share"):
             check_number(name, getattr(self, name), 0, 1)
         check_number("noise", self.noise, 0, math.inf)
 
-    def weak(self, rows):
+    def weak(self, rows: Tensor) -> Tensor:
         """Change rows a little.
 
         Parameters
         ----------
         rows : Tensor of shape (n_rows, n_features)
-            Standardised.
+            Standardised rows.
 
         Returns
         -------
         rows : Tensor of shape (n_rows, n_features)
-            New ones.
+            Changed copies.
         """
         return self._change(rows, self.weak_share)
 
-    def strong(self, rows):
+    def strong(self, rows: Tensor) -> Tensor:
         """Change rows a lot.
 
         Parameters
         ----------
         rows : Tensor of shape (n_rows, n_features)
-            Standardised.
+            Standardised rows.
 
         Returns
         -------
         rows : Tensor of shape (n_rows, n_features)
-            New ones.
+            Changed copies.
         """
         return self._change(rows, 1)
 
-    def _change(self, rows, share):
+    def _change(self, rows: Tensor, share: float) -> Tensor:
         if self.swap > 0:
-            # Each feature is shuffled on its own: a mix of several other rows.
+            # Features are shuffled separately, which mixes several other rows.
             order = torch.rand_like(rows).argsort(dim=0)
             chosen = torch.rand_like(rows) < share * self.swap
             rows = torch.where(chosen, rows.gather(0, order), rows)

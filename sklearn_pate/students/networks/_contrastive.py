@@ -1,16 +1,15 @@
-"""A representation of images or rows, learnt from public ones without a label."""
+"""Contrastive learning of features from public images or rows, without labels."""
 
-from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import TransformerMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch import NeuralNet
 from skorch.callbacks import LRScheduler
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
@@ -20,7 +19,7 @@ from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,
 )
-from sklearn_pate.students.networks._modules import encoder_module
+from sklearn_pate.students.networks._modules import build_module, encoder_module
 from sklearn_pate.students.networks._network_classifier import NetworkEstimator
 from sklearn_pate.students.networks._network_training import (
     one_torch_thread,
@@ -31,60 +30,59 @@ __all__ = ["ContrastiveEncoder"]
 
 
 class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
-    """Features in which a row is like its own changed copies, and unlike other rows.
+    """Features in which a row is near its changed copies and far from other rows.
 
-    Fitted on public rows, as ``representation=`` of
+    Fitted on public rows and used as ``representation=`` of
     :class:`~sklearn_pate.PATEClassifier`, it lets teachers with few rows each learn a
-    linear classifier where they would have to learn a network: more teachers, and so
-    less noise for the same epsilon. It sees no label and no answer, and costs no
-    privacy. Each row's features depend on that row alone, but for the last bits where
-    several rows are transformed together;
-    :class:`~sklearn_pate.baselines.PrivateKNNClassifier`, where these would count,
-    transforms one row at a time.
+    linear classifier instead of a network. This allows more teachers, and so less noise
+    for the same epsilon. It uses neither labels nor answers, and costs no privacy. The
+    features of a row depend on that row alone, up to rounding where several rows are
+    transformed together; :class:`~sklearn_pate.baselines.PrivateKNNClassifier`
+    therefore transforms one row at a time.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
-        From inputs to features of shape (n_rows, n_dimensions), or a callable that
-        makes one from the shape of an input. None is a small convolutional network for
-        images, a perceptron for rows, with 256 features.
+        Network from inputs to features of shape (n_rows, n_dimensions), or a callable
+        that builds one from the shape of an input. None means a small convolutional
+        network for images and a perceptron for rows, with 256 features.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images that come as flat rows.
+        (height, width) or (channels, height, width) of images in flat rows.
 
     augmentation : object, default=None
-        Its method ``strong`` changes a batch of inputs. None means
-        ``ImageAugmentation`` with elastic distortion and contrast, or
-        ``TabularAugmentation()``.
+        Object with a method ``strong`` that changes a batch of inputs. None means
+        ``ImageAugmentation`` with elastic distortion and contrast for images, and
+        ``TabularAugmentation()`` for rows.
 
     temperature : float, default=0.2
-        The smaller, the more the most similar other rows count.
+        Temperature of the loss. The smaller it is, the more similar rows count.
 
     max_epochs : int, default=30
         Number of passes over the rows.
 
     batch_size : int, default=256
-        Number of rows in a batch, each of which is told from all others.
+        Number of rows in a batch, which are distinguished from each other.
 
     lr : float, default=0.004
-        Largest learning rate; it rises, and falls to zero.
+        Largest learning rate; it rises to this value, then falls to zero.
 
     device : str, default="cpu"
-        "cpu" or "cuda".
+        Device of torch, "cpu" or "cuda".
 
     verbose : int, default=0
-        Whether to print a line an epoch.
+        1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds weights, batches and changes.
+        Seed of weights, batches and changes.
 
     Attributes
     ----------
     module_ : torch.nn.Module
-        Fitted.
+        Trained network.
 
     history_ : list of dict
-        What skorch recorded of each epoch.
+        skorch's record of each epoch.
 
     n_features_in_ : int
         Number of values in a row.
@@ -152,7 +150,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot work.
+            If a parameter or the data are invalid.
         """
         for name in ("max_epochs", "batch_size"):
             check_count(name, getattr(self, name))
@@ -162,8 +160,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         X = self._check_rows(X, reset=True)
         if len(X) < 2:
             raise ValueError(
-                f"X has n_samples={len(X)} row; pass at least two, as each is told "
-                "from the others."
+                f"X has n_samples={len(X)} row; pass at least two, which are "
+                "distinguished from each other."
             )
         self._learn_scale(X)
         inputs = self._as_inputs(X)
@@ -182,7 +180,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
                 max_epochs=self.max_epochs,
                 batch_size=batch_size,
                 iterator_train__shuffle=True,
-                iterator_train__drop_last=True,  # a batch of one has no others
+                iterator_train__drop_last=True,  # a batch of one row has no other rows
                 train_split=None,
                 device=self.device,
                 verbose=self.verbose,
@@ -214,99 +212,56 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         Returns
         -------
         features : ndarray of float32 of shape (n_rows, n_dimensions)
-            Of length 1.
+            Features, scaled to length 1.
         """
         check_is_fitted(self, "module_")
         inputs = self._as_inputs(self._check_rows(X, reset=False))
         return functional.normalize(predict_logits(self.module_, inputs)).numpy()
 
-    def _make_features(self):
+    def _make_features(self) -> nn.Module:
         if self.module is None:
             return encoder_module(self.input_shape_)
-        if isinstance(self.module, nn.Module):
-            return deepcopy(self.module)
-        return self.module(self.input_shape_)
+        return build_module(self.module, self.input_shape_)
 
-    def _make_augmentation(self):
+    def _make_augmentation(self) -> Any:
         if self.augmentation is not None:
             return clone(self.augmentation, safe=False)
         if len(self.input_shape_) == 3:
             return ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
         return TabularAugmentation()
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
 
 
 class TwoCopies(nn.Module):
-    """Features of two changed copies of each input, mapped to where they are compared.
+    """A linear map of the features of two changed copies of each input."""
 
-    Parameters
-    ----------
-    features : torch.nn.Module
-        From inputs to features.
-
-    n_dimensions : int
-        Number of features.
-
-    augmentation : object
-        Changes inputs.
-    """
-
-    def __init__(self, features, n_dimensions, augmentation):
+    def __init__(
+        self, features: nn.Module, n_dimensions: int, augmentation: Any
+    ) -> None:
         super().__init__()
         self.features = features
         self.compare = nn.Linear(n_dimensions, 64)
         self.augmentation = augmentation
 
-    def forward(self, inputs):
-        """Map two copies of each input.
-
-        Parameters
-        ----------
-        inputs : Tensor of shape (n_rows, *input_shape)
-            A batch.
-
-        Returns
-        -------
-        outputs : Tensor of shape (2 * n_rows, 64)
-            The first copies, then the second ones.
-        """
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return outputs of shape (2 * n_rows, 64), first copies before second ones."""
         change = self.augmentation.strong
         return self.compare(self.features(torch.cat([change(inputs), change(inputs)])))
 
 
 class ContrastiveLoss(nn.Module):
-    """Cross entropy of finding the other copy of each row.
+    """Cross entropy of identifying the other copy of each row by cosines."""
 
-    Parameters
-    ----------
-    temperature : float
-        What cosines are divided by.
-    """
-
-    def __init__(self, temperature):
+    def __init__(self, temperature: float) -> None:
         super().__init__()
         self.temperature = temperature
 
-    def forward(self, outputs, _):
-        """Compute the loss of a batch.
-
-        Parameters
-        ----------
-        outputs : Tensor of shape (2 * n_rows, n_dimensions)
-            The first copies, then the second ones.
-
-        _ : object
-            Not used: there are no labels.
-
-        Returns
-        -------
-        loss : Tensor
-            A number.
-        """
+    def forward(self, outputs: Tensor, _: Any) -> Tensor:
+        """Compute the loss of a batch of first copies followed by second ones."""
         directions = functional.normalize(outputs)
         cosines = directions @ directions.T
         itself = torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)

@@ -1,15 +1,17 @@
-"""A student that agrees with itself about an input and a changed copy of it."""
+"""Student that makes the same prediction for an input and a changed copy of it."""
 
 import math
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 from sklearn_pate._inputs._checks import check_number
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,
+    check_augmentation,
 )
 from sklearn_pate.students.networks._network_classifier import SemiSupervisedNetwork
 from sklearn_pate.students.networks._network_training import SemiSupervisedNet
@@ -18,87 +20,36 @@ __all__ = ["FixMatchClassifier"]
 
 
 class FixMatchNet(SemiSupervisedNet):
-    """Training of :class:`FixMatchClassifier`.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From a batch of inputs to logits.
-
-    augmentation : object
-        With methods ``weak`` and ``strong``.
-
-    threshold : float
-        Confidence that makes a prediction a target.
-
-    unlabeled_weight : float
-        Of the unlabelled loss.
-
-    align : bool
-        Whether guesses are as frequent as the labels suggest.
-
-    **parameters : dict
-        As for :class:`SemiSupervisedNet`.
-    """
+    """Training of :class:`FixMatchClassifier`."""
 
     def __init__(
         self,
-        module,
+        module: nn.Module,
         *,
-        augmentation,
-        threshold,
-        unlabeled_weight,
-        align,
-        **parameters,
-    ):
+        augmentation: Any,
+        threshold: float,
+        unlabeled_weight: float,
+        align: bool,
+        **parameters: Any,
+    ) -> None:
         super().__init__(module, **parameters)
         self.augmentation = augmentation
         self.threshold = threshold
         self.unlabeled_weight = unlabeled_weight
         self.align = align
 
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Estimate how frequent the classes are.
-
-        Parameters
-        ----------
-        net : FixMatchNet
-            This one.
-
-        X : PublicRows
-            All rows.
-
-        y : None
-            Not used.
-
-        **kwargs : dict
-            For skorch.
-        """
+    def on_train_begin(
+        self, net: Any, X: Any = None, y: None = None, **kwargs: Any
+    ) -> None:
+        """Estimate the frequencies of the classes from the labels."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         self.expected_ = shrunken_shares(X.targets[X.labeled]).to(self.device)
         self.guessed_ = self.expected_
 
-    def batch_loss(self, labeled, targets, unlabeled):
-        """Compute the loss of one batch.
-
-        Parameters
-        ----------
-        labeled : Tensor of shape (n_labeled, *input_shape)
-            Inputs with known targets.
-
-        targets : Tensor of shape (n_labeled, n_classes)
-            Distributions over classes.
-
-        unlabeled : Tensor of shape (n_unlabeled, *input_shape)
-            Inputs of any rows.
-
-        Returns
-        -------
-        loss : Tensor
-            A number.
-        """
+    def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the loss on labels and on confident guesses, for changed inputs."""
         strong = self.augmentation.strong
-        # One pass for both, so that batch normalisation treats them alike.
+        # One pass, so that batch normalisation treats both in the same way.
         logits = self.module_(torch.cat([strong(labeled), strong(unlabeled)]))
         of_labeled, of_unlabeled = logits[: len(labeled)], logits[len(labeled) :]
         confidence, guesses = self._guess(self.augmentation.weak(unlabeled)).max(dim=1)
@@ -109,7 +60,7 @@ class FixMatchNet(SemiSupervisedNet):
             + self.unlabeled_weight * (losses * confident).mean()
         )
 
-    def _guess(self, inputs):
+    def _guess(self, inputs: Tensor) -> Tensor:
         self.averaged_.eval()
         with torch.no_grad():
             probabilities = self.averaged_(inputs).softmax(dim=1)
@@ -120,24 +71,12 @@ class FixMatchNet(SemiSupervisedNet):
         return aligned / aligned.sum(dim=1, keepdim=True).clamp_min(1e-12)
 
 
-def shrunken_shares(targets):
-    """Estimate the share of each class from a few labels.
+def shrunken_shares(targets: Tensor) -> Tensor:
+    """Estimate the shares of classes from targets of shape (n_labeled, n_classes).
 
-    Parameters
-    ----------
-    targets : Tensor of shape (n_labeled, n_classes)
-        Distributions over classes.
-
-    Returns
-    -------
-    shares : Tensor of shape (n_classes,)
-        Between the shares of the labels and equal ones: equal where the labels differ
-        from it no more than by chance.
-
-    Notes
-    -----
-    Hausser, Strimmer (2009), "Entropy inference and the James-Stein estimator",
-    equations 4 and 5.
+    They are between the shares of the labels and equal ones, and equal where the labels
+    differ from equal shares no more than by chance: Hausser, Strimmer (2009), "Entropy
+    inference and the James-Stein estimator", equations 4 and 5.
     """
     seen = targets.mean(dim=0)
     equal = torch.full_like(seen, 1 / len(seen))
@@ -147,39 +86,38 @@ def shrunken_shares(targets):
 
 
 class FixMatchClassifier(SemiSupervisedNetwork):
-    """Network that agrees with its confident guesses on strongly changed inputs.
+    """Network that learns its confident guesses on strongly changed inputs.
 
-    Weights averaged so far guess the class of a weakly changed unlabelled row; where
-    they are confident, the network learns that guess on a strongly changed copy. A few
-    answers thus spread to all public rows. It sees public rows and answers only, and
-    costs no privacy, whatever its parameters.
+    The averaged weights guess the class of a weakly changed unlabelled row; if the
+    guess is confident, the network learns it on a strongly changed copy. So a few
+    answers spread to all public rows. It uses public rows and answers only: none of its
+    parameters costs any privacy.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
-        From a batch of inputs to logits, or a callable that makes such a module from
-        (input_shape, n_classes). A module is copied with its weights. None is a small
-        convolutional network for images, a perceptron for rows.
+        Network from a batch of inputs to logits, or a callable that builds one from
+        (input_shape, n_classes). A module is copied with its weights. None means a
+        small convolutional network for images and a perceptron for rows.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images that come as flat rows.
+        (height, width) or (channels, height, width) of images in flat rows.
 
     augmentation : object, default=None
-        Its methods ``weak`` and ``strong`` return changed copies of a batch, such as
-        :class:`ImageAugmentation`, which is the default for images, and
-        :class:`TabularAugmentation`, for rows.
+        Object with methods ``weak`` and ``strong`` that return changed copies of a
+        batch. None means :class:`ImageAugmentation` for images and
+        :class:`TabularAugmentation` for rows.
 
     threshold : float, default=0.8
-        How probable a guess must be to be learnt.
+        Smallest probability of a guess that is learned.
 
     unlabeled_weight : float, default=1.0
-        Weight of guesses beside labels.
+        Weight of the loss on guesses; that of labels is 1.
 
     align : bool, default=True
-        Make guesses as frequent, class by class, as the labels suggest, or equally
-        frequent where the labels differ from that no more than by chance. Set it to
-        False if the labelled rows were chosen so that their classes are not
-        representative.
+        Adjust guesses to the class frequencies of the labels, or to equal frequencies
+        where the labels differ from those no more than by chance. Set it to False if
+        the labelled rows were chosen so that their classes are not representative.
 
     max_epochs : int, default=40
         Number of passes over the rows; on few rows, a pass is repeated until it has 20
@@ -189,27 +127,26 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Number of rows, labelled or not, in a batch.
 
     labeled_batch_size : int, default=32
-        Number of labelled rows beside them.
+        Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
         Learning rate at the start; it decays to zero along a cosine.
 
     patience : int, default=None
-        Stop after so many epochs in which at most a share `tol` of the predictions on
-        the rows changed. Nothing but those public rows is looked at. None never stops
-        early.
+        Number of epochs after which training stops if at most a share `tol` of the
+        predictions on the public rows changed in each. None never stops early.
 
     tol : float, default=0.001
-        See `patience`.
+        Largest share of changed predictions, see `patience`.
 
     device : str, default="cpu"
-        "cpu" or "cuda".
+        Device of torch, "cpu" or "cuda".
 
     verbose : int, default=0
-        Whether to print a line an epoch.
+        1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds weights, batches and changes, and may be known to anyone.
+        Seed of weights, batches and changes. It may be known to anyone.
 
     Attributes
     ----------
@@ -220,7 +157,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         The network, with weights averaged over training. May be published.
 
     history_ : list of dict
-        What skorch recorded of each epoch.
+        skorch's record of each epoch.
 
     n_iter_ : int
         Number of epochs.
@@ -290,21 +227,14 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("threshold", self.threshold, 0, 1)
         check_number("unlabeled_weight", self.unlabeled_weight, 0, math.inf)
-        if self.augmentation is None:
-            return
-        if not all(hasattr(self.augmentation, name) for name in ("weak", "strong")):
-            raise ValueError(
-                f"augmentation={self.augmentation!r} must have methods weak and "
-                "strong, as ImageAugmentation() has."
-            )
-        if hasattr(self.augmentation, "check_parameters"):
-            self.augmentation.check_parameters()
+        if self.augmentation is not None:
+            check_augmentation(self.augmentation)
 
-    def _make_net(self, module, **shared):
+    def _make_net(self, module: nn.Module, **shared: Any) -> FixMatchNet:
         augmentation = self.augmentation
         if augmentation is None:
             of_images = len(self.input_shape_) == 3

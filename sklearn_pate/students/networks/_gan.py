@@ -1,7 +1,6 @@
-"""The student of PATE-G: a discriminator that also tells the classes apart."""
+"""Student of PATE-G: a discriminator of a GAN that is also a classifier."""
 
 import math
-from copy import deepcopy
 from typing import Any
 
 import torch
@@ -9,9 +8,13 @@ from torch import nn
 
 from sklearn_pate._estimators._hidden_layer import hidden_layer
 from sklearn_pate._inputs._checks import check_count, check_number
-from sklearn_pate.students.networks._augmentation import ImageAugmentation
+from sklearn_pate.students.networks._augmentation import (
+    ImageAugmentation,
+    check_augmentation,
+)
 from sklearn_pate.students.networks._gan_training import GANNet
 from sklearn_pate.students.networks._modules import (
+    build_module,
     default_discriminator,
     default_generator,
 )
@@ -21,56 +24,55 @@ __all__ = ["GANClassifier"]
 
 
 class GANClassifier(SemiSupervisedNetwork):
-    """Network that learns classes beside telling real rows from generated ones.
+    """Network that learns classes, and to distinguish real rows from generated ones.
 
-    A generator makes up rows; a discriminator tells them from the public ones, and the
-    answered rows' classes from each other. To do the first it has to learn what the
-    rows are like, which is why a few answers are enough: the student of PATE-G. It sees
-    public rows and answers only, and costs no privacy, whatever its parameters.
+    The student of PATE-G. A generator makes rows; a discriminator distinguishes them
+    from the public rows, and classifies the answered rows. The first task teaches it
+    the distribution of the rows, so that few answers are enough for the second. It uses
+    public rows and answers only: none of its parameters costs any privacy.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
-        The discriminator, from a batch of inputs to one logit a class, or a callable
-        that makes such a module from (input_shape, n_classes). A module is copied with
-        its weights. The inputs of its last ``torch.nn.Linear`` are the features that
-        the generator matches. None is a small convolutional network with batch
-        normalisation for images, and the papers' kind of perceptron, with weight
-        normalisation and noise, for rows.
+        Discriminator, from a batch of inputs to one logit per class, or a callable that
+        builds one from (input_shape, n_classes). A module is copied with its weights.
+        The generator matches the inputs of its last ``torch.nn.Linear``. None means a
+        small convolutional network with batch normalisation for images, and for rows a
+        perceptron with weight normalisation and noise, as in the papers.
 
     generator : torch.nn.Module or callable, default=None
-        From latent vectors of shape (n_rows, n_latent), uniform between 0 and 1, to a
-        batch of inputs, or a callable that makes such a module from (n_latent,
+        Network from latent vectors of shape (n_rows, n_latent), uniform between 0 and
+        1, to a batch of inputs, or a callable that builds one from (n_latent,
         input_shape). Inputs are images scaled to lie between 0 and 1, or rows of
-        standardised features. None is a small convolutional network for images, a
+        standardised features. None means a small convolutional network for images and a
         perceptron for rows.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images that come as flat rows.
+        (height, width) or (channels, height, width) of images in flat rows.
 
     n_latent : int, default=100
         Length of a latent vector.
 
     noise : float, default=0.5
-        Standard deviation of the noise behind each hidden layer of the default
-        discriminator of rows during training; 0.6 of it is added to inputs. Not used
-        for images, nor with a `module`.
+        Standard deviation of the noise after each hidden layer of the default
+        discriminator of rows during training; that of inputs is 0.6 of it. Not used for
+        images, or with a `module`.
 
     augmentation : object or None, default="auto"
-        Its methods ``weak`` and ``strong`` return changed copies of a batch. The
-        discriminator learns from strongly changed rows. "auto" is
-        :class:`ImageAugmentation` for images and nothing for rows; None leaves inputs
-        as they are, as in the papers.
+        Object with methods ``weak`` and ``strong`` that return changed copies of a
+        batch. The discriminator learns from strongly changed rows. "auto" means
+        :class:`ImageAugmentation` for images and None for rows; None changes nothing,
+        as in the papers.
 
     adversarial_weight : float, default=1.0
-        Weight, beside labels, of telling real rows from generated ones.
+        Weight of the loss on real and generated rows; that of labels is 1.
 
     guess_weight : float, default=1.0
-        Weight, beside labels, of the classes that the network itself guesses for
-        unlabelled rows. 0 leaves the losses of the papers alone.
+        Weight of the loss on the network's confident guesses for unlabelled rows; that
+        of labels is 1. 0 gives the losses of the papers.
 
     threshold : float, default=0.8
-        How probable a guess must be to be learnt.
+        Smallest probability of a guess that is learned.
 
     max_epochs : int, default=40
         Number of passes over the rows; on few rows, a pass is repeated until it has 20
@@ -80,31 +82,30 @@ class GANClassifier(SemiSupervisedNetwork):
         Number of rows, labelled or not, in a batch, and of generated ones.
 
     labeled_batch_size : int, default=32
-        Number of labelled rows beside them.
+        Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
         Learning rate of the discriminator at the start; it decays to zero along a
         cosine.
 
     generator_lr : float, default=0.002
-        The same of the generator.
+        Learning rate of the generator at the start; it decays in the same way.
 
     patience : int, default=None
-        Stop after so many epochs in which at most a share `tol` of the predictions on
-        the rows changed. Nothing but those public rows is looked at. None never stops
-        early.
+        Number of epochs after which training stops if at most a share `tol` of the
+        predictions on the public rows changed in each. None never stops early.
 
     tol : float, default=0.001
-        See `patience`.
+        Largest share of changed predictions, see `patience`.
 
     device : str, default="cpu"
-        "cpu" or "cuda".
+        Device of torch, "cpu" or "cuda".
 
     verbose : int, default=0
-        Whether to print a line an epoch.
+        1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds weights, batches, noise and changes, and may be known to anyone.
+        Seed of weights, batches, noise and changes. It may be known to anyone.
 
     Attributes
     ----------
@@ -115,7 +116,7 @@ class GANClassifier(SemiSupervisedNetwork):
         The discriminator, with weights averaged over training. May be published.
 
     history_ : list of dict
-        What skorch recorded of each epoch.
+        skorch's record of each epoch.
 
     n_iter_ : int
         Number of epochs.
@@ -201,7 +202,7 @@ class GANClassifier(SemiSupervisedNetwork):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count("n_latent", self.n_latent)
         check_number("generator_lr", self.generator_lr, 0, 1)
@@ -211,37 +212,27 @@ class GANClassifier(SemiSupervisedNetwork):
         if self.generator is not None and not callable(self.generator):
             raise ValueError(
                 f"generator={self.generator!r} must be a torch.nn.Module, or a "
-                "callable that makes one from (n_latent, input_shape)."
+                "callable that builds one from (n_latent, input_shape)."
             )
-        if self.augmentation is None or self._augments_automatically():
-            return
-        if not all(hasattr(self.augmentation, name) for name in ("weak", "strong")):
-            raise ValueError(
-                f"augmentation={self.augmentation!r} must be 'auto', None, or have "
-                "methods weak and strong, as ImageAugmentation() has."
-            )
-        if hasattr(self.augmentation, "check_parameters"):
-            self.augmentation.check_parameters()
+        if not (self.augmentation is None or self._augments_automatically()):
+            check_augmentation(self.augmentation)
 
-    def _augments_automatically(self):
+    def _augments_automatically(self) -> bool:
         return isinstance(self.augmentation, str) and self.augmentation == "auto"
 
-    def _make_module(self):
+    def _make_module(self) -> nn.Module:
         if self.module is None:
             return default_discriminator(
                 self.input_shape_, len(self.classes_), self.noise
             )
         module = super()._make_module()
-        hidden_layer(module)  # whose inputs the generator matches, or an error
+        hidden_layer(module)  # raises if the generator has nothing to match
         return module
 
-    def _make_generator(self):
+    def _make_generator(self) -> nn.Module:
         if self.generator is None:
             return default_generator(self.n_latent, self.input_shape_)
-        if isinstance(self.generator, nn.Module):
-            generator = deepcopy(self.generator)
-        else:
-            generator = self.generator(self.n_latent, self.input_shape_)
+        generator = build_module(self.generator, self.n_latent, self.input_shape_)
         with torch.no_grad():
             made = tuple(generator(torch.rand(2, self.n_latent)).shape[1:])
         if made != self.input_shape_:
@@ -251,7 +242,7 @@ class GANClassifier(SemiSupervisedNetwork):
             )
         return generator
 
-    def _make_net(self, module, **shared):
+    def _make_net(self, module: nn.Module, **shared: Any) -> GANNet:
         augmentation = self.augmentation
         if self._augments_automatically():
             of_images = len(self.input_shape_) == 3

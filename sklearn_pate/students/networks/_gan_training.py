@@ -1,4 +1,4 @@
-"""Training of a discriminator and a generator, in turns of one step."""
+"""Training of a discriminator and a generator, in alternating steps."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,20 +15,16 @@ from sklearn_pate.students.networks._network_training import SemiSupervisedNet
 
 __all__ = ["GANNet", "adversarial_loss", "feature_matching_loss"]
 
-# Two players swing about their optimum; a long mean smooths that out.
+# Weights of both networks oscillate; a long running mean smooths that.
 AVERAGING = 0.999
-# Gradients of two players change direction; a long memory of them does harm.
+# Gradients change direction; a large first beta (memory) harms training.
 BETAS = (0.5, 0.999)
-# Enough rows for the scale of a layer's outputs.
+# Number of rows from which the scale of a layer's outputs is estimated.
 N_FIRST = 500
 
 
 class GANNet(SemiSupervisedNet):
-    """Training of :class:`GANClassifier`, which its parameters are of.
-
-    The module is the discriminator, from a batch of inputs to logits; `make_generator`,
-    without arguments, makes a module from latent vectors to inputs.
-    """
+    """Training of :class:`GANClassifier`; the module is its discriminator."""
 
     def __init__(
         self,
@@ -59,7 +55,7 @@ class GANNet(SemiSupervisedNet):
         return self
 
     def initialize_optimizer(self) -> Self:
-        """Give each network an optimiser of its own."""
+        """Create one optimiser for each network."""
         self.optimizer_ = torch.optim.Adam(
             _trainable(self.module_), lr=self.lr, betas=BETAS
         )
@@ -79,19 +75,19 @@ class GANNet(SemiSupervisedNet):
     def on_train_end(
         self, net: Any, X: Any = None, y: None = None, **kwargs: Any
     ) -> None:
-        """Make plain weights of normalised ones, as those cannot be pickled."""
+        """Replace weight normalisation by plain weights, which can be pickled."""
         super().on_train_end(net, X=X, y=y, **kwargs)
         for layer in list(self.averaged_.modules()):
             if parametrize.is_parametrized(layer):
-                for name in list(layer.parametrizations):
+                for name in list(layer.parametrizations):  # type: ignore[arg-type]
                     parametrize.remove_parametrizations(layer, name)
-                # What weight_norm leaves behind cannot be pickled either.
+                # Hooks left by weight_norm cannot be pickled either.
                 layer._load_state_dict_pre_hooks.clear()
 
     def train_step(
         self, batch: tuple[Tensor, ...], **fit_params: Any
     ) -> dict[str, Tensor]:
-        """Follow the gradients of both networks once, on one of `PairedBatches`."""
+        """Follow the gradients of both networks once, on a batch of `PairedBatches`."""
         self._set_training(True)
         labeled, targets, unlabeled = to_device(batch, self.device)
         n_labeled = len(labeled)
@@ -119,8 +115,8 @@ class GANNet(SemiSupervisedNet):
         self.generator_optimizer_.step()
         return {"loss": loss.detach()}
 
-    def _guess_loss(self, logits, unlabeled):
-        """Cross entropy with confident guesses on less changed inputs."""
+    def _guess_loss(self, logits: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the cross entropy with confident guesses on weakly changed inputs."""
         self.module_.eval()
         with torch.no_grad():
             guesses = self.module_(self._change(unlabeled, "weak")).softmax(dim=1)
@@ -129,7 +125,7 @@ class GANNet(SemiSupervisedNet):
         losses = functional.cross_entropy(logits, classes, reduction="none")
         return (losses * (confidence >= self.threshold)).mean()
 
-    def _change(self, inputs, how):
+    def _change(self, inputs: Tensor, how: str) -> Tensor:
         if self.augmentation is None:
             return inputs
         return getattr(self.augmentation, how)(inputs)
@@ -138,13 +134,9 @@ class GANNet(SemiSupervisedNet):
 def adversarial_loss(of_unlabeled: Tensor, of_generated: Tensor) -> Tensor:
     """Compute -(E ln D(x) + E ln(1 - D(G(z)))) / 2, where D = Z / (Z + 1).
 
-    Logits have shape (n_rows, n_classes).
-
-    Notes
-    -----
     Salimans et al. (2016), section 5, with the logit of the class "generated" fixed at
-    0. Z is the sum of the exponentials of the logits l, so that
-    -ln D(x) = softplus(-ln Z) and -ln(1 - D(x)) = softplus(ln Z).
+    0. Z is the sum of the exponentials of the logits l, of shape (n_rows, n_classes),
+    so that -ln D(x) = softplus(-ln Z) and -ln(1 - D(x)) = softplus(ln Z).
     """
     log_z_real = of_unlabeled.logsumexp(dim=1)
     log_z_generated = of_generated.logsumexp(dim=1)
@@ -155,21 +147,18 @@ def adversarial_loss(of_unlabeled: Tensor, of_generated: Tensor) -> Tensor:
 def feature_matching_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
     """Compute the mean squared difference of mean features.
 
-    Features have shape (n_rows, n_dimensions).
-
-    Notes
-    -----
-    Salimans et al. (2016), section 3.1, divided by the number of dimensions.
+    Salimans et al. (2016), section 3.1, divided by the number of dimensions. Features
+    have shape (n_rows, n_dimensions).
     """
     return (of_real.mean(dim=0) - of_generated.mean(dim=0)).square().mean()
 
 
-def _trainable(module):
+def _trainable(module: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 
-def _set_gradients(optimizer, loss, **how):
-    """Set the gradients of this optimiser's parameters, and of no others."""
+def _set_gradients(optimizer: torch.optim.Optimizer, loss: Tensor, **how: Any) -> None:
+    """Set the gradients of the parameters of one optimiser only."""
     optimizer.zero_grad()
     (group,) = optimizer.param_groups
     loss.backward(inputs=group["params"], **how)

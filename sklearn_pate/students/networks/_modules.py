@@ -1,6 +1,8 @@
-"""Default networks of students: classifiers, encoders, and the two of a GAN."""
+"""Default networks of students: classifiers, encoders, discriminators, generators."""
 
 import math
+from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from sklearn_pate._inputs._checks import check_number
 __all__ = [
     "ConvSmall",
     "Discriminator",
+    "build_module",
     "conv_middle",
     "default_discriminator",
     "default_generator",
@@ -24,14 +27,19 @@ __all__ = [
 _SMALL = (24, 48, 48, 64)
 # Hidden layers of a discriminator of rows.
 HIDDEN_SIZES = (400, 200, 200)
-# Salimans et al. add noise of 0.3 to inputs and 0.5 to hidden layers.
+# Noise of inputs relative to hidden layers, as in Salimans et al.: 0.3 to 0.5.
 INPUT_NOISE = 0.6
 
 
-def default_module(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
-    """Build a small network for rows or for images, from inputs to logits.
+def build_module(module: Any, *shapes: Any) -> nn.Module:
+    """Copy a module with its weights, or build one by calling it with the shapes."""
+    return deepcopy(module) if isinstance(module, nn.Module) else module(*shapes)
 
-    `input_shape` is (n_features,), or (channels, height, width).
+
+def default_module(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
+    """Build a small network from inputs to logits.
+
+    `input_shape` is (n_features,) for rows, or (channels, height, width) for images.
     """
     if len(input_shape) == 1:
         return _perceptron(*input_shape, n_classes)
@@ -51,14 +59,14 @@ def _perceptron(n_features: int, n_classes: int) -> nn.Module:
 def _convolutional(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     channels, height, width = input_shape
 
-    def block(n_in, n_out, size):
+    def block(n_in: int, n_out: int, size: int) -> tuple[nn.Module, ...]:
         return (
             nn.Conv2d(n_in, n_out, size, stride=2, padding=size // 2, bias=False),
             nn.BatchNorm2d(n_out),
             nn.LeakyReLU(0.1),
         )
 
-    # Where things are matters: averaging over places learns much more slowly.
+    # No average over places, with which training would be much slower.
     n_places = math.ceil(height / 4) * math.ceil(width / 4)
     return nn.Sequential(
         *block(channels, 32, 5),
@@ -70,70 +78,38 @@ def _convolutional(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     )
 
 
-def conv_middle(input_shape, n_classes):
-    """Build a network of the size of PETDL's teachers.
+def conv_middle(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
+    """Build a network of the size of PETDL's teachers, which also takes flat rows.
 
-    It takes flat rows, too, and hidden representations of it are compared in
-    :class:`RelationalHint`. Its layers follow from public numbers; once it was trained
-    on private rows, its weights are sensitive, like any teacher's.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        (n_features,), or (channels, height, width).
-
-    n_classes : int
-        Number of outputs.
-
-    Returns
-    -------
-    module : torch.nn.Sequential
-        From a batch of inputs, as rows or as images, to logits of shape (n_rows,
-        n_classes). For images of 28 x 28 pixels and 10 classes it has 156 thousand
-        parameters.
-
-    Notes
-    -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", call their network ConvMiddle and give no layers, only that it has 157.1
-    thousand parameters for MNIST (Table 3). The layers are our own: strided
-    convolutions, which are quick without a GPU, and no batch normalisation.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from sklearn_pate.students.networks._modules import conv_middle
-    >>> module = conv_middle((1, 28, 28), 10)
-    >>> sum(parameter.numel() for parameter in module.parameters())
-    155626
-    >>> module(torch.rand(5, 784)).shape
-    torch.Size([5, 10])
+    ensembles", call it ConvMiddle and give no layers, but its 157.1 thousand parameters
+    for MNIST (Table 3). These layers have 156 thousand: strided convolutions, which are
+    fast without a GPU, and no batch normalisation.
     """
     return _reduced(input_shape, n_classes, (32, 64, 64), 96, normalized=False)
 
 
 @dataclass(frozen=True)
 class ConvSmall:
-    """Builds networks of the size of PETDL's students.
+    """Builder of networks of the size of PETDL's students.
 
-    They take flat rows, too, and learn from a :class:`RelationalHint`. A student with
-    ``module=ConvSmall()`` can be published and saved: it learns from public rows and
-    answers only, so that no width costs any privacy.
+    The networks also take flat rows, and learn from a :class:`RelationalHint`. A
+    student with ``module=ConvSmall()`` can be published and saved. It uses public rows
+    and answers only: the width costs no privacy.
 
     Parameters
     ----------
     compression : float, default=1
-        At least 1. What the width of each layer is divided by. Checked when a network
-        is built.
+        Divisor of the width of each layer, at least 1. Checked when a network is built.
 
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", call their network ConvSmall and give no layers, only that it has 23.0
-    or 13.2 thousand parameters for MNIST, depending on the compression (Table 3). The
-    layers are our own: strided convolutions and batch normalisation. For images of 28
-    x 28 pixels and 10 classes they have 82 thousand parameters; 21 thousand at a
-    compression of 2, 9 thousand at 3.
+    ensembles", call their network ConvSmall and give no layers, only 23.0 or 13.2
+    thousand parameters for MNIST, depending on the compression (Table 3). These layers
+    are strided convolutions and batch normalisation. For images of 28 x 28 pixels and
+    10 classes they have 82 thousand parameters; 21 thousand at a compression of 2, 9
+    thousand at 3.
 
     Examples
     --------
@@ -153,38 +129,28 @@ class ConvSmall:
 
     compression: float = 1
 
-    def __call__(self, input_shape, n_classes):
-        """Build a network.
-
-        Parameters
-        ----------
-        input_shape : tuple of int
-            (n_features,), or (channels, height, width).
-
-        n_classes : int
-            Number of outputs.
-
-        Returns
-        -------
-        module : torch.nn.Sequential
-            From a batch of inputs to logits of shape (n_rows, n_classes).
-
-        Raises
-        ------
-        ValueError
-            If the compression is no number, or less than 1.
-        """
+    def __call__(self, input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
+        """Build a network from a batch of inputs of this shape to logits."""
         check_number("compression", self.compression, 1, math.inf)
         widths = [max(1, round(width / self.compression)) for width in _SMALL]
         return _reduced(input_shape, n_classes, widths[:3], widths[3], normalized=True)
 
 
-def _reduced(input_shape, n_classes, widths, n_hidden, *, normalized):
-    """Halve images, or map rows, layer by layer; end in a narrow hidden layer."""
+def _reduced(
+    input_shape: tuple[int, ...],
+    n_classes: int,
+    widths: Sequence[int],
+    n_hidden: int,
+    *,
+    normalized: bool,
+) -> nn.Sequential:
+    """Build a network that ends in a narrow hidden layer, for images or rows."""
     n_in, *size = input_shape
     images = bool(size)
 
-    def block(layer, width, kind):
+    def block(
+        layer: nn.Module, width: int, kind: type[nn.Module]
+    ) -> tuple[nn.Module, ...]:
         return (layer, kind(width), nn.ReLU()) if normalized else (layer, nn.ReLU())
 
     layers = [nn.Flatten(), nn.Unflatten(1, tuple(input_shape))]
@@ -207,12 +173,11 @@ def _reduced(input_shape, n_classes, widths, n_hidden, *, normalized):
 
 
 def encoder_module(input_shape: tuple[int, ...]) -> nn.Module:
-    """Build a small network without a classifier at its end, from inputs to features.
+    """Build a small network from inputs to features of shape (n_rows, 256)."""
 
-    Features have shape (n_rows, 256).
-    """
-
-    def normalized(layer, n_out, kind):
+    def normalized(
+        layer: nn.Module, n_out: int, kind: type[nn.Module]
+    ) -> tuple[nn.Module, ...]:
         return layer, kind(n_out), nn.ReLU()
 
     if len(input_shape) == 1:
@@ -231,14 +196,14 @@ def encoder_module(input_shape: tuple[int, ...]) -> nn.Module:
 
 
 class GaussianNoise(nn.Module):
-    """Add noise to inputs during training, of standard deviation `scale`."""
+    """Noise of standard deviation `scale`, added to inputs during training only."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
         self.scale = scale
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Add noise, or in evaluation nothing."""
+        """Add noise in training, nothing in evaluation."""
         if not self.training or self.scale == 0:
             return inputs
         return inputs + self.scale * torch.randn_like(inputs)
@@ -247,8 +212,8 @@ class GaussianNoise(nn.Module):
 class Discriminator(nn.Sequential):
     """A perceptron with weight normalisation, and noise in every layer.
 
-    `noise` is its standard deviation behind each hidden layer; 0.6 of it is added to
-    inputs.
+    `noise` is the standard deviation behind each hidden layer; that of inputs is 0.6 of
+    it.
     """
 
     def __init__(
@@ -264,12 +229,9 @@ class Discriminator(nn.Sequential):
 
     @torch.no_grad()
     def standardize_outputs(self, inputs: torch.Tensor) -> None:
-        """Initialise lengths of weights, and biases, from data of the input shape.
+        """Initialise lengths of weights, and biases, from a batch of inputs.
 
-        On these, the outputs of each layer will have mean 0 and deviation 1.
-
-        Notes
-        -----
+        On these, the outputs of each layer then have mean 0 and standard deviation 1:
         Salimans, Kingma (2016), "Weight normalization: a simple reparameterization to
         accelerate training of deep neural networks", section 3.
         """
@@ -294,10 +256,10 @@ def default_discriminator(
 
 
 def default_generator(n_latent: int, input_shape: tuple[int, ...]) -> nn.Module:
-    """Build a perceptron that makes rows, or a convolutional network for images.
+    """Build a perceptron that generates rows, or a convolutional network for images.
 
-    It takes latent vectors of shape (n_rows, n_latent). Images lie between 0 and 1, as
-    scaled inputs do.
+    Latent vectors have shape (n_rows, n_latent). Images lie between 0 and 1, as scaled
+    inputs do.
     """
     if len(input_shape) == 1:
         layers = []
@@ -306,7 +268,7 @@ def default_generator(n_latent: int, input_shape: tuple[int, ...]) -> nn.Module:
             layers += [nn.Softplus()]
         return nn.Sequential(*layers, nn.Linear(500, *input_shape))
     channels, height, width = input_shape
-    # Doubled twice; what is too much is cut off.
+    # Doubled twice, then cut to size.
     coarse = (32, math.ceil(height / 4), math.ceil(width / 4))
     n_coarse = math.prod(coarse)
     return nn.Sequential(

@@ -1,4 +1,4 @@
-"""What all students made of networks share: inputs, labels, seeds, prediction."""
+"""Base classes of estimators made of a network: inputs, labels, seeds, prediction."""
 
 from abc import abstractmethod
 from copy import deepcopy
@@ -7,15 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import nn
+from torch import Tensor, nn
 
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_count, check_device, check_number
 from sklearn_pate._inputs._labels import read_targets
-from sklearn_pate.students.networks._modules import default_module
+from sklearn_pate.students.networks._modules import build_module, default_module
 from sklearn_pate.students.networks._network_training import (
     one_torch_thread,
     predict_logits,
@@ -27,7 +28,7 @@ __all__ = ["NetworkEstimator", "SemiSupervisedNetwork"]
 
 
 class NetworkEstimator(BaseEstimator):
-    """Base of estimators made of a network: what goes into it, and where it is kept.
+    """Base class of estimators made of a network: scaling of inputs, and storage.
 
     A subclass has the parameter `image_shape`, and sets `module_`.
     """
@@ -35,8 +36,8 @@ class NetworkEstimator(BaseEstimator):
     image_shape: Any
     module_: nn.Module
 
-    def _check_rows(self, X, *, reset):
-        """Return rows as a flat array, with the shape of one input remembered."""
+    def _check_rows(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
+        """Return rows as a flat array; `reset` sets the shape of one input."""
         if not hasattr(X, "shape"):
             X = np.asarray(X)
         shape = X.shape
@@ -47,9 +48,11 @@ class NetworkEstimator(BaseEstimator):
             self.input_shape_ = _input_shape(self.image_shape, shape, X.shape[1])
         return X
 
-    def _learn_scale(self, X):
-        """Learn from the rows, which are public, how to scale inputs."""
-        if len(self.input_shape_) == 3:  # pixels share one scale: 0 is the background
+    def _learn_scale(self, X: NDArray[np.floating]) -> None:
+        """Learn the scaling of inputs from the rows, which are public."""
+        if (
+            len(self.input_shape_) == 3
+        ):  # pixels share one scale, with 0 as the background
             self.offset_ = X.min()
             scale = X.max() - self.offset_
         else:
@@ -57,12 +60,12 @@ class NetworkEstimator(BaseEstimator):
             scale = X.std(axis=0)
         self.scale_ = np.where(scale > 0, scale, 1)
 
-    def _as_inputs(self, X):
+    def _as_inputs(self, X: NDArray[np.floating]) -> Tensor:
         scaled = ((X - self.offset_) / self.scale_).astype(np.float32)
         return torch.from_numpy(scaled).reshape(len(X), *self.input_shape_)
 
-    def __getstate__(self):
-        # A classifier that was trained on a GPU predicts elsewhere, too.
+    def __getstate__(self) -> dict[str, Any]:
+        # A classifier trained on a GPU must also predict without one.
         state = super().__getstate__()
         if "module_" in state:
             state["module_"] = deepcopy(state["module_"]).cpu()
@@ -70,12 +73,10 @@ class NetworkEstimator(BaseEstimator):
 
 
 class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
-    """Base of classifiers made of a network that also learns from unlabelled rows.
+    """Base class of network classifiers that also learn from unlabelled rows.
 
-    A subclass has the parameters that `fit` reads (`module`, `image_shape`,
-    `max_epochs`, `batch_size`, `labeled_batch_size`, `lr`, `patience`, `tol`, `device`,
-    `verbose`, `random_state`), documents them, and builds its network in
-    :meth:`_make_net`.
+    A subclass has the parameters that `fit` reads, and builds its network in
+    `_make_net`.
     """
 
     accepts_unlabeled = True
@@ -94,7 +95,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
     random_state: Any
 
     @abstractmethod
-    def _make_net(self, module, **shared):
+    def _make_net(self, module: nn.Module, **shared: Any) -> Any:
         """Return a SemiSupervisedNet around a module, with the shared parameters."""
 
     def fit(self, X: Any, y: Any, *, hint: RelationalHint | None = None) -> Self:
@@ -107,14 +108,13 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
             Public rows, or images.
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
-            Labels, -1 for an unlabelled row. Where only one label occurs beside -1, -1
-            is a class like any other, as in scikit-learn's binary problems. With
-            several columns, probabilities of classes 0, 1, ...; a row of zeros or with
-            a NaN is unlabelled.
+            Labels, -1 for an unlabelled row. Where y holds only one label beside -1, as
+            in {-1, 1}, -1 counts as a class. Several columns are probabilities of
+            classes 0, 1, ...; a row of zeros or with a NaN is unlabelled.
 
         hint : RelationalHint, default=None
-            Which groups of these rows are alike. The network learns it before its
-            first label. It costs no privacy: what it says was released.
+            Released similarities of groups of these rows, which the network learns
+            before the labels. Learning it costs no privacy.
 
         Returns
         -------
@@ -124,15 +124,21 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot work.
+            If a parameter or the data are invalid.
         """
         self._check_parameters()
         X = self._check_rows(X, reset=True)
         classes, targets = read_targets(y)
         return self._train(X, classes, targets, hint)
 
-    def _train(self, X, classes, targets, hint=None):
-        """Train on checked rows, and targets of any kind for each."""
+    def _train(
+        self,
+        X: NDArray[np.floating],
+        classes: NDArray[Any],
+        targets: NDArray[np.float32],
+        hint: RelationalHint | None = None,
+    ) -> Self:
+        """Train on checked rows and a target for each."""
         if len(targets) != len(X):
             raise ValueError(
                 f"X has {len(X)} rows and y has {len(targets)}; each row needs a "
@@ -194,32 +200,32 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
         y : ndarray of shape (n_rows,)
             Labels out of ``classes_``.
         """
-        check_is_fitted(self, "module_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         for name in ("max_epochs", "batch_size", "labeled_batch_size"):
             check_count(name, getattr(self, name))
-        check_count("patience", self.patience, optional=True)
+        check_count("patience", self.patience, also=(None,))
         check_number("lr", self.lr, 0, 1)
         check_number("tol", self.tol, 0, 1)
         if self.module is not None and not callable(self.module):
             raise ValueError(
                 f"module={self.module!r} must be a torch.nn.Module, or a callable that "
-                "makes one from (input_shape, n_classes)."
+                "builds one from (input_shape, n_classes)."
             )
         check_device(self.device)
 
-    def _make_module(self):
+    def _make_module(self) -> nn.Module:
         n_classes = len(self.classes_)
         if self.module is None:
             return default_module(self.input_shape_, n_classes)
-        if isinstance(self.module, nn.Module):
-            return deepcopy(self.module)
-        return self.module(self.input_shape_, n_classes)
+        return build_module(self.module, self.input_shape_, n_classes)
 
 
-def _input_shape(image_shape, shape, n_features):
+def _input_shape(
+    image_shape: Any, shape: tuple[int, ...], n_features: int
+) -> tuple[int, ...]:
     """Return (n_features,), or (channels, height, width)."""
     if image_shape is None:
         image_shape = shape[1:]
@@ -230,6 +236,6 @@ def _input_shape(image_shape, shape, n_features):
     if len(input_shape) != 3 or prod(input_shape) != n_features:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (channels, "
-            f"height, width), and account for the {n_features} values of each row of X."
+            f"height, width), with the {n_features} values of each row of X."
         )
     return input_shape

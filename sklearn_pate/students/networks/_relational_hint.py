@@ -1,4 +1,4 @@
-"""A released hint: which groups of public rows are alike to the teachers."""
+"""Released hint on which groups of public rows teachers find similar."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional
 
 from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
@@ -18,27 +19,27 @@ __all__ = ["RelationalHint"]
 
 @dataclass(frozen=True, eq=False)
 class RelationalHint:
-    """How alike groups of public rows are in the hidden layers of the teachers.
+    """Similarities of groups of public rows in the hidden layers of the teachers.
 
-    A network learns it before its first label. All in it was released or is public, so
-    that learning it costs no privacy, however long it takes.
+    A network learns them before the labels. They were released, and the groups are
+    public: learning them costs no privacy.
 
     Parameters
     ----------
     group_of_row : ndarray of int of shape (n_public,)
-        The group of each public row; -1 for none. Made of public rows alone.
+        Group of each public row; -1 for none. It depends on public rows alone.
 
     similarities : ndarray of shape (n_groups, n_groups)
-        Released similarity of each pair of groups: symmetric, noisy, perhaps negative,
-        in any unit. The diagonal says nothing, and is set to 0. Without the noise, it
-        and whoever learns it would be as sensitive as the teachers.
+        Released similarity of each pair of groups: symmetric, noisy, possibly negative,
+        in any unit. The diagonal is not used, and is set to 0. Similarities without
+        noise, and a network that learns them, would be as sensitive as the teachers.
 
     max_epochs : int
-        Number of passes over the rows that are in a group; on few rows, a pass is
-        repeated until it has 20 batches.
+        Number of passes over the rows in groups; on few rows, a pass is repeated until
+        it has 20 batches.
 
     batch_size : int, default=128
-        Number of rows that are compared with each other.
+        Number of rows in a batch, which are compared with each other.
 
     lr : float, default=0.003
         Learning rate at the start; it decays to zero along a cosine.
@@ -53,7 +54,7 @@ class RelationalHint:
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", where the hint is the output of a hidden layer. Hidden layers of several
-    teachers have no axes in common, but which rows are alike in them can be compared,
+    teachers have no axes in common, but similarities of rows in them can be compared,
     as in Tung, Mori (2019), "Similarity-preserving knowledge distillation".
 
     Examples
@@ -79,7 +80,7 @@ class RelationalHint:
     batch_size: int = 128
     lr: float = 3e-3
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         similarities = np.array(self.similarities, dtype=np.float64)
         if similarities.ndim != 2 or len(similarities) != similarities.shape[1]:
             raise ValueError(
@@ -88,12 +89,12 @@ class RelationalHint:
             )
         if not np.all(np.isfinite(similarities)):
             raise ValueError(
-                "similarities holds NaN or infinity; pass 0 where nothing is known."
+                "similarities holds NaN or infinity; pass 0 for unknown ones."
             )
         groups = np.asarray(self.group_of_row)
         if np.any(groups >= len(similarities)):
             raise ValueError(
-                f"group_of_row names group {groups.max()} and similarities has "
+                f"group_of_row has group {groups.max()} and similarities has "
                 f"{len(similarities)} groups; number them from 0."
             )
         check_count("max_epochs", self.max_epochs)
@@ -109,31 +110,30 @@ class RelationalHint:
         Parameters
         ----------
         module : torch.nn.Module
-            From a batch of inputs to logits. It is changed.
+            Network from a batch of inputs to logits; changed in place.
 
         inputs : Tensor of shape (n_public, ...)
             All public rows.
 
         device : str or torch.device
-            Where to train.
+            Device of the training.
 
         Returns
         -------
         module : torch.nn.Module
-            The same one. It is as it was if the hint tells no two of its groups from
-            the others, as one of zeros, or of a single group.
+            The same module, unchanged if all similarities are 0.
 
         Raises
         ------
         ValueError
-            If the module has no linear layer, or the hint is about another number of
-            rows.
+            If the module has no linear layer, or the number of rows is not that of the
+            hint.
         """
-        hidden_layer(module)  # or an error, whatever the noise made of the hint
+        hidden_layer(module)  # raises without one, also if the hint is all zeros
         if len(inputs) != len(self.group_of_row):
             raise ValueError(
                 f"hint is about {len(self.group_of_row)} rows and X has {len(inputs)}; "
-                "pass the rows that it was made for."
+                "pass the rows of the hint."
             )
         rows = np.flatnonzero(self.group_of_row >= 0)
         present, groups = np.unique(self.group_of_row[rows], return_inverse=True)
@@ -156,88 +156,34 @@ class RelationalHint:
 
 
 class HintNet(SemiSupervisedNet):
-    """Training by :class:`RelationalHint`: the label of a row is its group.
+    """Training by :class:`RelationalHint`; the label of each row is its group."""
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From a batch of inputs to logits.
-
-    similarities : Tensor of shape (n_groups, n_groups)
-        Released.
-
-    **parameters : dict
-        As for :class:`SemiSupervisedNet`.
-    """
-
-    def __init__(self, module, *, similarities, **parameters):
+    def __init__(
+        self, module: nn.Module, *, similarities: Tensor, **parameters: Any
+    ) -> None:
         super().__init__(module, **parameters)
         self.similarities = similarities
 
-    def batch_loss(self, labeled, targets, unlabeled):
-        """Compute the loss of one batch.
-
-        Parameters
-        ----------
-        labeled : Tensor of shape (n_labeled, ...)
-            Inputs.
-
-        targets : Tensor of shape (n_labeled, n_groups)
-            1 for the group of each row, 0 elsewhere.
-
-        unlabeled : Tensor of shape (n_unlabeled, ...)
-            Not used: every row has a group.
-
-        Returns
-        -------
-        loss : Tensor
-            A number.
-        """
+    def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the loss of one batch; `targets` are the groups, one-hot encoded."""
         hidden = hidden_of_batch(self.module_, labeled)
         wanted = targets @ self.similarities.to(self.device) @ targets.T
         return disagreement(hidden, wanted, targets @ targets.T == 0)
 
 
-def alike(hidden):
-    """Compute how alike the rows of a batch are.
-
-    Parameters
-    ----------
-    hidden : Tensor of shape (n_rows, n_hidden)
-        Hidden representations.
-
-    Returns
-    -------
-    similarities : Tensor of shape (n_rows, n_rows)
-        The cosine between them as seen from their mean, or 0 where that is negative.
-    """
+def alike(hidden: Tensor) -> Tensor:
+    """Compute cosines of hidden representations around their mean, 0 if negative."""
     directions = functional.normalize(hidden - hidden.mean(dim=0))
     return (directions @ directions.T).relu()
 
 
-def disagreement(hidden, wanted, counted):
-    """Compute 1 - <S, T> / (|S| |T|), S being what is alike in a batch.
+def disagreement(hidden: Tensor, wanted: Tensor, counted: Tensor) -> Tensor:
+    """Compute 1 - <S, T> / (|S| |T|), where S are the similarities of a batch.
 
-    Parameters
-    ----------
-    hidden : Tensor of shape (n_rows, n_hidden)
-        Hidden representations; S is how :func:`alike` they are.
-
-    wanted : Tensor of shape (n_rows, n_rows)
-        T.
-
-    counted : Tensor of bool of shape (n_rows, n_rows)
-        Pairs to sum over: nothing was released about two rows of one group.
-
-    Returns
-    -------
-    loss : Tensor
-        A number; 0 where S or T is zero, as then there is nothing to agree on.
-
-    Notes
-    -----
     Cristianini, Shawe-Taylor, Elisseeff, Kandola (2001), "On kernel-target alignment",
-    definition 1. The scale of noisy similarities does not matter to it.
+    definition 1, which does not depend on the scale of T (`wanted`). The sums are over
+    the `counted` pairs, as nothing was released about two rows of one group. The loss
+    is 0 where S or T is zero.
     """
     found = alike(hidden) * counted
     wanted = wanted * counted

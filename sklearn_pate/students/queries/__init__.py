@@ -1,1 +1,1 @@
-"""Query strategies: which public rows to query."""
+"""Strategies that choose the public rows to query."""

@@ -1,4 +1,4 @@
-"""Which public rows to ask about: choices made before anything is asked."""
+"""Query strategies that choose all public rows before the first answer."""
 
 import warnings
 from abc import ABC, abstractmethod
@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._inputs._checks import check_number
 from sklearn_pate.students.queries._query_session import Clusters, QuerySession
 
 __all__ = [
@@ -22,21 +23,21 @@ __all__ = [
     "find_clusters",
 ]
 
-# k-means looks at so many rows at most; the rows that are asked about come from all.
+# Largest number of rows that k-means learns centres from.
 _MOST_ROWS_CLUSTERED = 50_000
 
 
 class QueryStrategy(BaseEstimator, ABC):
-    """Chooses the public rows to ask about.
+    """Base class of strategies that choose the public rows to query.
 
-    It sees public rows and paid answers, never votes, so that its choices cost nothing.
-    A subclass provides `query`; parameters are set and read as in scikit-learn.
+    A strategy uses public rows and released answers, never votes, so that its choices
+    cost no privacy. A subclass provides `query`.
 
     Notes
     -----
-    The cost is that of ``session.n_queries`` queries, whichever they are and however
-    they follow from answers (Mironov 2017, "Renyi differential privacy", Proposition
-    1). A strategy that looked at private rows or votes would void the statement.
+    The privacy cost is that of ``session.n_queries`` queries, whichever they are and
+    however they follow from answers (Mironov 2017, "Renyi differential privacy",
+    Proposition 1). A strategy that used private rows or votes would void the statement.
 
     Examples
     --------
@@ -57,27 +58,18 @@ class QueryStrategy(BaseEstimator, ABC):
     array([27, 28, 29])
     """
 
-    #: Whether later queries depend on earlier answers. The publishable cost does not
-    #: mind; what the votes themselves say about the cost then holds along the
-    #: queries that were asked only.
+    #: Whether later queries depend on earlier answers. The publishable cost is the
+    #: same; a data-dependent cost then holds for the queries made only.
     adaptive: ClassVar[bool] = False
 
-    #: Whether it asks with the student's probabilities, as InteractiveGNMax must be.
+    #: Whether queries come with the student's probabilities, as InteractiveGNMax needs.
     interactive: ClassVar[bool] = False
 
-    @property
-    def needs_features(self) -> bool:
-        """Whether it looks at ``session.features``.
-
-        Returns
-        -------
-        needs_features : bool
-            False unless a subclass says otherwise.
-        """
-        return False
+    #: Whether `query` uses ``session.features``.
+    needs_features: ClassVar[bool] = False
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers whose `predict_proba` it will use.
+        """List the classifiers of which `query` uses `predict_proba`.
 
         Parameters
         ----------
@@ -87,65 +79,64 @@ class QueryStrategy(BaseEstimator, ABC):
         Returns
         -------
         classifiers : tuple of classifiers
-            Empty unless a subclass says otherwise.
+            Empty unless a subclass overrides it.
         """
         return ()
 
     def check(self) -> None:
-        """Raise ValueError if a parameter cannot work, before anything is done."""
+        """Raise ValueError if a parameter is invalid; called at the start of a fit."""
         return None
 
     @abstractmethod
     def query(self, session: QuerySession) -> None:
-        """Ask all queries that are paid for.
+        """Make all queries within the privacy cost.
 
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``ask``; ``session.n_queries`` queries are paid for, and
-            each row may be asked about once.
+            Public rows and ``ask``, for ``session.n_queries`` distinct rows.
         """
 
 
 class FixedQueries(QueryStrategy):
-    """Chooses all rows before the first answer. A subclass provides `choose`."""
+    """Strategies that choose all rows before the first answer, by `choose`."""
 
     @abstractmethod
     def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
-        """Choose public rows.
+        """Choose distinct public rows, in random order.
 
         Parameters
         ----------
         session : QuerySession
-            Public rows; nothing was asked yet.
+            Public rows, before the first query.
 
         n_rows : int
-            How many.
+            Number of rows.
 
         Returns
         -------
         rows : ndarray of int of shape (n_rows,)
-            Distinct, in random order.
+            Public rows.
         """
 
     def query(self, session: QuerySession) -> None:
-        """Ask about the rows of `choose`.
+        """Query the rows of `choose`.
 
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``ask``.
+            Public rows and ``ask``.
         """
         session.ask(self.choose(session, session.n_queries))
 
 
 class RandomQueries(FixedQueries):
-    """Public rows at random, chosen before any answer. It costs no privacy.
+    """Query random public rows. The choice costs no privacy.
 
     Notes
     -----
-    The queries of Papernot et al. 2017, Section 4.2, and the right ones to ask where
-    nothing is known about what public rows have in common.
+    The queries of Papernot et al. 2017, Section 4.2, and the best choice where nothing
+    is known about the similarity of public rows.
 
     Examples
     --------
@@ -173,28 +164,28 @@ class RandomQueries(FixedQueries):
             Public rows.
 
         n_rows : int
-            How many.
+            Number of rows.
 
         Returns
         -------
         rows : ndarray of int of shape (n_rows,)
-            Distinct.
+            Distinct public rows.
         """
         return session.new_rows()[:n_rows]
 
 
 class RepresentativeQueries(FixedQueries):
-    """The medoids of as many clusters of public rows as there are queries.
+    """Query the medoids of as many clusters of public rows as there are queries.
 
-    Each typical row speaks for those around it: the better choice where queries are
-    few. With many queries clusters are small, and outliers are among their medoids.
-    Clusters are made of public rows alone, before any answer, and cost no privacy.
+    Useful for few queries, as each medoid is similar to many rows. With many queries,
+    clusters are small, and some medoids are outliers. Clusters depend on public rows
+    alone and cost no privacy.
 
     Notes
     -----
-    k-means in ``session.features``, see :func:`find_clusters`; of each cluster, the row
-    nearest to its centre (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select
-    initial training set for active learning in text classification").
+    k-means on ``session.features``; from each cluster, the row nearest to its centre
+    (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select initial training set
+    for active learning in text classification").
 
     Examples
     --------
@@ -215,16 +206,7 @@ class RepresentativeQueries(FixedQueries):
     [0, 1, 2]
     """
 
-    @property
-    def needs_features(self) -> bool:
-        """Whether it looks at ``session.features``.
-
-        Returns
-        -------
-        needs_features : bool
-            True.
-        """
-        return True
+    needs_features: ClassVar[bool] = True
 
     def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
         """Choose one row of each cluster.
@@ -235,12 +217,12 @@ class RepresentativeQueries(FixedQueries):
             Public rows.
 
         n_rows : int
-            How many, and the number of clusters.
+            Number of rows, and of clusters.
 
         Returns
         -------
         rows : ndarray of int of shape (n_rows,)
-            Medoids in random order; random rows where fewer than `n_rows` rows differ.
+            Medoids in random order, then random rows if fewer than `n_rows` differ.
         """
         found = find_clusters(session.features, n_rows, 1.0, session.random_state)
         medoids = session.random_state.permutation(found.medoids)
@@ -250,25 +232,25 @@ class RepresentativeQueries(FixedQueries):
 
 
 class ClusterQueries(QueryStrategy):
-    """One query a cluster of public rows, at the cost of one row.
+    """Query clusters of public rows, each at the privacy cost of one row.
 
-    Each teacher's vote is what it says most often about the rows in the core of the
-    cluster, and all of them get the answer. That is a clearer vote than the one on a
-    single row, and more labelled rows for the student, as far as rows in a cluster are
-    of one class.
+    Each teacher votes for the class that it predicts most often for the rows in the
+    core of the cluster, and all of these rows get the answer. As far as rows in a
+    cluster are of one class, the plurality is larger than for a single row, and the
+    student gets more labelled rows.
 
     Parameters
     ----------
     core : float, default=0.5
-        The share of each cluster's rows, nearest to its centre, that are voted on and
-        get the answer. The others stay unlabelled. It costs no privacy: a teacher has
-        one vote a cluster, whatever its size.
+        Share of each cluster's rows, in (0, 1] and nearest to its centre, that teachers
+        vote on and that get the answer. The others stay unlabelled. It costs no
+        privacy: a teacher has one vote per cluster, whatever its size.
 
     Notes
     -----
-    k-means of public rows, see :func:`find_clusters`. One query for many rows is an
-    idea of Sun et al. 2019, Section 3.2, "batch loss optimization", where the rows have
-    nothing in common and the answer is a loss.
+    k-means on ``session.features``. Sun et al. 2019, Section 3.2, "batch loss
+    optimization", also use one query for many rows; there, the rows are unrelated and
+    the answer is a loss.
 
     Examples
     --------
@@ -292,82 +274,36 @@ class ClusterQueries(QueryStrategy):
     def __init__(self, *, core: float = 0.5) -> None:
         self.core: Any = core
 
-    @property
-    def needs_features(self) -> bool:
-        """Whether it looks at ``session.features``.
-
-        Returns
-        -------
-        needs_features : bool
-            True.
-        """
-        return True
+    needs_features: ClassVar[bool] = True
 
     def check(self) -> None:
-        """Raise ValueError if `core` is no share."""
-        if not isinstance(self.core, (int, float)) or not 0 < self.core <= 1:
-            raise ValueError(
-                f"core={self.core!r} must be a share above 0 and at most 1, such as "
-                "0.5."
-            )
+        """Raise ValueError if `core` is not in (0, 1]."""
+        check_number("core", self.core, 0, 1, closed="right")
 
     def query(self, session: QuerySession) -> None:
-        """Ask about every cluster.
+        """Query every cluster.
 
         Parameters
         ----------
         session : QuerySession
-            With clusters.
+            Public rows, ``clusters`` and ``ask``.
         """
         session.ask(session.clusters.medoids)
 
 
-def find_clusters(features, n_clusters, core, random_state):
-    """Cluster public rows by k-means.
+def find_clusters(
+    features: NDArray[np.float64],
+    n_clusters: int,
+    core: float,
+    random_state: np.random.RandomState,
+) -> Clusters:
+    """Cluster public rows by k-means, on features whose columns are on one scale.
 
-    It costs no privacy, as it sees public rows alone. Clusters that private rows had a
-    part in would void the statement.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_public, n_dimensions)
-        Public rows as numbers, columns on one scale.
-
-    n_clusters : int
-        Number of clusters; fewer are found where fewer rows differ.
-
-    core : float
-        The share of each cluster that belongs to its core, above 0 and at most 1.
-
-    random_state : RandomState
-        Seeds k-means. It may be known to anyone.
-
-    Returns
-    -------
-    clusters : Clusters
-        In the order of k-means. Rows outside the cores are in none.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than clusters, or features are not finite.
-
-    Notes
-    -----
-    Lloyd (1982), "Least squares quantization in PCM", from the start of Arthur,
-    Vassilvitskii (2007), "k-means++: the advantages of careful seeding". Beyond 50,000
-    rows, centres are those of a random sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_pate.students.queries._fixed import find_clusters
-    >>> features = np.array([[0.0], [0.1], [0.3], [5.0], [5.1], [5.2], [5.6]])
-    >>> clusters = find_clusters(features, 2, 0.5, np.random.RandomState(0))
-    >>> clusters.of_row
-    array([ 1,  1, -1, -1,  0,  0, -1])
-    >>> clusters.medoids
-    array([5, 1])
+    `core` is the share of each cluster, nearest to its centre, that belongs to it;
+    other rows are in no cluster. k-means: Lloyd (1982), "Least squares quantization in
+    PCM", from the start of Arthur, Vassilvitskii (2007), "k-means++: the advantages of
+    careful seeding". All rows must be public: clusters that depend on private rows
+    would void the privacy statement.
     """
     n_public = len(features)
     sample = features
@@ -377,12 +313,12 @@ def find_clusters(features, n_clusters, core, random_state):
         )
         sample = features[kept]
     k_means = KMeans(n_clusters, n_init=1, random_state=random_state.randint(MAX_SEED))
-    with warnings.catch_warnings():  # fewer rows differ than clusters were asked for
+    with warnings.catch_warnings():  # fewer than n_clusters rows differ
         warnings.simplefilter("ignore", ConvergenceWarning)
         k_means.fit(sample)
     nearest = k_means.predict(features)
     distances = np.linalg.norm(features - k_means.cluster_centers_[nearest], axis=1)
-    _, cluster_of_row = np.unique(nearest, return_inverse=True)  # no empty ones
+    _, cluster_of_row = np.unique(nearest, return_inverse=True)  # without empty ones
 
     by_distance = np.lexsort((distances, cluster_of_row))
     sizes = np.bincount(cluster_of_row)

@@ -1,9 +1,11 @@
-"""What a query strategy has in hand: public rows, the door, and what it learned."""
+"""State of a query strategy: public rows, queries and answers so far."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import in_all_classes
@@ -16,18 +18,18 @@ __all__ = ["Clusters", "QuerySession"]
 
 @dataclass(frozen=True)
 class Clusters:
-    """Public rows that are voted on together.
+    """Clusters of public rows; teachers vote on each cluster as a whole.
 
-    A cluster costs what a row costs, see :class:`~sklearn_pate.Votes`, as long as
-    clusters are made of public rows alone.
+    A vote on a cluster has the privacy cost of a vote on a row, see
+    :class:`~sklearn_pate.Votes`, if the clusters depend on public rows alone.
 
     Parameters
     ----------
     of_row : ndarray of int of shape (n_public,)
-        The cluster of each public row; -1 for none.
+        Cluster of each public row; -1 for none.
 
     medoids : ndarray of int of shape (n_clusters,)
-        The row that stands for each cluster.
+        Public row that represents each cluster.
 
     Examples
     --------
@@ -41,16 +43,18 @@ class Clusters:
     of_row: NDArray[np.intp]
     medoids: NDArray[np.intp]
 
-    def spread(self, rows, answers):
-        """Hand the answers about clusters to all their rows.
+    def spread(
+        self, rows: NDArray[np.intp], answers: NDArray[Any]
+    ) -> tuple[NDArray[np.intp], NDArray[Any]]:
+        """Give the answer to each queried cluster to all its rows.
 
         Parameters
         ----------
-        rows : ndarray of int of shape (n_asked,)
-            Public rows that were asked about, one a cluster.
+        rows : ndarray of int of shape (n_queried,)
+            Queried public rows, one of each cluster.
 
-        answers : ndarray of shape (n_asked,) or (n_asked, n_classes)
-            What was answered.
+        answers : ndarray of shape (n_queried,) or (n_queried, n_classes)
+            Answers to them.
 
         Returns
         -------
@@ -58,66 +62,66 @@ class Clusters:
             All rows of these clusters.
 
         answers : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            An answer to each.
+            Answer for each of these rows.
         """
-        place = np.full(len(self.medoids), -1)
-        place[self.of_row[rows]] = np.arange(len(rows))
-        place_of_row = np.where(self.of_row < 0, -1, place[self.of_row])
-        rows = np.flatnonzero(place_of_row >= 0)
-        return rows, answers[place_of_row[rows]]
+        answer_of_cluster = np.full(len(self.medoids), -1)
+        answer_of_cluster[self.of_row[rows]] = np.arange(len(rows))
+        of_row = np.where(self.of_row < 0, -1, answer_of_cluster[self.of_row])
+        rows = np.flatnonzero(of_row >= 0)
+        return rows, answers[of_row[rows]]
 
 
 class QuerySession:
-    """Queries about public rows, and the answers so far. Holds nothing sensitive.
+    """Queries on public rows and their answers so far; nothing in it is sensitive.
 
-    A query strategy sees this and nothing else, so that its choices cost no privacy.
+    A query strategy gets this object only, so that its choices cost no privacy.
 
     Parameters
     ----------
     ask : callable
         Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
-        shape (n_rows, n_classes) or None; gives class indices, -1 for no answer.
-        Everything it gives must be paid for: pass :meth:`Oracle.ask
-        <sklearn_pate.mechanisms.Oracle.ask>`.
+        shape (n_rows, n_classes) or None; returns class indices, -1 for no answer. Its
+        privacy cost must be recorded: pass :meth:`Oracle.answer
+        <sklearn_pate.mechanisms.Oracle.answer>`.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
     student : classifier
-        Whoever is to learn from the answers; cloned.
+        Student of the fit; cloned.
 
     n_classes : int
         Number of classes.
 
     n_queries : int
-        How many queries are paid for. It is the Oracle that refuses more.
+        Number of queries within the privacy cost. The Oracle refuses more.
 
     seed : int
         Seed of all choices. It may be known to anyone.
 
     features : ndarray of shape (n_public, n_dimensions) or None
-        Public rows as numbers, such that rows that look alike are near. Learned from
-        public rows alone. None where nobody asked for them.
+        Numeric features in which similar public rows are near each other, learned from
+        public rows alone. None if the strategy does not need them.
 
     clusters : Clusters or None
-        Public rows that are voted on together.
+        Clusters of public rows.
 
     Attributes
     ----------
     random_state : RandomState
-        For the choices of a strategy.
+        Generator for the choices of a strategy.
 
-    queried : ndarray of int of shape (n_asked,)
-        Rows that were asked about so far, in this order.
+    queried : ndarray of int of shape (n_queried,)
+        Public rows queried so far, in this order.
 
-    answers : ndarray of int of shape (n_asked,)
+    answers : ndarray of int of shape (n_queried,)
         Answers to them.
 
     Notes
     -----
-    Queries may follow from answers: worst-case Renyi costs add up all the same
-    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the cost of all
-    `n_queries` is charged however they are chosen.
+    Queries may depend on earlier answers: worst-case Renyi costs add up all the same
+    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the ledger charges
+    the cost of all `n_queries`.
 
     Examples
     --------
@@ -130,12 +134,17 @@ class QuerySession:
     >>> votes = Votes(100 * [np.array([0, 0, 0, 1, 1, 1])], n_public=6, n_classes=2)
     >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=4)
     >>> session = QuerySession(
-    ...     oracle.ask, X_public, LogisticRegression(), n_classes=2, n_queries=4, seed=0
+    ...     oracle.answer,
+    ...     X_public,
+    ...     LogisticRegression(),
+    ...     n_classes=2,
+    ...     n_queries=4,
+    ...     seed=0,
     ... )
     >>> session.ask([0, 5])
     array([0, 1])
-    >>> sureness = session.probabilities().max(axis=1)
-    >>> session.ask(np.argsort(sureness)[:2])  # where the student is least sure
+    >>> confidence = session.probabilities().max(axis=1)
+    >>> session.ask(np.argsort(confidence)[:2])  # where the student is least confident
     array([0, 1])
     >>> session.queried
     array([0, 5, 2, 3])
@@ -143,19 +152,20 @@ class QuerySession:
 
     def __init__(
         self,
-        ask,
-        X_public,
-        student,
+        ask: Callable[..., NDArray[np.intp]],
+        X_public: Any,
+        student: Any,
         *,
-        n_classes,
-        n_queries,
-        seed,
-        features=None,
-        clusters=None,
-    ):
+        n_classes: int,
+        n_queries: int,
+        seed: int,
+        features: NDArray[np.float64] | None = None,
+        clusters: Clusters | None = None,
+    ) -> None:
         self._ask = ask
-        self.features = features
-        self.clusters = clusters
+        # Not None for a strategy that needs them.
+        self.features: Any = features
+        self.clusters: Any = clusters
         self.X_public = X_public
         self.student = student
         self.n_classes = n_classes
@@ -165,20 +175,22 @@ class QuerySession:
         self.answers = np.empty(0, dtype=np.intp)
 
     @property
-    def n_public(self):
+    def n_public(self) -> int:
         """Number of public rows."""
         return self.X_public.shape[0]
 
-    def ask(self, rows, probabilities=None):
-        """Ask about public rows, each of which must be new.
+    def ask(
+        self, rows: ArrayLike, probabilities: NDArray[np.floating] | None = None
+    ) -> NDArray[np.intp]:
+        """Query public rows that were not queried before.
 
         Parameters
         ----------
-        rows : ndarray of int of shape (n_rows,)
+        rows : array-like of int of shape (n_rows,)
             Distinct public rows.
 
         probabilities : ndarray of shape (n_rows, n_classes), default=None
-            What the student thinks of them, for an interactive mechanism.
+            Class probabilities by the student, for an interactive mechanism.
 
         Returns
         -------
@@ -188,50 +200,49 @@ class QuerySession:
         Raises
         ------
         ValueError
-            If a row is repeated, or was asked about before; then none is asked.
+            If a row is repeated or was queried before; then no row is queried.
 
         Exception
-            Whatever `ask` raises, such as
-            :class:`~sklearn_pate.BudgetExceededError`; then none is kept.
+            Any exception of `ask`, such as
+            :class:`~sklearn_pate.BudgetExceededError`; then no answer is kept.
         """
         rows = np.asarray(rows, dtype=np.intp)
-        if len(np.unique(np.concatenate([self.queried, rows]))) < len(
-            self.queried
-        ) + len(rows):
+        queried = np.concatenate([self.queried, rows])
+        if len(np.unique(queried)) < len(queried):
             raise ValueError(
-                "A query strategy asked about a public row twice, which would tell "
-                "nothing new; ask about session.new_rows()."
+                "A query strategy queried a public row twice, which gives no new "
+                "information; query session.new_rows()."
             )
         answers = self._ask(rows, probabilities)
-        self.queried = np.concatenate([self.queried, rows])
+        self.queried = queried
         self.answers = np.concatenate([self.answers, answers])
         return answers
 
-    def new_rows(self):
-        """Return the public rows that were not asked about yet.
+    def new_rows(self) -> NDArray[np.intp]:
+        """Return the public rows that were not queried yet, in random order.
 
         Returns
         -------
         rows : ndarray of int of shape (n_new,)
-            In random order.
+            Public rows.
         """
-        asked = np.zeros(self.n_public, dtype=bool)
-        asked[self.queried] = True
-        return self.random_state.permutation(np.flatnonzero(~asked))
+        is_new = np.ones(self.n_public, dtype=bool)
+        is_new[self.queried] = False
+        return self.random_state.permutation(np.flatnonzero(is_new))
 
-    def probabilities(self, student=None):
-        """Predict the public rows by a student of the answers so far.
+    def probabilities(self, student: Any = None) -> NDArray[np.floating]:
+        """Predict class probabilities of the public rows from the answers so far.
 
         Parameters
         ----------
         student : classifier, default=None
-            Cloned, and trained on the answers so far; None means the session's own. It
-            needs `predict_proba`.
+            Classifier with `predict_proba`, cloned and trained on the answers so far.
+            None means the student of the fit.
 
         Returns
         -------
         probabilities : ndarray of shape (n_public, n_classes)
-            All alike while the answers hold fewer than two classes.
+            All equal while the answers hold fewer than two classes.
         """
         if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
             return np.full((self.n_public, self.n_classes), 1 / self.n_classes)

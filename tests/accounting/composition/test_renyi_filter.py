@@ -99,7 +99,7 @@ def test_the_default_order_holds_a_fit_that_spends_the_whole_budget(
     )
     privacy_filter = RenyiFilter.for_budget(epsilon, delta)
     cost = privacy_filter.cost(ready.account_curve(100, 2))
-    assert 0.99 < privacy_filter.shares(cost)[0] <= 1
+    assert 0.99 < privacy_filter.budget_fractions(cost)[0] <= 1
     assert privacy_filter.admits(cost)
 
 
@@ -123,7 +123,9 @@ def test_several_orders_share_delta():
     [(1, 1e-6, [30, 1.5]), (1e-6, 1e-6, None), (5e-5, 1e-12, None)],
 )
 def test_a_budget_that_holds_nothing_is_refused(epsilon, delta, orders):
-    with pytest.raises(ValueError, match=r"hold nothing at order .* is not positive"):
+    with pytest.raises(
+        ValueError, match=r"admit no release at order .*; use larger orders"
+    ):
         RenyiFilter.for_budget(epsilon, delta, orders)
     with pytest.raises(ValueError, match="must all be positive"):
         RenyiFilter((9.0,), (-1e-9,))
@@ -135,7 +137,7 @@ def test_a_budget_that_holds_nothing_is_refused(epsilon, delta, orders):
 )
 def test_what_is_left_is_as_many_charges_as_fit(spent, cost):
     privacy_filter = RenyiFilter((8.0, 64.0), (0.5, 0.7))
-    share, left = privacy_filter.shares(cost, spent)
+    share, left = privacy_filter.budget_fractions(cost, spent)
     assert privacy_filter.admits(cost, spent) == (share <= left) or share == (
         pytest.approx(left)
     )

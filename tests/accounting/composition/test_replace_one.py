@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting.composition._replace_one import two_steps
+from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 
 ORDERS = DEFAULT_ORDERS[:250]
 
 
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 1.0, 50.0])
-def test_two_steps_of_gaussian_noise_cost_four_times_one(rho):
-    curve = two_steps(RdpCurve(DEFAULT_ORDERS, rho * DEFAULT_ORDERS))
+def test_replacing_costs_four_times_removing_with_gaussian_noise(rho):
+    curve = add_remove_to_replace_one(RdpCurve(DEFAULT_ORDERS, rho * DEFAULT_ORDERS))
     np.testing.assert_allclose(curve.values[:250], 4 * rho * ORDERS, rtol=0.01)
     assert np.all(curve.values[:250] >= 4 * rho * ORDERS * (1 - 1e-12))
 
 
 @given(epsilon=st.floats(0.01, 5))
-def test_two_steps_of_a_pure_guarantee_cost_at_most_twice_its_epsilon(epsilon):
-    values = two_steps(pure_dp_curve(epsilon)).values[:250]
+def test_replacing_costs_at_most_twice_a_pure_epsilon(epsilon):
+    values = add_remove_to_replace_one(pure_dp_curve(epsilon)).values[:250]
     assert np.all(values <= 2 * epsilon * 1.002)
     assert values[-1] > 1.9 * epsilon
 
@@ -33,7 +33,7 @@ def test_two_steps_of_a_pure_guarantee_cost_at_most_twice_its_epsilon(epsilon):
         st.lists(st.floats(0.01, 1), min_size=4, max_size=4), min_size=3, max_size=3
     )
 )
-def test_three_laws_a_step_apart_are_within_two_steps(laws):
+def test_random_laws_are_within_the_converted_cost(laws):
     first, middle, last = (np.array(law) / sum(law) for law in laws)
 
     orders = ORDERS[::5]
@@ -50,7 +50,9 @@ def test_three_laws_a_step_apart_are_within_two_steps(laws):
 
     one_step = RdpCurve(orders, largest((first, middle), (middle, last)))
     true = np.array(largest((first, last)))
-    assert np.all(two_steps(one_step).values >= true * (1 - 1e-9) - 1e-12)
+    assert np.all(
+        add_remove_to_replace_one(one_step).values >= true * (1 - 1e-9) - 1e-12
+    )
 
 
 def renyi(order, first, second):

@@ -1,4 +1,4 @@
-"""Fits of several processes on one ledger, killed at random instants, and a witness.
+"""Fits of several processes on one ledger, killed at random instants, and a check.
 
 Run as a script: ``python kills.py FOLDER KILLS`` prints what happened as JSON.
 Processes are forked from one that has imported everything: a fit starts at once.
@@ -32,7 +32,7 @@ from sklearn_pate.students import UncertaintyQueries
 
 N_PROCESSES = 4
 N_QUERIES = 12
-# So many that the budget is spent towards the end, whatever the speed.
+# Chosen such that the budget is spent towards the end, whatever the speed.
 CHARGES_A_KILL = 1.2
 EPSILON, DELTA = 3.0, 1e-6
 
@@ -63,7 +63,7 @@ def write(log, *words):
 
 
 def fit(ledger, c, tag, log):
-    """Fit one of the fits that a tag names; odd tags ask in rounds."""
+    """Fit one of the fits that a tag names; odd tags use several rounds of queries."""
     strategy = UncertaintyQueries(n_rounds=3) if tag % 2 else "random"
     clf = PATEClassifier(
         GaussianNB(),
@@ -124,7 +124,7 @@ def run(folder, n_kills, seed=0):
     log.touch()
     ledger = PrivacyLedger(path, epsilon=EPSILON, delta=DELTA)
     c = 1.0
-    while ledger.shares(GumbelMax(c).stated_curve(N_QUERIES, 2))[0] > 1 / (
+    while ledger.budget_fractions(GumbelMax(c).stated_curve(N_QUERIES, 2))[0] > 1 / (
         CHARGES_A_KILL * n_kills
     ):
         c *= 0.97
@@ -166,7 +166,7 @@ def check(path, log, when):
         if kind == "seen":
             answers.setdefault(tag, set()).add(rest[0])
     ledger = PrivacyLedger(path)
-    charges = ledger.charges()
+    charges = ledger.entries()
     charged = Counter(
         re.search(r"tag=(\d+)|$", one.description)[1] or "0" for one in charges
     )

@@ -1,4 +1,4 @@
-"""Charges, budgets and reports of a ledger."""
+"""PrivacyLedger: budget, entries, report and errors."""
 
 import copy
 import os
@@ -19,17 +19,19 @@ from sklearn_pate.mechanisms import PermuteAndFlip
 from tests.accounting.ledger.charges import WHAT, charge, curve
 
 
-def test_a_charge_is_there_for_whoever_opens_the_file_next(path, ledger):
+def test_an_entry_is_read_when_the_file_is_opened_again(path, ledger):
     assert ledger.spent == 0
     assert charge(ledger) == 1
     again = PrivacyLedger(path)
     assert (again.epsilon, again.delta) == (3, 1e-6)
     assert again.spent == ledger.spent > 0
-    assert ledger.spent == pytest.approx(ledger.shares(curve(0.01))[0], rel=1e-12)
-    (line,) = again.charges()
-    assert (line.number, line.description) == (1, "a test")
-    assert line.share == ledger.shares(curve(0.01))[0]
-    assert line.epsilon == curve(0.01).to_epsilon(1e-6)
+    assert ledger.spent == pytest.approx(
+        ledger.budget_fractions(curve(0.01))[0], rel=1e-12
+    )
+    (entry,) = again.entries()
+    assert (entry.number, entry.description) == (1, "a test")
+    assert entry.share == ledger.budget_fractions(curve(0.01))[0]
+    assert entry.epsilon == curve(0.01).to_epsilon(1e-6)
 
 
 def test_charges_stop_before_the_budget_is_exceeded(ledger):
@@ -39,43 +41,43 @@ def test_charges_stop_before_the_budget_is_exceeded(ledger):
         n_charged += 1
     with pytest.raises(BudgetExceededError, match=r"take .*left: 0\.\d+ times"):
         charge(ledger, 0.013)
-    assert len(ledger.charges()) == n_charged
+    assert len(ledger.entries()) == n_charged
     total = curve(0.013) * n_charged
     assert total.to_epsilon(1e-6) <= 3 < (total + curve(0.013)).to_epsilon(1e-6)
     assert ledger.fits(curve(0.001))
     assert not ledger.fits(curve(0.013))
 
 
-def test_a_price_without_an_end_is_refused(ledger):
-    endless = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, np.inf))
+def test_an_infinite_cost_is_refused(ledger):
+    infinite = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, np.inf))
     with pytest.raises(BudgetExceededError, match="no finite cost, as with seeded"):
-        ledger.charge(endless, **WHAT)
-    assert ledger.charges() == []
+        ledger.charge(infinite, **WHAT)
+    assert ledger.entries() == []
 
 
-def test_the_first_charge_sets_unit_and_relation_for_good(ledger):
+def test_the_first_entry_sets_unit_and_relation(ledger):
     charge(ledger, unit="group", relation="add-remove-or-change")
     with pytest.raises(ValueError, match="protects unit='group' with relation='add-"):
         charge(ledger)
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
     assert "add or remove one group" in ledger.report()
 
 
 @pytest.mark.parametrize("unit", ["row", "group", "person"])
 def test_a_unit_that_leaves_the_relation_open_is_refused(ledger, unit):
-    with pytest.raises(ValueError, match=f"unit='{unit}' without a relation does not"):
+    with pytest.raises(ValueError, match=f"unit='{unit}' needs a relation, got None"):
         charge(ledger, unit=unit, relation=None)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
-def test_a_unit_with_one_relation_needs_no_other_word(ledger):
+def test_a_unit_with_one_relation_needs_no_relation_argument(ledger):
     charge(ledger, unit="party", relation=None)
     charge(ledger, unit="party", relation="replace-one")
     assert "change all votes of one party" in ledger.report()
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps, "clone"])
-def test_every_copy_is_the_same_account(ledger, how):
+def test_every_copy_is_the_same_ledger(ledger, how):
     pate = PATEClassifier(LogisticRegression(), ledger=ledger)
     if how == "clone":
         other = clone(clone(pate)).ledger
@@ -100,7 +102,7 @@ def test_a_copy_elsewhere_reads_no_file_until_it_is_used(path, ledger):
     assert not path.exists()
 
 
-def test_a_relative_path_is_that_of_the_folder_it_was_made_in(tmp_path, monkeypatch):
+def test_a_relative_path_belongs_to_the_folder_it_was_created_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ledger = PrivacyLedger("patients.sqlite", epsilon=3, delta=1e-6)
     (tmp_path / "elsewhere").mkdir()
@@ -113,12 +115,12 @@ WRONG_LEDGERS = {
     "one half of a budget": ({"epsilon": 3}, "epsilon=3 and delta=None are one budget"),
     "the other half": ({"delta": 1e-6}, "epsilon=None and delta=1e-06 are one budget"),
     "no epsilon": ({"epsilon": 0, "delta": 1e-6}, "epsilon=0 must be a positive"),
-    "endless": ({"epsilon": np.inf, "delta": 1e-6}, "epsilon=inf must be a positive"),
+    "infinite": ({"epsilon": np.inf, "delta": 1e-6}, "epsilon=inf must be a positive"),
     "negative": ({"epsilon": -1, "delta": 1e-6}, "epsilon=-1 must be a positive"),
     "no delta": ({"epsilon": 3, "delta": 0}, "delta=0 must be a number strictly"),
     "delta of one": ({"epsilon": 3, "delta": 1}, "delta=1 must be a number strictly"),
     "delta is text": ({"epsilon": 3, "delta": "1"}, "delta='1' must be a number"),
-    "small order": ({"epsilon": 3, "delta": 1e-6, "orders": 1.5}, "Use larger orders"),
+    "small order": ({"epsilon": 3, "delta": 1e-6, "orders": 1.5}, "use larger orders"),
     "tiny": ({"epsilon": 1e-6, "delta": 1e-6}, "or a larger epsilon"),
     "order of one": ({"epsilon": 3, "delta": 1e-6, "orders": [1, 9]}, "greater than 1"),
     "no order": ({"epsilon": 3, "delta": 1e-6, "orders": []}, "non-zero length"),
@@ -147,7 +149,7 @@ def test_a_budget_cannot_be_changed_afterwards(path, ledger):
         PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[30])
 
 
-def test_what_is_no_curve_is_refused(ledger):
+def test_an_object_that_is_no_curve_is_refused(ledger):
     class Refund(RdpCurve):
         def __init__(self):
             self.__dict__.update(orders=DEFAULT_ORDERS, values=-DEFAULT_ORDERS)
@@ -155,10 +157,10 @@ def test_what_is_no_curve_is_refused(ledger):
     for wrong in (Refund(), SimpleNamespace(orders=[9], values=[-1]), 0.1):
         with pytest.raises(ValueError, match="is no RdpCurve; pass the worst-case"):
             ledger.charge(wrong, **WHAT)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
-def test_a_curve_that_ends_too_early_is_told_apart_from_an_endless_one(ledger):
+def test_a_curve_that_ends_too_early_is_told_apart_from_an_infinite_one(ledger):
     with pytest.raises(BudgetExceededError, match=r"The curve ends at order 4, and .*"):
         ledger.charge(RdpCurve([2, 4], [0, 0]), **WHAT)
 
@@ -166,7 +168,7 @@ def test_a_curve_that_ends_too_early_is_told_apart_from_an_endless_one(ledger):
 @pytest.mark.parametrize(
     "changes", [{"description": None}, {"unit": ["row"]}, {"dataset": 5}]
 )
-def test_a_charge_is_named_in_words(ledger, changes):
+def test_names_of_an_entry_must_be_text(ledger, changes):
     with pytest.raises(ValueError, match="must be a str"):
         charge(ledger, **changes)
 
@@ -187,7 +189,7 @@ def test_with_several_orders_what_is_said_to_be_left_is_left(path):
     ledger.charge(steep, **WHAT)
     ledger.charge(flat, **WHAT)
     for one in (steep, flat, curve(0.01)):
-        share, left = ledger.shares(one)
+        share, left = ledger.budget_fractions(one)
         assert ledger.fits(one * (0.999 * left / share))
         assert not ledger.fits(one * (1.001 * left / share))
 
@@ -205,11 +207,11 @@ PURE_HALF = {
 def test_pure_charges_take_no_more_than_their_epsilons_add_up_to(ledger, case):
     for n_charged in range(6):
         assert ledger.spent == pytest.approx(n_charged / 6)
-        assert ledger.shares(PURE_HALF[case])[0] == pytest.approx(1 / 6)
+        assert ledger.budget_fractions(PURE_HALF[case])[0] == pytest.approx(1 / 6)
         ledger.charge(PURE_HALF[case], **WHAT)
     with pytest.raises(BudgetExceededError, match=r"take 16\.67% .* 0\.00% is left"):
         ledger.charge(PURE_HALF[case], **WHAT)
-    assert [charge.share for charge in ledger.charges()] == pytest.approx([1 / 6] * 6)
+    assert [entry.share for entry in ledger.entries()] == pytest.approx([1 / 6] * 6)
     assert "epsilon=3.000 so far" in ledger.report()
 
 
@@ -223,17 +225,19 @@ def test_a_pure_fit_takes_no_more_than_its_epsilon_of_the_budget(ledger):
 
 def test_many_small_pure_charges_take_what_the_renyi_filter_takes(ledger):
     small = pure_dp_curve(0.05) * 100
-    assert ledger.shares(small)[0] < 0.8 < 5 / 3
+    assert ledger.budget_fractions(small)[0] < 0.8 < 5 / 3
 
 
 def test_shares_add_up_when_a_gaussian_charge_joins_pure_ones(ledger):
     ledger.charge(pure_dp_curve(0.5), **WHAT)
     ledger.charge(pure_dp_curve(0.1), **WHAT)
     ledger.charge(curve(0.01), **WHAT)
-    shares = [charge.share for charge in ledger.charges()]
+    shares = [entry.share for entry in ledger.entries()]
     assert sum(shares) == pytest.approx(ledger.spent)
-    assert shares[0] > 0.5 / 3, "the sum of pure epsilons bounds nothing any more"
-    share, left = ledger.shares(pure_dp_curve(0.5))
+    assert shares[0] > 0.5 / 3, (
+        "the sum of pure epsilons is no bound with a Gaussian cost"
+    )
+    share, left = ledger.budget_fractions(pure_dp_curve(0.5))
     assert ledger.fits(pure_dp_curve(0.5) * 0.1)
     assert share == pytest.approx(shares[0])
     assert left == pytest.approx(1 - ledger.spent)
@@ -250,46 +254,46 @@ def test_a_charge_with_delta_is_not_admitted_beside_a_sum_of_pure_ones(ledger):
 @pytest.mark.parametrize(
     ("unit", "relation"), [("row", "replace-one"), ("group", "add-remove-or-change")]
 )
-def test_a_charge_for_added_rows_is_refused_with_its_proved_price(
-    ledger, unit, relation
-):
+def test_a_cost_for_added_rows_is_refused_with_its_conversion(ledger, unit, relation):
     what = {"unit": unit, "relation": relation}
     charge(ledger, **what)
-    with pytest.raises(ValueError, match=r"two_steps\(spent\.curve\) is a proved"):
+    with pytest.raises(
+        ValueError, match=r"add_remove_to_replace_one\(spent\.curve\) is a proved"
+    ):
         charge(ledger, unit=unit, relation="add-remove")
     charge(ledger, **what, rho=0.01)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
-def test_a_price_for_changed_rows_is_no_price_for_added_ones(ledger):
+def test_a_cost_for_changed_rows_is_no_cost_for_added_ones(ledger):
     charge(ledger, relation="add-remove")
     with pytest.raises(ValueError, match="no conversion is proved"):
         charge(ledger, relation="replace-one")
 
 
-def test_a_price_for_changed_groups_holds_for_added_ones(ledger):
+def test_a_cost_for_changed_groups_holds_for_added_ones(ledger):
     charge(ledger, unit="group", relation="add-remove")
-    said = r"'add-remove-or-change' includes 'add-remove', so that spent\.curve is a"
-    with pytest.raises(ValueError, match=said):
+    message = r"'add-remove-or-change' includes 'add-remove', so that spent\.curve is a"
+    with pytest.raises(ValueError, match=message):
         charge(ledger, unit="group", relation="add-remove-or-change")
 
 
-def test_the_report_says_what_is_promised_and_who_spent_what(path, ledger):
+def test_the_report_shows_guarantee_budget_and_entries(path, ledger):
     assert "nothing was charged yet" in ledger.report()
     charge(ledger, 0.01, description="first", dataset="wards")
     charge(ledger, 0.02, description="second", dataset="wards")
     report = ledger.report()
     assert "(epsilon=3.0, delta=1e-06)-differentially private" in report
     assert "replace one row" in report
-    assert f"{ledger.spent:.2%} of this budget is spent, in 2 charges" in report
+    assert f"{ledger.spent:.2%} of this budget is spent, in 2 entries" in report
     estimate = (curve(0.01) + curve(0.02)).to_epsilon(1e-6)
     assert f"epsilon={estimate:.3f} so far" in report
     assert [line.split()[0] for line in report.splitlines()[-2:]] == ["1", "2"]
     assert report.splitlines()[-1].endswith("second")
 
 
-def test_charges_make_a_table(ledger):
+def test_entries_make_a_table(ledger):
     pandas = pytest.importorskip("pandas")
     charge(ledger)
-    table = pandas.DataFrame(ledger.charges())
+    table = pandas.DataFrame(ledger.entries())
     assert table.loc[0, "share"] == pytest.approx(ledger.spent, rel=1e-12)

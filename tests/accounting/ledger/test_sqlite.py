@@ -1,4 +1,4 @@
-"""The file of a ledger: who may use it, damage, a full disk, kills."""
+"""The file of a ledger: access, damage, a full disk and killed processes."""
 
 import json
 import os
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def run_alone(script, *arguments, **kwargs):
-    """Run a script in a process of its own, for what would harm this one."""
+    """Run a script in a separate process, as it changes limits or the user."""
     return subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
         capture_output=True,
@@ -69,7 +69,7 @@ def test_another_database_is_no_ledger(path):
         PrivacyLedger(path, epsilon=3, delta=1e-6)
 
 
-def test_a_format_of_tomorrow_is_not_guessed_at(path, ledger):
+def test_a_newer_format_is_refused(path, ledger):
     with sqlite3.connect(path) as file:
         file.execute("PRAGMA user_version = 3")
     file.close()
@@ -78,7 +78,7 @@ def test_a_format_of_tomorrow_is_not_guessed_at(path, ledger):
 
 
 @pytest.mark.parametrize("start", [20, 100, 4096, 8192, 20_000])
-def test_a_damaged_file_charges_nothing_and_says_so(path, ledger, start):
+def test_a_damaged_file_charges_nothing_and_raises(path, ledger, start):
     for _ in range(20):
         charge(ledger, 0.0001)
     content = bytearray(path.read_bytes())
@@ -89,7 +89,7 @@ def test_a_damaged_file_charges_nothing_and_says_so(path, ledger, start):
         charge(ledger)
 
 
-AS_NOBODY = """
+AS_ANOTHER_USER = """
 import os, sys
 from sklearn_pate import LedgerError, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
@@ -107,15 +107,15 @@ except LedgerError as error:
 
 @pytest.mark.slow
 def test_a_read_only_ledger_can_be_read_and_not_charged():
-    with tempfile.TemporaryDirectory() as folder:  # where anybody can look
+    with tempfile.TemporaryDirectory() as folder:  # readable by all users
         Path(folder).chmod(0o755)
         ledger = PrivacyLedger(f"{folder}/patients.sqlite", epsilon=3, delta=1e-6)
         charge(ledger)
         ledger.path.chmod(0o444)
-        done = run_alone(AS_NOBODY, ledger.path)
-        assert "in 1 charge" in done.stdout, done.stderr
-        assert "nothing can be charged, so nothing was asked" in done.stdout
-        assert len(ledger.charges()) == 1
+        done = run_alone(AS_ANOTHER_USER, ledger.path)
+        assert "in 1 entry" in done.stdout, done.stderr
+        assert "nothing can be charged, so no query was answered" in done.stdout
+        assert len(ledger.entries()) == 1
 
 
 ON_A_FULL_DISK = """
@@ -124,8 +124,8 @@ from sklearn_pate import LedgerError, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 ledger = PrivacyLedger(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-room = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+limit = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 curve = RdpCurve(DEFAULT_ORDERS, 0.0001 * DEFAULT_ORDERS)
 charged = 0
 try:
@@ -140,12 +140,12 @@ except LedgerError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [0, 3000, 30_000])
-def test_a_full_disk_charges_all_or_nothing(path, ledger, room):
-    done = run_alone(ON_A_FULL_DISK, path, room)
+@pytest.mark.parametrize("limit", [0, 3000, 30_000])
+def test_a_full_disk_charges_all_or_nothing(path, ledger, limit):
+    done = run_alone(ON_A_FULL_DISK, path, limit)
     n_charged, message = done.stdout.split(" ", 1)
-    assert "Make room on the disk and try again" in message, done.stderr
-    assert len(ledger.charges()) == int(n_charged)
+    assert "Free space on the disk and try again" in message, done.stderr
+    assert len(ledger.entries()) == int(n_charged)
     charge(ledger)
 
 
@@ -157,11 +157,11 @@ def test_a_ledger_in_use_is_waited_for(path, ledger):
     waiting.start()
     waiting.join(0.3)
     assert waiting.is_alive()
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     other.execute("ROLLBACK")
     other.close()
     waiting.join()
-    assert len(ledger.charges()) == 1
+    assert len(ledger.entries()) == 1
 
 
 def test_the_key_is_for_this_user_only_and_made_once(path, ledger):
@@ -173,7 +173,7 @@ def test_the_key_is_for_this_user_only_and_made_once(path, ledger):
     assert key not in path.read_bytes()
 
 
-def test_a_key_of_ones_own_is_used_and_a_short_one_refused(tmp_path, path):
+def test_a_given_key_is_used_and_a_short_one_refused(tmp_path, path):
     (tmp_path / "key").write_bytes(bytes(range(40)))
     ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=tmp_path / "key")
     assert ledger.key == bytes(range(40))
@@ -204,11 +204,11 @@ def test_another_ledger_in_its_place_is_noticed(path, ledger):
     for one in (ledger, pickle.loads(kept)):
         with pytest.raises(LedgerError, match="is another ledger than the one that"):
             charge(one)
-    assert PrivacyLedger(path).charges() == []
+    assert PrivacyLedger(path).entries() == []
 
 
 @pytest.mark.slow
-def test_kills_lose_no_charge(tmp_path):
+def test_killed_processes_lose_no_entry(tmp_path):
     done = subprocess.run(
         [sys.executable, HERE / "kills.py", tmp_path, "40"],
         capture_output=True,

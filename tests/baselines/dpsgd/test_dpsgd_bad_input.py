@@ -87,15 +87,15 @@ MIXES = (
     r"its module mixes the rows of a batch, or keeps statistics of them, .*GroupNorm"
 )
 
-# Parameters, and what the message says.
+# Parameters and message.
 WRONG_PARAMETERS = {
     "no network": ({"estimator": LogisticRegression()}, r"estimator=LogisticRegression\(\) is not a skorch.NeuralNetClassifier"),
     "a class": ({"estimator": NeuralNetClassifier}, r"is not a skorch.NeuralNetClassifier"),
     "a regressor": ({"estimator": NeuralNetRegressor(nn.Linear(4, 2))}, r"is not a skorch.NeuralNetClassifier"),
     "full batches": ({"estimator": network(batch_size=-1)}, r"estimator.batch_size=-1 must be a whole number of at least 1"),
     "no epoch": ({"estimator": network(max_epochs=0)}, r"estimator.max_epochs=0 must be a whole number of at least 1"),
-    "early stopping": ({"estimator": network(callbacks=[EarlyStopping()])}, r"estimator.callbacks=.*EarlyStopping.* would see private rows"),
-    "a callback on its own": ({"estimator": network(callbacks=EarlyStopping())}, r"estimator.callbacks=.*EarlyStopping.* would see private rows"),
+    "early stopping": ({"estimator": network(callbacks=[EarlyStopping()])}, r"estimator.callbacks=.*EarlyStopping.* would read private rows"),
+    "a callback on its own": ({"estimator": network(callbacks=EarlyStopping())}, r"estimator.callbacks=.*EarlyStopping.* would read private rows"),
     "named callbacks": ({"estimator": network(callbacks=[("score", EpochScoring("accuracy"))])}, r"leave callbacks=None"),
     "BatchNorm": ({"estimator": normalized(nn.BatchNorm1d(3))}, MIXES),
     "frozen BatchNorm": ({"estimator": normalized(FROZEN)}, MIXES),
@@ -112,7 +112,7 @@ WRONG_PARAMETERS = {
     "an optimizer with a closure": ({"estimator": network(optimizer=torch.optim.LBFGS)}, r"cannot be trained .* 'closure'"),
     "nothing to train": ({"estimator": network(nn.Linear(4, 2).requires_grad_(False))}, r"no weights to train"),
     "epsilon and noise": ({"epsilon": 1.0, "noise_multiplier": 2.0}, r"epsilon=1.0 calibrates the noise, and noise_multiplier=2.0 sets it"),
-    "neither": ({"epsilon": None}, r"epsilon=None and noise_multiplier=None leave the noise open"),
+    "neither": ({"epsilon": None}, r"epsilon=None and noise_multiplier=None do not set the noise"),
     "epsilon is 0": ({"epsilon": 0}, r"epsilon=0 must be a positive, finite number"),
     "epsilon out of reach": ({"epsilon": 1e-13, "delta": 1e-9}, r"epsilon=1e-13 cannot be reached with delta=1e-09 in 6 steps"),
     "noise is 0": ({"epsilon": None, "noise_multiplier": 0.0}, r"noise_multiplier=0.0 must be a positive, finite number"),
@@ -122,7 +122,7 @@ WRONG_PARAMETERS = {
     "the accountant": ({"accountant": "gdp"}, r"accountant='gdp' is unknown; use 'pld' or 'rdp'"),
     "noise_seed": ({"noise_seed": "secret"}, r"noise_seed='secret' must be None or an integer"),
     "random_state": ({"random_state": "secret"}, r"'secret' cannot be used to seed"),
-    "ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is no account; pass PrivacyLedger"),
+    "ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is not a PrivacyLedger; pass PrivacyLedger"),
     "classes": ({"classes": [1]}, r"classes=\[1\] must list at least two distinct labels"),
 }  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_wrong_parameters_are_refused(case, tmp_path):
     clf = DPSGDClassifier(**({"estimator": network(), "ledger": ledger} | parameters))
     with pytest.raises(ValueError, match=message):
         clf.fit(X, Y)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.parametrize("case", WRONG_PARAMETERS)
@@ -165,7 +165,7 @@ def test_a_large_delta_warns():
         DPSGDClassifier(network(), delta=0.1).plan_privacy(X, Y)
 
 
-def test_what_is_missing_is_named(monkeypatch):
+def test_a_missing_dependency_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opacus", None)
     with pytest.raises(ImportError, match=r"install sklearn-pate\[dpsgd\]"):
         DPSGDClassifier(network()).fit(X, Y)

@@ -32,7 +32,7 @@ from tests.baselines.dpsgd.networks import (
 PLANTED = 98765.4321
 
 
-# What it learns
+# Accuracy
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_without_a_bound_or_noise_a_full_batch_is_gradient_descent(rows):
     torch.testing.assert_close(weights(clf), expected.double(), rtol=1e-4, atol=1e-6)
 
 
-# What it states
+# The statement
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_the_moments_accountant_states_its_curve(rows):
 
 
 @pytest.mark.slow
-def test_the_price_is_known_before_the_fit(rows):
+def test_the_plan_is_the_statement_of_the_fit(rows):
     clf = make(epsilon=1.0, noise_multiplier=None)
     planned = clf.plan_privacy(*rows)
     assert not hasattr(clf, "n_features_in_")
@@ -123,17 +123,17 @@ def test_the_price_is_known_before_the_fit(rows):
 
 
 @pytest.mark.slow
-def test_the_price_is_charged_before_any_noise_is_drawn(rows, tmp_path, monkeypatch):
+def test_the_cost_is_charged_before_any_noise_is_drawn(rows, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-5)
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     clf = make(noise_multiplier=3.0, ledger=ledger).fit(*rows)
-    (charge,) = ledger.charges()
+    (charge,) = ledger.entries()
     assert charge.epsilon >= clf.privacy_spent_.epsilon
     assert charge.description == clf.privacy_spent_.mechanism
 
@@ -147,7 +147,7 @@ def test_a_fit_beyond_the_budget_draws_nothing(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(NoiseSource, "words", draw)
     with pytest.raises(BudgetExceededError):
         make(ledger=ledger).fit(*rows)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
 
 
 @pytest.mark.slow
-def test_generators_of_everybody_else_are_left_alone(rows):
+def test_global_generators_are_restored(rows):
     state = torch.random.get_rng_state()
     np.random.seed(0)
     expected = np.random.random()
@@ -204,7 +204,7 @@ def test_saved_bytes_hold_no_row(planted):
     assert [one for one in secrets if one in saved] == []
 
 
-def test_the_network_keeps_no_diary_no_gradient_and_no_hook(planted, capsys):
+def test_the_network_keeps_no_history_no_gradient_and_no_hook(planted, capsys):
     net = planted[0].network_
     assert net.history_ == []
     assert net.optimizer_.state_dict()["state"] == {}
@@ -252,7 +252,7 @@ def test_training_prints_nothing_and_leaves_the_network_given_alone(rows, capsys
     assert not hasattr(net, "module_")
 
 
-def test_what_is_frozen_stays_as_it_was(rows):
+def test_frozen_weights_do_not_change(rows):
     pretrained = Perceptron()
     pretrained.layers[0].requires_grad_(False)
     clf = make(network(pretrained)).fit(*rows)

@@ -21,7 +21,7 @@ from tests.baselines.dpsgd.networks import (
     weights,
 )
 
-# What one row can do
+# The effect of one row
 
 
 CRITERIA = {
@@ -98,7 +98,7 @@ def sums_of_gradients(net, rows, indices, plan):
     with _dpsgd_training.one_thread_quietly():
         initialized = _dpsgd_training.initialized(net, N_CLASSES, 0)
         steps = NoisySteps(initialized, X, y.long(), plan, noise)
-        steps.follow(indices)
+        steps.step(indices)
         sums = [p.summed_grad.flatten() for p in steps.optimizer.params]
     return torch.cat(sums).numpy(), steps
 
@@ -149,7 +149,7 @@ def test_noisy_sums_are_whole_multiples_of_a_unit_whatever_the_rows_are(rows):
 
 
 @pytest.mark.slow
-def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
+def test_rows_of_unknown_labels_are_not_used_and_cost_the_same(rows):
     X, y = rows
     clf = make(classes=range(N_CLASSES))
     known = clf.fit(X, y).privacy_spent_
@@ -163,14 +163,14 @@ def test_rows_of_unknown_labels_teach_nothing_and_cost_the_same(rows):
 @pytest.mark.slow
 def test_every_step_has_a_sample_of_its_own(rows, monkeypatch):
     sizes = []
-    follow = NoisySteps.follow
+    step = NoisySteps.step
 
     def watched(self, indices):
         if self.optimizer.noise is not None:
             sizes.append(len(indices))
-        follow(self, indices)
+        step(self, indices)
 
-    monkeypatch.setattr(NoisySteps, "follow", watched)
+    monkeypatch.setattr(NoisySteps, "step", watched)
     make(network(max_epochs=3)).fit(*rows)
     assert len(sizes) == 3 * 18
     low, high = binom.isf([1 - 1e-9, 1e-9], 1797, 100 / 1797)

@@ -13,7 +13,7 @@ from torch import nn
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.baselines import DPSGDClassifier
 from sklearn_pate.baselines.dpsgd._dpsgd_training import NoisySteps, one_thread_quietly
-from sklearn_pate.baselines.dpsgd._dry_run import rehearse
+from sklearn_pate.baselines.dpsgd._dry_run import check_trainable
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
@@ -115,9 +115,9 @@ def tokens_of_rows_before(X, last, tokens):
 SLICES = "gradients out of 1 rows, .*one slice for each row"
 MIXES = "its module mixes the rows of a batch"
 OTHER_GRADIENTS = "not those of their losses, .* optimizer__weight_decay"
-COUNTS = "the loss of a row depends on how many rows there are"
+COUNTS = "the loss of a row depends on the number of rows"
 
-# Network, shape of a row, and what is said of it.
+# Network, shape of a row, and error.
 REFUSED = {
     "cut": (function(cut, last=last(2)), (64, 2), "makes 64 " + SLICES),
     "side by side": (function(side_by_side), (4,), "makes 8 " + SLICES),
@@ -180,7 +180,7 @@ def test_a_row_that_could_do_more_is_refused_before_the_charge(
     X = np.random.default_rng(0).normal(size=(60, *row_shape))
     with pytest.raises(ValueError, match=f"estimator cannot be trained .*{message}"):
         clf.fit(X, np.arange(60) % N_CLASSES)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def tied():
@@ -241,7 +241,7 @@ SOUND = {
 @pytest.mark.parametrize("case", SOUND)
 def test_sound_networks_go_through(case):
     net, row_shape = SOUND[case]
-    rehearse(net, row_shape, N_CLASSES, PLAN)
+    check_trainable(net, row_shape, N_CLASSES, PLAN)
 
 
 def test_rows_cut_into_slices_in_a_large_batch_only_are_refused_and_not_added():
@@ -252,7 +252,7 @@ def test_rows_cut_into_slices_in_a_large_batch_only_are_refused_and_not_added():
 
     net = function(halves_of_many, last=last(2))
     with pytest.raises(ValueError, match="makes 32 gradients out of 16 rows"):
-        rehearse(net, (4,), N_CLASSES, PLAN)
+        check_trainable(net, (4,), N_CLASSES, PLAN)
     X, y = torch.rand(10, 4), torch.arange(10) % N_CLASSES
     steps = NoisySteps(net.initialize(), X, y, PLAN, noise=None)
     before = [p.clone() for p in net.module_.parameters()]
@@ -260,6 +260,6 @@ def test_rows_cut_into_slices_in_a_large_batch_only_are_refused_and_not_added():
         one_thread_quietly(),
         pytest.raises(ValueError, match="makes 32 gradients out of 16 rows"),
     ):
-        steps.follow(np.arange(10))
+        steps.step(np.arange(10))
     assert all(p.summed_grad is None for p in steps.optimizer.params)
     assert all(map(torch.equal, before, net.module_.parameters()))

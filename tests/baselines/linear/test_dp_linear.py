@@ -1,4 +1,4 @@
-"""What private linear classifiers learn, and what their statements say."""
+"""Private linear classifiers: accuracy, bounds, statements, the ledger."""
 
 import copy
 import pickle
@@ -67,7 +67,9 @@ def test_with_next_to_no_noise_it_is_logistic_regression(two, method, fit_interc
 
 
 @every_method
-def test_with_next_to_no_noise_classes_are_told_from_the_rest_one_by_one(three, method):
+def test_with_next_to_no_noise_classes_are_separated_from_the_rest_one_by_one(
+    three, method
+):
     X, y = three
     norm = np.linalg.norm(X, axis=1).max()
     length = np.hypot(norm, 1)
@@ -89,9 +91,7 @@ def test_with_next_to_no_noise_classes_are_told_from_the_rest_one_by_one(three, 
 
 
 @every_learner
-def test_an_inverse_regularisation_that_curvature_cannot_pay_for_is_lowered(
-    two, learner
-):
+def test_a_value_of_c_for_which_curvature_costs_too_much_is_lowered(two, learner):
     X, y = two
     fitted = learner(data_norm=20, C=1e6).fit(X, y)
     assert fitted.C_ < 10
@@ -167,7 +167,7 @@ def test_a_norm_that_is_read_from_the_rows_voids_the_statement(two, learner):
     match = "Neither data_norm nor feature_bounds"
     with pytest.warns(PrivacyLeakWarning, match=match) as caught:
         fitted = learner().fit(X, y)
-    assert caught[0].filename == __file__  # it points at the line that was forgotten
+    assert caught[0].filename == __file__  # the line of the fit
     spent = fitted.privacy_spent_
     assert spent.epsilon == np.inf
     assert np.all(np.isinf(spent.curve.values))
@@ -206,13 +206,13 @@ def test_a_row_of_an_unknown_label_moves_nothing(two, learner):
 
 
 @every_learner
-def test_classes_that_nobody_has_are_possible(two, learner):
+def test_classes_may_be_absent_from_the_rows(two, learner):
     X, y = two
     fitted = learner(data_norm=20, classes=["no", "perhaps", "yes"]).fit(X, y)
     assert fitted.coef_.shape == (3, 2)
     assert list(fitted.classes_) == ["no", "perhaps", "yes"]
-    nobody = learner(data_norm=20, classes=["a", "b"]).fit(X, y)
-    assert set(nobody.predict(X)) <= {"a", "b"}
+    fitted = learner(data_norm=20, classes=["a", "b"]).fit(X, y)
+    assert set(fitted.predict(X)) <= {"a", "b"}
 
 
 def test_probabilities_are_those_of_the_scores(two, three):
@@ -280,7 +280,7 @@ def test_gaussian_noise_reaches_epsilon_from_below(
     assert spent.curve.to_epsilon(1e-6) == spent.epsilon
 
 
-def test_a_statement_names_what_it_rests_on(two):
+def test_a_statement_names_its_assumptions(two):
     X, y = two
     spent = DPLogisticRegression(data_norm=20).fit(X, y).privacy_spent_
     for part in ("label set", "norm are public", "floating-point", "chosen without"):
@@ -313,7 +313,7 @@ def test_the_plan_is_the_statement(two, three, learner, method, n_classes, monke
 
 
 @every_learner
-def test_the_number_of_rows_is_no_part_of_a_gaussian_fit(two, learner):
+def test_a_gaussian_fit_does_not_depend_on_the_number_of_rows(two, learner):
     X, y = two
     learner = learner(method="gaussian", data_norm=20, classes=["no", "yes"])
     one, other = (learner.plan_privacy(X[:n], y[:n]) for n in (7, 400))
@@ -334,14 +334,14 @@ def test_a_fit_is_charged_before_any_noise_is_drawn(two, ledger, method, monkeyp
     draw = NoiseSource.words
 
     def watched(self, shape):
-        assert len(PrivacyLedger(ledger.path).charges()) == 1
+        assert len(PrivacyLedger(ledger.path).entries()) == 1
         return draw(self, shape)
 
     monkeypatch.setattr(NoiseSource, "words", watched)
     X, y = two
     learnt = DPLogisticRegression(method=method, data_norm=20, ledger=ledger).fit(X, y)
-    (charge,) = ledger.charges()
-    assert charge.share == ledger.shares(learnt.privacy_spent_.curve)[0]
+    (charge,) = ledger.entries()
+    assert charge.share == ledger.budget_fractions(learnt.privacy_spent_.curve)[0]
     assert learnt.privacy_spent_.mechanism in charge.description
 
 
@@ -350,7 +350,7 @@ def test_every_fit_is_a_release_of_its_own(two, ledger):
     learner = DPLogisticRegression(data_norm=20, ledger=ledger)
     learner.fit(X, y)
     learner.fit(X, y)
-    assert len(ledger.charges()) == 2
+    assert len(ledger.entries()) == 2
 
 
 @every_learner
@@ -360,7 +360,7 @@ def test_a_fit_beyond_the_budget_leaves_nothing(two, ledger, learner, monkeypatc
     learner = learner(epsilon=30.0, data_norm=20, ledger=ledger)
     with pytest.raises(BudgetExceededError):
         learner.fit(X, y)
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert not hasattr(learner, "coef_")
     assert not hasattr(learner, "privacy_spent_")
 
@@ -369,19 +369,19 @@ def test_a_solver_that_fails_releases_nothing(two, monkeypatch):
     monkeypatch.setattr("sklearn_pate.baselines.linear._solver._MOST_STEPS", 1)
     X, y = two
     learner = DPLogisticRegression(data_norm=20, **LITTLE_NOISE)
-    with pytest.raises(RuntimeError, match="kept the solver from the minimum"):
+    with pytest.raises(RuntimeError, match="did not reach the minimum"):
         learner.fit(X, y)
     assert not hasattr(learner, "coef_")
     assert not hasattr(learner, "privacy_spent_")
 
 
-# What leaves the house
+# Fitted state
 
 
 @every_learner
 @every_method
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, "pickle"])
-def test_a_fitted_classifier_holds_what_is_released_and_no_more(
+def test_a_fitted_classifier_holds_only_what_is_released(
     three, learner, method, duplicate
 ):
     X, y = three
@@ -411,7 +411,7 @@ def test_a_fitted_classifier_holds_what_is_released_and_no_more(
     assert copied.privacy_spent_ == learnt.privacy_spent_
 
 
-# What is learnt
+# Accuracy
 
 
 @pytest.fixture(scope="module")
@@ -446,7 +446,9 @@ def encoded_adult(adult_frame):
         (DPLinearSVC, "gaussian", 0.835),
     ],
 )
-def test_incomes_are_told_with_an_epsilon_of_one(encoded_adult, learner, method, least):
+def test_incomes_are_predicted_with_an_epsilon_of_one(
+    encoded_adult, learner, method, least
+):
     X, y, X_test, y_test = encoded_adult
     learner = learner(method=method, data_norm=1, fit_intercept=False)
     scores = [learner.fit(X, y).score(X_test, y_test) for _ in range(3)]
@@ -454,7 +456,7 @@ def test_incomes_are_told_with_an_epsilon_of_one(encoded_adult, learner, method,
 
 
 @pytest.mark.slow
-def test_ten_digits_are_told_apart(digits):
+def test_ten_digits_are_distinguished(digits):
     X, y = digits
     learner = DPLinearSVC(method="gaussian", epsilon=4, feature_bounds=(0, 16))
     learner.set_params(data_norm=4)
@@ -462,7 +464,7 @@ def test_ten_digits_are_told_apart(digits):
 
 
 @pytest.mark.slow
-def test_random_features_make_a_kernel_machine_and_look_at_no_row():
+def test_random_features_make_a_kernel_machine_and_read_no_row():
     X, y = make_circles(20_000, noise=0.1, factor=0.3, random_state=0)
     sampler = RBFSampler(gamma=1, n_components=50, random_state=0)
     machine = make_pipeline(

@@ -29,7 +29,7 @@ def no_noise(monkeypatch):
     monkeypatch.setattr(NoiseSource, "words", draw)
 
 
-# Parameters, arguments of fit (changes to the defaults), and what the message says.
+# Parameters, arguments of fit (changes to the defaults), and the message.
 WRONG_FITS = {
     "unknown method": ({"method": "laplace"}, {}, r"method='laplace' is unknown; use one of \['output', 'objective', 'gaussian'\]"),
     "C is zero": ({"C": 0}, {}, r"C=0 must be a positive, finite number"),
@@ -55,13 +55,13 @@ WRONG_FITS = {
     "fit_intercept is a word": ({"fit_intercept": "yes"}, {}, r"fit_intercept='yes' must be True or False"),
     "intercept_scaling is zero": ({"intercept_scaling": 0}, {}, r"intercept_scaling=0 must be a positive"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
-    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is no account"),
+    "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "noise_seed is a word": ({"noise_seed": "zero"}, {}, r"noise_seed='zero' must be None or an integer"),
-    "noise beyond what can be drawn": ({"method": "gaussian", "epsilon": 1e-7, "delta": 1e-12}, {}, r"epsilon=1e-07 with delta=1e-12 takes noise beyond 1048576"),
+    "noise beyond what can be drawn": ({"method": "gaussian", "epsilon": 1e-7, "delta": 1e-12}, {}, r"epsilon=1e-07 with delta=1e-12 needs noise of scale above 1048576"),
     "C regularises without limit": ({"C": 5e-324}, {}, r"C=5e-324 regularises without limit"),
-    "noise that drowns the solver": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 takes so much noise, with 4 weights"),
-    "feature_bounds next to nothing": ({"feature_bounds": (0, 5e-324)}, {}, r"feature_bounds=\(0, 5e-324\) and data_norm=.* leave no room"),
-    "data_norm next to nothing": ({"data_norm": 1e-320, "fit_intercept": False}, {}, r"data_norm=1e-320 leave no room for weights in floating point"),
+    "noise that drowns the solver": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 needs so much noise, with 4 weights"),
+    "feature_bounds next to nothing": ({"feature_bounds": (0, 5e-324)}, {}, r"feature_bounds=\(0, 5e-324\) and data_norm=.* are so small"),
+    "data_norm next to nothing": ({"data_norm": 1e-320, "fit_intercept": False}, {}, r"data_norm=1e-320 are so small that weights overflow"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples"),
     "y holds numbers": ({}, {"y": X[:, 0]}, r"Unknown label type: continuous"),
@@ -82,7 +82,7 @@ def test_a_wrong_fit_is_refused_in_one_sentence(case, call, learner, ledger):
     with pytest.raises(ValueError, match=message):
         getattr(learner, call)(**({"X": X, "y": Y} | arguments))
     assert learner.get_params() == before
-    assert ledger.charges() == []
+    assert ledger.entries() == []
     assert not hasattr(learner, "coef_")
 
 
@@ -122,6 +122,6 @@ def test_rows_to_predict_are_checked():
             getattr(learner, method)(X[:, :2])
 
 
-def test_parameters_are_not_looked_at_before_a_fit():
+def test_parameters_are_not_checked_before_a_fit():
     learner = DPLogisticRegression(method="best", C="some", feature_bounds=1)
     assert clone(learner).method == "best"

@@ -84,17 +84,17 @@ def test_no_neighbour_of_the_exact_minimiser_is_beyond_epsilon(
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 5])
-def test_the_hinge_needs_every_bit_of_the_noise(epsilon):
+def test_the_hinge_needs_all_of_the_noise(epsilon):
     loss = LOSSES["hinge"]
-    # So much regularisation that the linear term has one sign where the row's loss is
-    # about to be curved, and steep still.
+    # With this C, the linear term has one sign where the loss of the row is steep and
+    # begins to curve.
     perturbation = plan("objective", loss, epsilon=epsilon, C=1 / 2.5)
     needed = largest_ratio([1.0], [-1.0], loss, perturbation)
     assert 0.998 * epsilon < needed <= epsilon
     # The same noise without the cost of the curvature in it would be too little.
     cost = curvature_cost(loss.curvature, perturbation.noise.regularisation)
-    cheaper = 2 / (2 / perturbation.noise.linear_scale + cost)
-    noise = clone(perturbation.noise).set_params(linear_scale=cheaper)
+    too_small = 2 / (2 / perturbation.noise.linear_scale + cost)
+    noise = clone(perturbation.noise).set_params(linear_scale=too_small)
     less_noise = replace(perturbation, noise=noise)
     assert largest_ratio([1.0], [-1.0], loss, less_noise) > epsilon
 
@@ -210,7 +210,7 @@ def test_gaussian_noise_is_calibrated_and_never_beyond_epsilon(
     assert minimiser.quiet_epsilon(1e-5) > 0
 
 
-def test_gaussian_noise_does_not_know_how_many_rows_there_are():
+def test_gaussian_noise_does_not_depend_on_the_number_of_rows():
     few, many = (plan("gaussian", LOSSES["hinge"], n_rows=n) for n in (10, 10**6))
     assert few.noise.get_params() == many.noise.get_params()
     assert (few.epsilon, few.delta) == (many.epsilon, many.delta)
@@ -231,7 +231,7 @@ def test_auto_regularises_more_where_there_is_more_noise(method, loss):
 
 
 @every_loss
-def test_auto_looks_at_the_number_of_rows_for_noise_on_the_output_only(loss):
+def test_auto_depends_on_the_number_of_rows_for_noise_on_the_output_only(loss):
     def regularisation(method, n_rows):
         return plan(method, loss, n_weights=20, n_rows=n_rows).noise.regularisation
 
@@ -264,7 +264,7 @@ def data(n_rows=12, n_features=3):
 
 
 def linear_terms(weights, X, signs, loss, regularisation):
-    """Whose minimisers the weights are."""
+    """The linear terms that make given weights the minimisers."""
     slopes, _ = loss.derivatives(signs * (weights @ X.T))
     return -(slopes * signs) @ X - regularisation * weights
 
@@ -311,7 +311,7 @@ def test_the_size_of_the_noise_has_its_law(noises):
     assert p_value(1.2 * lengths, law.cdf) < 1e-6, "another scale would be seen"
 
 
-def test_the_direction_of_the_noise_is_uniform_and_says_nothing_of_its_size(noises):
+def test_the_direction_of_the_noise_is_uniform_and_independent_of_its_size(noises):
     _, found, _ = noises
     lengths = np.linalg.norm(found, axis=1)
     directions = found / lengths[:, np.newaxis]

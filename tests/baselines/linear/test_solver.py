@@ -52,7 +52,7 @@ def test_the_logistic_loss_is_that_of_50_digits(margin):
 
 @every_loss
 @given(margin=st.floats(-50, 50), ahead=st.floats(1e-6, 10))
-def test_losses_are_what_the_proofs_take(loss, margin, ahead):
+def test_losses_have_the_properties_that_the_proofs_require(loss, margin, ahead):
     margins = np.array([margin, margin + ahead])
     slopes, curvatures = loss.derivatives(margins)
     assert np.all((slopes >= -1) & (slopes <= 0)), "never rising, at most as fast as 1"
@@ -135,16 +135,18 @@ def test_a_minimum_that_is_not_reached_is_an_error(monkeypatch):
     rng = np.random.default_rng(0)
     X, signs = unit_rows(rng, 200, 5), rng.choice([-1.0, 1.0], size=200)
     options = {"regularisation": 0.1, "linear_term": np.ones(5), "tolerance": 1e-6}
-    with pytest.raises(RuntimeError, match="tells about the private rows: keep it"):
+    with pytest.raises(
+        RuntimeError, match="depends on private rows, so do not publish it"
+    ):
         minimise(X, signs, LogisticLoss(), **options)
 
 
 @pytest.mark.slow
-def test_what_rounding_does_not_let_settle_is_an_error():
+def test_a_minimum_that_rounding_hides_is_an_error():
     rng = np.random.default_rng(0)
     X, signs = unit_rows(rng, 50, 3), rng.choice([-1.0, 1.0], size=50)
     X = np.repeat(X, 2, axis=1) / np.sqrt(2)  # each column twice
-    with pytest.raises(RuntimeError, match="Lower C"):
+    with pytest.raises(RuntimeError, match="lower C"):
         minimise(
             X,
             signs,

@@ -79,18 +79,18 @@ def test_a_larger_claim_is_never_harder_to_believe(guesses, epsilon, more, delta
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_guesses_contradict_a_tight_claim_no_more_often_than_stated(delta):
-    # Each coin is told by randomized response, and outright with probability delta.
+    # Randomized response on each bit, which is released with probability delta.
     rng = np.random.default_rng(0)
-    n_audits, n_coins, confidence = 2000, 200, 0.9
+    n_audits, n_bits, confidence = 2000, 200, 0.9
     told = delta + (1 - delta) / (1 + np.exp(-1))
     n_correct, n_times = np.unique(
-        rng.binomial(n_coins, told, size=n_audits), return_counts=True
+        rng.binomial(n_bits, told, size=n_audits), return_counts=True
     )
     bounds = [
         bound_from_guesses(
             correct,
-            n_guesses=n_coins,
-            n_canaries=n_coins,
+            n_guesses=n_bits,
+            n_canaries=n_bits,
             delta=delta,
             confidence=confidence,
         )
@@ -127,7 +127,7 @@ def test_canaries_do_not_contradict_the_package(release):
     assert not result.contradicted
     assert 0.99 < result.epsilon_claimed <= 1
     assert result.delta == 1e-5
-    assert "of 50 guesses of 100 coins" in str(result)
+    assert "of 50 guesses of 100 bits" in str(result)
 
 
 def test_what_an_audit_fits_is_not_charged(tmp_path):
@@ -135,7 +135,7 @@ def test_what_an_audit_fits_is_not_charged(tmp_path):
     X, y, X_canaries = canaries(100, 20)
     pate = make(n_teachers=10, ledger=ledger, random_state=0)
     audit_canaries(pate, X, y, X_canaries=X_canaries, labels=(0, 1))
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def test_canaries_are_seen_where_there_is_next_to_no_noise():

@@ -97,7 +97,7 @@ def test_an_estimator_without_a_price_is_refused():
         audit(LogisticRegression(), TURNED)
 
 
-# Canaries: single rows that a model can tell apart, each with a coin of its own
+# Canaries: rows that a model can distinguish, each with a secret bit
 
 N_CANARIES = 300
 NOTHING = np.full((150, N_CANARIES), 1e-9, dtype=np.float32), np.arange(150) // 149
@@ -122,7 +122,7 @@ def petdl():
         KNeighborsClassifier(1),
         KNeighborsClassifier(1),
         n_teachers=200,
-        batch_size=1,
+        public_batch_size=1,
         epsilon=1.0,
         classes=[0, 1],
     )
@@ -154,7 +154,7 @@ def guess_in_plane():
 def test_canaries_do_not_contradict_sound_noise(name):
     result = guess_on_axes(name)
     assert not result.contradicted
-    assert f"of 200 guesses of {N_CANARIES} coins" in result.evidence
+    assert f"of 200 guesses of {N_CANARIES} bits" in result.evidence
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ def test_canaries_among_public_rows_of_petdl(monkeypatch):
 
 
 def test_public_rows_for_a_learner_that_asks_about_none_are_refused():
-    with pytest.raises(ValueError, match="DPLogisticRegression asks about none"):
+    with pytest.raises(ValueError, match="DPLogisticRegression has none"):
         audit_canaries(
             LEARNERS["output"][0],
             *NOTHING,

@@ -7,8 +7,8 @@ from scipy.stats import binom
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.inspection import AuditResult, audit_mechanism
 from sklearn_pate.inspection.audits._statistics import (
-    bound_from_two_worlds,
     clopper_pearson,
+    epsilon_lower_bound,
 )
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -54,7 +54,7 @@ def test_a_tight_claim_is_contradicted_no_more_often_than_stated(delta):
     n_audits, n_trials, confidence = 1000, 600, 0.9
     truth_told = delta + (1 - delta) / (1 + np.exp(-1))
     bounds = [
-        bound_from_two_worlds(
+        epsilon_lower_bound(
             (rng.random(n_trials) < truth_told) + 0.0,
             (rng.random(n_trials) >= truth_told) + 0.0,
             delta=delta,
@@ -67,10 +67,10 @@ def test_a_tight_claim_is_contradicted_no_more_often_than_stated(delta):
 
 
 @pytest.mark.slow
-def test_worlds_that_do_not_differ_show_nothing():
+def test_equal_distributions_show_nothing():
     rng = np.random.default_rng(0)
     bounds = [
-        bound_from_two_worlds(*rng.normal(size=(2, 400)), delta=0, confidence=0.99)[0]
+        epsilon_lower_bound(*rng.normal(size=(2, 400)), delta=0, confidence=0.99)[0]
         for _ in range(200)
     ]
     assert np.count_nonzero(bounds) <= binom.isf(1e-6, 200, 0.01)
@@ -78,22 +78,22 @@ def test_worlds_that_do_not_differ_show_nothing():
 
 def test_much_data_shows_nearly_all_of_epsilon():
     rng = np.random.default_rng(0)
-    tells = rng.random((2, 200_000)) < 1 / (1 + np.exp(-2))
-    bound, _ = bound_from_two_worlds(
-        tells[0] + 0.0, ~tells[1] + 0.0, delta=0, confidence=0.9999
+    is_right = rng.random((2, 200_000)) < 1 / (1 + np.exp(-2))
+    bound, _ = epsilon_lower_bound(
+        is_right[0] + 0.0, ~is_right[1] + 0.0, delta=0, confidence=0.9999
     )
     assert 1.9 < bound <= 2
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_score_may_rise_or_fall_and_either_of_its_tails_may_tell(sign, order):
-    # One world now and then has a score that the other never has.
+def test_either_data_set_and_either_tail_may_have_the_event(sign, order):
+    # Some scores of one data set never occur on the other.
     rng = np.random.default_rng(0)
-    worlds = rng.normal(size=(2, 4000))
-    worlds[0, rng.random(4000) < 0.3] = 10
-    bound, _ = bound_from_two_worlds(
-        *(sign * worlds)[::order], delta=0, confidence=0.9999
+    data_sets = rng.normal(size=(2, 4000))
+    data_sets[0, rng.random(4000) < 0.3] = 10
+    bound, _ = epsilon_lower_bound(
+        *(sign * data_sets)[::order], delta=0, confidence=0.9999
     )
     assert bound > 3
 
@@ -180,9 +180,9 @@ def test_the_price_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind
     mechanism = NoisySum(noise_scale=2, n_parts=5)
     result = audit_mechanism(mechanism, SURE, CONTRARY, delta=1e-2)
     assert result.epsilon_lower > 0.7 * result.epsilon_claimed
-    silent = audit_mechanism(mechanism, SURE, np.zeros_like(SURE), delta=1e-2)
-    assert 0 < silent.epsilon_lower < result.epsilon_lower
-    assert silent.epsilon_claimed == result.epsilon_claimed
+    of_nothing = audit_mechanism(mechanism, SURE, np.zeros_like(SURE), delta=1e-2)
+    assert 0 < of_nothing.epsilon_lower < result.epsilon_lower
+    assert of_nothing.epsilon_claimed == result.epsilon_claimed
 
 
 # Defects
@@ -271,33 +271,33 @@ def test_coins_of_twice_the_rate_are_found(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mechanism", "worlds"),
+    ("mechanism", "data_sets"),
     [
         (GNMax(sigma=4), (TIE, MOVED)),
         (NoisyHistogram(sigma=4), (TIE, MOVED)),
         (NoisySum(noise_scale=4, n_parts=5), (SURE, CONTRARY)),
     ],
 )
-def test_an_oracle_that_answers_anew_for_nothing_is_found(
-    monkeypatch, mechanism, worlds
+def test_an_oracle_that_draws_new_noise_without_cost_is_found(
+    monkeypatch, mechanism, data_sets
 ):
     def audit():
-        return audit_mechanism(mechanism, *worlds, n_trials=10_000, n_repeats=40)
+        return audit_mechanism(mechanism, *data_sets, n_trials=10_000, n_repeats=40)
 
     assert not audit().contradicted
-    ask = Oracle.ask
+    answer = Oracle.answer
 
     def forgetful(oracle, rows, probabilities=None):
         oracle._answer_of.clear()
         oracle.n_charged = 0
         oracle._answers_left = len(rows)
-        return ask(oracle, rows, probabilities)
+        return answer(oracle, rows, probabilities)
 
-    monkeypatch.setattr(Oracle, "ask", forgetful)
+    monkeypatch.setattr(Oracle, "answer", forgetful)
     assert audit().contradicted
 
 
-def test_a_price_for_one_question_too_few_is_found(monkeypatch):
+def test_a_cost_of_one_query_too_few_is_found(monkeypatch):
     one = LNMax(gamma=0.5)
     monkeypatch.setattr(
         LNMax, "account_curve", lambda self, *_: one.worst_case_curve(2)

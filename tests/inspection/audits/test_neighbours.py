@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.inspection import audit_neighbours
-from sklearn_pate.inspection.audits._statistics import bound_from_two_worlds
+from sklearn_pate.inspection.audits._statistics import epsilon_lower_bound
 from sklearn_pate.mechanisms import GNMax
 
 X_PUBLIC = PublicData(np.linspace(-0.01, 0.01, 10)[:, None])
@@ -23,7 +23,7 @@ def make(**parameters):
 
 
 def dealt(n_teachers):
-    """Rows whose votes depend on who gets which; one label differs.
+    """Rows whose votes depend on their teachers; one label differs.
 
     Class 1 is at 5. The rows of class 0 are, in turn, at 0, where the public rows are,
     and at 9. Where they are dealt in their order, every other teacher gets two at 0 and
@@ -91,27 +91,27 @@ def test_a_statistic_of_ones_own_and_a_group_that_is_removed():
 
 @pytest.mark.parametrize("number", [0.0, np.inf, -np.inf])
 @pytest.mark.parametrize("nan_is_first", [True, False])
-def test_nan_is_a_value_of_its_own(number, nan_is_first):
-    worlds = [np.full(400, np.nan), np.full(400, number)]
+def test_nan_differs_from_all_numbers(number, nan_is_first):
+    scores = [np.full(400, np.nan), np.full(400, number)]
     confidence = {"delta": 1e-5, "confidence": 0.9999}
-    bound, evidence = bound_from_two_worlds(
-        *worlds[:: 1 if nan_is_first else -1], **confidence
+    bound, evidence = epsilon_lower_bound(
+        *scores[:: 1 if nan_is_first else -1], **confidence
     )
     # As for two numbers that differ: 200 of 200 trials against none.
-    assert (bound, evidence) == bound_from_two_worlds(
+    assert (bound, evidence) == epsilon_lower_bound(
         np.ones(400), np.zeros(400), **confidence
     )
     assert bound > 2.9
 
 
-def test_nan_in_both_worlds_tells_them_apart_by_its_share_alone():
+def test_nan_on_both_data_sets_counts_by_its_share_alone():
     rng = np.random.default_rng(0)
     few, some, many = (
         np.where(rng.random(2000) < share, np.nan, 0.0) for share in (0.1, 0.1, 0.9)
     )
     confidence = {"delta": 0, "confidence": 0.9999}
-    assert bound_from_two_worlds(few, some, **confidence)[0] < 0.3
-    assert 1.5 < bound_from_two_worlds(few, many, **confidence)[0] < np.log(9)
+    assert epsilon_lower_bound(few, some, **confidence)[0] < 0.3
+    assert 1.5 < epsilon_lower_bound(few, many, **confidence)[0] < np.log(9)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_an_audit_fits_is_not_charged(tmp_path):
     pate = make(n_teachers=10, ledger=ledger, random_state=0)
     result = audit_neighbours(pate, *dealt(10), X_public=X_PUBLIC, n_runs=20)
     assert not result.contradicted
-    assert ledger.charges() == []
+    assert ledger.entries() == []
 
 
 def near_and_far(n_far):

@@ -106,7 +106,7 @@ def test_beyond_the_cap_a_question_costs_its_check_alone():
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=30,
-            batch_size=30,
+            public_batch_size=30,
         ),
     ],
     ids=lambda learner: type(learner).__name__,
@@ -137,7 +137,7 @@ def test_a_question_of_petdl_is_a_group_of_rows():
         LogisticRegression(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        batch_size=100,
+        public_batch_size=100,
     )
     clf = fitted(learner)
     display = AnswerCostDisplay.from_estimator(clf, n_queries=50)

@@ -81,7 +81,7 @@ def test_a_statement_by_a_sharper_account_is_below_its_line(gaussian):
         LogisticRegression(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        batch_size=30,
+        public_batch_size=30,
     )
     of_petdl = petdl.plan_privacy(X[:600], Y[:600], X_public=PUBLIC)
     epsilon, curve = dpsgd_curve(1.0, 0.1, 100, delta=1e-5, accountant="pld")

@@ -185,7 +185,7 @@ def test_what_is_not_fitted_is_called_so():
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=30,
-            batch_size=30,
+            public_batch_size=30,
         ),
     ],
     ids=lambda learner: type(learner).__name__,

@@ -25,7 +25,7 @@ BOUNDS = ([-20.0, -20.0], [20.0, 20.0])
 CANARY = "CANARY-31415926"
 QUALITY = {
     "quality": {"accuracy": 0.8125, "AUC": 0.9},
-    "evaluated_on": "rows that nobody was trained on.",
+    "evaluated_on": "rows that no model was trained on.",
 }
 
 

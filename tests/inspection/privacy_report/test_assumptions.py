@@ -1,4 +1,4 @@
-"""Whoever has to sign an assumption is asked a question about it."""
+"""Every assumption to sign comes with a question."""
 
 import numpy as np
 import pytest
@@ -57,10 +57,10 @@ def network():
 
 
 def without_question(learner, **public):
-    """Plan a fit, and list what it assumes that nobody is asked about."""
+    """Plan a fit, and list its assumptions without a question."""
     n_private = N_PRIVATE if public else len(X)
     spent = learner.plan_privacy(X[:n_private], Y[:n_private], **public)
-    assert np.isfinite(spent.epsilon)  # otherwise, nobody signs
+    assert np.isfinite(spent.epsilon)  # otherwise there is nothing to sign
     return [one for one in spent.assumptions if not one.question]
 
 
@@ -75,7 +75,7 @@ def without_question(learner, **public):
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=20,
-            batch_size=20,
+            public_batch_size=20,
         ),
     ],
 )
@@ -123,7 +123,7 @@ def test_every_assumption_about_parties_has_a_question():
     assert all(one.question for one in learner.privacy_spent_.assumptions)
 
 
-def test_who_signs_reads_the_question():
+def test_the_question_stands_beside_its_assumption():
     report = report_on(linear())
     page = "".join(Page(report.to_html()).text)
     for assumption in linear().privacy_spent_.assumptions:

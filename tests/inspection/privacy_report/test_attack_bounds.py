@@ -1,4 +1,4 @@
-"""What (epsilon, delta) says about attackers, against mechanisms that have it."""
+"""Bounds on attackers are reached by mechanisms with that epsilon and delta."""
 
 from decimal import Decimal
 
@@ -24,10 +24,10 @@ DELTAS = st.sampled_from([0.0, 1e-9, 1e-5, 1e-3, 0.1, 1.0])
 RATES = st.integers(0, 1000).map(lambda k: Decimal(k) / 1000)
 
 
-def most_telling(epsilon, delta):
-    """Return two laws that are as different as (epsilon, delta) allows.
+def worst_case(epsilon, delta):
+    """Return two distributions as different as (epsilon, delta) allows.
 
-    Kairouz, Oh, Viswanath (2015): all other such pairs are made of these.
+    Kairouz, Oh, Viswanath (2015): all other such pairs are post-processing of these.
     """
     large = (1 - delta) / (1 + np.exp(-epsilon))
     law = np.array([delta, large, 1 - delta - large, 0.0])
@@ -46,15 +46,15 @@ def power(null, alternative, false_alarms):
 
 
 @given(EPSILONS, DELTAS)
-def test_guesses_are_those_of_the_most_telling_mechanism(epsilon, delta):
-    null, alternative = most_telling(epsilon, delta)
+def test_guesses_are_those_of_the_worst_case_mechanism(epsilon, delta):
+    null, alternative = worst_case(epsilon, delta)
     right = np.maximum(null, alternative).sum() / 2
     np.testing.assert_allclose(float(guesses_at_most(epsilon, delta)), right, 1e-12)
 
 
 @given(EPSILONS, DELTAS, RATES)
-def test_detections_are_those_of_the_most_telling_mechanism(epsilon, delta, alarms):
-    found = power(*most_telling(epsilon, delta), float(alarms))
+def test_detections_are_those_of_the_worst_case_mechanism(epsilon, delta, alarms):
+    found = power(*worst_case(epsilon, delta), float(alarms))
     bound = float(detections_at_most(epsilon, delta, alarms))
     np.testing.assert_allclose(bound, found, rtol=1e-9, atol=1e-12)
 
@@ -78,7 +78,7 @@ def test_several_units_are_a_chain_of_single_steps(epsilon, n_units):
     np.testing.assert_allclose(np.exp(of_all) * probability + delta, reached, 1e-12)
 
 
-def test_of_many_units_nothing_is_left_to_promise():
+def test_many_units_have_no_guarantee():
     assert of_several(5, 1e-3, 10)[1] == 1
     assert of_several(1e7, 1e-300, 2)[1] == 1
     assert of_several(1e7, 0.0, 2) == (2 * Decimal("1e7"), 0)
@@ -99,7 +99,7 @@ def test_figures_that_come_out_even_are_not_rounded():
     assert wrong_once_in(0, 0) == 2
 
 
-def test_a_huge_epsilon_promises_nothing_and_overflows_nowhere():
+def test_a_huge_epsilon_gives_no_guarantee_and_no_overflow():
     for epsilon in (50, 1e3, 1e9):
         assert of_many(guesses_at_most(epsilon, 0), 1000) == 1000
         assert of_many(detections_at_most(epsilon, 0, Decimal("0.001")), 1000) == 1000

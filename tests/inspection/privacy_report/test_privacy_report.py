@@ -1,4 +1,4 @@
-"""What a privacy report says, that it is right, and what it does not say."""
+"""Content of a privacy report: correct, complete, and without private values."""
 
 import json
 import os
@@ -56,10 +56,10 @@ def charged(ledger, spent):
     return ledger
 
 
-# What is promised.
+# Guarantee.
 
 
-def test_it_says_what_the_statement_says():
+def test_its_facts_are_those_of_the_statement():
     clf = pate()
     facts, spent = report_on(clf).to_dict(), clf.privacy_spent_
     assert facts["private"] is True
@@ -101,8 +101,8 @@ def test_every_unit_is_explained_with_its_neighbours_verbatim(unit, relation):
     text = report_on(Stated(unit=unit, relation=relation)).to_markdown()
     assert NEIGHBOURS[unit, relation] in text
     assert f"one {unit}" in text
-    asks_twice = "compares data sets that are two changes apart" in text
-    assert asks_twice == (relation == "add-remove")
+    has_two_changes = "compares data sets that are two changes apart" in text
+    assert has_two_changes == (relation == "add-remove")
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_a_bound_under_which_nearly_all_guesses_are_right_is_called_weak(epsilon
     report = report_on(Stated(epsilon=epsilon, delta=0.0))
     weak = np.exp(epsilon) / (1 + np.exp(epsilon)) > 0.99
     assert report.to_dict()["promise"]["weak"] == weak
-    assert ("This promise is weak" in report.to_markdown()) == weak
+    assert ("This guarantee is weak" in report.to_markdown()) == weak
     if epsilon == 8.0:
         assert f"only once in {np.ceil(1 + np.exp(8)):,.0f} guesses" in (
             report.to_markdown()
         )
 
 
-def test_a_seeded_fit_promises_nothing_in_any_format():
+def test_a_seeded_fit_has_no_guarantee_in_any_format():
     clf = pate(mechanism=GNMax(sigma=12), noise_seed=1234567891)
     report = report_on(clf)
     facts = json.loads(report.to_json())
@@ -145,7 +145,7 @@ def test_a_seeded_fit_promises_nothing_in_any_format():
     for text in every_format(report).values():
         assert "1234567891" not in text
     for text in (report.to_html(), report.to_markdown()):
-        assert "Nothing is promised." in text
+        assert "No privacy guarantee." in text
         assert "1000 cases" not in text
         assert "to sign" not in text
         assert "is protected" not in text
@@ -153,7 +153,7 @@ def test_a_seeded_fit_promises_nothing_in_any_format():
 
 def test_the_seed_of_a_learner_is_not_shown_either():
     report = report_on(linear(noise_seed=1234567891))
-    assert "Nothing is promised." in report.to_markdown()
+    assert "No privacy guarantee." in report.to_markdown()
     assert not any("1234567891" in text for text in every_format(report).values())
 
 
@@ -167,7 +167,7 @@ def test_however_a_seed_is_written_it_is_not_shown(seed):
         assert hidden_already == shown
 
 
-# What it cost.
+# Privacy cost.
 
 
 def shown_costs(clf):
@@ -176,7 +176,7 @@ def shown_costs(clf):
     }
 
 
-def test_prices_at_other_deltas_are_those_of_the_curve_rounded_up():
+def test_costs_at_other_deltas_are_those_of_the_curve_rounded_up():
     clf = pate()
     for delta, epsilon in shown_costs(clf).items():
         exact = clf.privacy_spent_.curve.to_epsilon(delta)
@@ -184,18 +184,18 @@ def test_prices_at_other_deltas_are_those_of_the_curve_rounded_up():
         assert epsilon < exact + 1e-3
 
 
-def test_a_price_below_that_of_the_curve_holds_at_larger_deltas_and_not_at_smaller():
+def test_a_cost_below_that_of_the_curve_holds_at_larger_deltas_and_not_at_smaller():
     sharper = 0.5
     clf = Stated(epsilon=sharper)
     costs, curve = shown_costs(clf), clf.privacy_spent_.curve
     assert costs[1e-5] == sharper
     assert costs[1e-4] <= sharper
     assert sharper < curve.to_epsilon(1e-6) <= costs[1e-6]
-    assert "more sharply" in report_on(clf).to_markdown()
-    assert "more sharply" not in report_on(Stated()).to_markdown()
+    assert "more exactly" in report_on(clf).to_markdown()
+    assert "more exactly" not in report_on(Stated()).to_markdown()
 
 
-def test_a_pure_price_holds_at_every_delta():
+def test_a_pure_cost_holds_at_every_delta():
     costs = shown_costs(linear())
     assert costs[0.0] == 1
     assert set(costs.values()) == {1.0}
@@ -210,16 +210,16 @@ def test_two_fits_cost_what_their_curves_add_up_to():
     assert exact <= two["epsilon"] < exact + 1e-3
 
 
-def test_a_question_costs_an_equal_share():
+def test_a_query_costs_an_equal_share():
     clf = pate()
-    one = report_on(clf).to_dict()["costs"]["one_question"]
+    one = report_on(clf).to_dict()["costs"]["one_query"]
     alone = GNMax(sigma=12).account_curve(1, 3).to_epsilon(1e-5)
     assert alone <= one["epsilon"] + 1e-9
     assert one["epsilon"] < alone + 1e-3
-    assert report_on(linear()).to_dict()["costs"]["one_question"] is None
+    assert report_on(linear()).to_dict()["costs"]["one_query"] is None
 
 
-# What is not on it.
+# Values that it must not show.
 
 
 def test_no_format_shows_a_parameter_or_a_value(tmp_path, ledger):
@@ -291,11 +291,11 @@ def test_figures_of_public_rows_are_one_more_thing_to_sign():
 def test_the_history_of_a_ledger_makes_it_internal(ledger):
     spent = pate().privacy_spent_
     report = report_on(pate(), ledger=charged(ledger, spent))
-    [charge] = ledger.charges()
-    account = report.to_dict()["ledger"]
+    [charge] = ledger.entries()
+    history = report.to_dict()["ledger"]
     assert report.internal
-    assert account["spent"] >= ledger.spent - 1e-12
-    [shown] = account["charges"]
+    assert history["spent"] >= ledger.spent - 1e-12
+    [shown] = history["charges"]
     assert shown["who"] == charge.who
     assert shown["what"] == "40 queries"
     assert shown["epsilon"] >= charge.epsilon - 1e-9
@@ -306,7 +306,7 @@ def test_the_history_of_a_ledger_makes_it_internal(ledger):
 def test_an_empty_ledger_has_a_history_too(ledger):
     report = report_on(pate(), ledger=ledger)
     assert report.internal
-    assert "in 0 charges" in report.to_markdown()
+    assert "in 0 entries" in report.to_markdown()
 
 
 def test_a_ledger_of_another_unit_is_refused(ledger):
@@ -326,7 +326,7 @@ def test_a_ledger_of_another_relation_is_refused(ledger):
 
 
 @pytest.mark.parametrize("suffix", ["html", "md", "json"])
-def test_the_ending_of_a_file_says_its_format(tmp_path, suffix):
+def test_the_ending_of_a_file_is_its_format(tmp_path, suffix):
     report, path = report_on(pate()), tmp_path / f"report.{suffix}"
     report.save(str(path))
     written = {
@@ -352,7 +352,7 @@ def test_an_internal_report_is_not_saved_by_accident(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_file_is_replaced_only_where_it_is_said(tmp_path):
+def test_a_file_is_replaced_only_on_demand(tmp_path):
     report, path = report_on(pate()), tmp_path / "report.md"
     path.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):

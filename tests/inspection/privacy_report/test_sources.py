@@ -1,4 +1,4 @@
-"""Who and what may be reported on."""
+"""Estimators with a report, and estimators without."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_pat
     assert report_on(read).to_dict() == report_on(published).to_dict()
     of_fit = report_on(pate()).to_dict()
     assert of_fit["classifier"] == "PATEClassifier"
-    # Nobody fitted a PublishedClassifier.
+    # A PublishedClassifier was not fitted.
     of_fit |= {"classifier": None, "published": published.card["date"]}
     assert report_on(published).to_dict() == of_fit
     for text in every_format(report_on(published)).values():
@@ -60,7 +60,7 @@ def saved(tmp_path):
     return published, path
 
 
-def test_who_signs_is_told_which_model_it_is_about(saved):
+def test_the_model_to_sign_for_is_named(saved):
     published, path = saved
     report = report_on(published, model_file=path)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -71,19 +71,19 @@ def test_who_signs_is_told_which_model_it_is_about(saved):
         assert CANARY not in text
     for text in (report.to_html(), report.to_markdown()):
         to_sign = text[text.index("Assumptions to sign") :]
-        for said in ("model.skops", "2024-02-29", sha256):
-            assert said in to_sign[: to_sign.index("Data protection")]
-            assert said in to_sign[to_sign.index("What the fit is made of") :]
+        for name in ("model.skops", "2024-02-29", sha256):
+            assert name in to_sign[: to_sign.index("Data protection")]
+            assert name in to_sign[to_sign.index("Parameters of the fit") :]
 
 
 def test_the_file_of_another_model_is_refused(saved):
     published, path = saved
     another = pate(n_queries=41).publish()
-    for clf, says in (
+    for clf, message in (
         (another, r"model_file='.*model\.skops' has another privacy card than clf"),
         (pate(), r"and clf is a PATEClassifier; pass clf\.publish\(\), as it was"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             report_on(clf, model_file=path)
     with pytest.raises(ValueError, match=r"model_file='m\.pickle' must end in '\.sk"):
         report_on(published, model_file="m.pickle")
@@ -113,7 +113,7 @@ def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
     assert (facts["unit"], facts["relation"]) == ("row", "add-remove")
 
 
-def test_what_a_pipeline_learns_in_front_voids_the_promise():
+def test_steps_that_learn_in_front_void_the_guarantee():
     X, y = rows()
     pipeline = make_pipeline(StandardScaler(), clone(linear())).fit(X, y)
     facts = report_on(pipeline).to_dict()
@@ -123,21 +123,21 @@ def test_what_a_pipeline_learns_in_front_voids_the_promise():
     assert facts["private"] is False
     assert facts["promise"] is facts["costs"] is None
     text = report_on(pipeline).to_markdown()
-    assert "Nothing is promised for this pipeline" in text
-    assert "## Not covered" in text
+    assert "No privacy guarantee for this pipeline" in text
+    assert "## Parts without a guarantee" in text
     assert "to sign" not in text
 
 
-def test_steps_that_learn_nothing_leave_the_promise_and_frozen_ones_are_to_be_signed():
+def test_steps_that_learn_nothing_keep_the_guarantee_and_frozen_ones_are_to_be_signed():
     X, y = rows()
     frozen = FrozenEstimator(StandardScaler().fit(X[:50]))
     inner = make_pipeline(Normalizer(), clone(linear()))
     facts = report_on(make_pipeline(frozen, inner).fit(X, y)).to_dict()
     assert facts["private"] is True
     assert facts["not_covered"] == []
-    said = asdict(FROZEN_IS_PUBLIC)
-    assert said in facts["assumptions"]
-    assert said not in report_on(inner.fit(X, y)).to_dict()["assumptions"]
+    frozen_is_public = asdict(FROZEN_IS_PUBLIC)
+    assert frozen_is_public in facts["assumptions"]
+    assert frozen_is_public not in report_on(inner.fit(X, y)).to_dict()["assumptions"]
 
 
 def test_names_in_nested_pipelines_are_those_of_privacy_leaks():
@@ -148,7 +148,7 @@ def test_names_in_nested_pipelines_are_those_of_privacy_leaks():
     assert shown == [leak.name for leak in privacy_leaks(pipeline)]
 
 
-def test_a_curve_that_is_infinite_at_some_orders_has_a_price():
+def test_a_curve_that_is_infinite_at_some_orders_has_a_cost():
     curve = RdpCurve([2.0, 3.0, 4.0], [0.1, np.inf, np.inf])
     clf = Stated(curve=curve, epsilon=curve.quiet_epsilon(1e-5))
     json.loads(report_on(clf).to_json())

@@ -1,4 +1,4 @@
-"""Continuous noise: its laws, and where its randomness comes from."""
+"""Continuous noise: its laws and its source of randomness."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_norm_of_a_gamma_vector_is_gamma_distributed(dimension):
     assert stats.kstest(norms, law.cdf).pvalue > RARE
 
 
-def test_direction_of_a_gamma_vector_is_uniform_and_tells_nothing_of_its_norm():
+def test_direction_of_a_gamma_vector_is_uniform_and_independent_of_its_norm():
     source = NoiseSource()
     vectors = np.array([gamma_vector(source, 3, 1.0) for _ in range(5000)])
     norms = np.linalg.norm(vectors, axis=1)

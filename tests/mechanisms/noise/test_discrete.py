@@ -99,7 +99,7 @@ def test_thresholds_are_at_most_one_unit_off(law, bits):
 
 
 @pytest.mark.parametrize("law", [gaussian(0.1), gaussian(40), geometric(0.05)])
-def test_thresholds_reach_as_far_as_a_word_can_tell(law):
+def test_thresholds_reach_to_the_precision_of_a_word(law):
     with mpmath.workprec(200):
         last = distribution_function(law, len(list(law.thresholds(64))))[-1]
         assert (1 - last) * 2**64 <= 1
@@ -151,7 +151,7 @@ def test_every_sequence_of_small_words_gives_the_outcome_it_is_inside(
 
 
 @pytest.mark.parametrize("law", [gaussian(40), geometric(0.05), geometric(0.05, 20)])
-def test_the_next_word_decides_on_which_side_of_a_threshold_a_draw_is(law):
+def test_the_next_word_decides_whether_a_draw_is_above_a_threshold(law):
     with mpmath.workprec(300):
         for k, share in enumerate(distribution_function(law, 15)):
             first, second = divmod(int(share * 2**128), 2**64)

@@ -91,7 +91,7 @@ def test_noise_wider_than_the_widest_is_refused():
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.3, 1, 2.5])
-def test_coins_succeed_as_often_as_they_should(rate):
+def test_successes_have_their_probability(rate):
     gaps = np.tile(np.arange(1, 9), (N_DRAWS // 8, 1))
     successes = NoiseSource().bernoulli_exp(rate, gaps)
     assert successes.dtype == bool
@@ -186,7 +186,7 @@ def test_two_sources_from_the_operating_system_differ():
 
 
 @pytest.mark.parametrize("shape", [(), 3, (2, 3), (0, 4)])
-def test_words_have_the_shape_asked_for(shape):
+def test_words_have_the_given_shape(shape):
     words = NoiseSource().words(shape)
     assert words.shape == np.empty(shape).shape
     assert words.dtype == np.uint64

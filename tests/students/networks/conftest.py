@@ -1,4 +1,4 @@
-"""One thread for torch: a second one only gets in the way of networks this small."""
+"""One thread for torch, as a second one slows networks this small."""
 
 import pytest
 

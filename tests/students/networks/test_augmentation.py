@@ -1,4 +1,4 @@
-"""Changes keep what they should, move what they should, and are seeded."""
+"""Changes of images and rows, and their seeds."""
 
 import pytest
 import torch
@@ -59,7 +59,7 @@ def test_images_are_never_mirrored():
     assert (changed[..., :4].mean(dim=(1, 2, 3)) < 0.5).all()
 
 
-def test_an_erased_square_is_at_most_as_large_as_asked():
+def test_an_erased_square_is_at_most_as_large_as_the_parameter():
     white = torch.ones(500, 3, 20, 20)
     erased = ImageAugmentation(**STILL, erase=0.5).strong(white) == 0
     assert torch.equal(erased[:, 0], erased[:, 2])  # in all channels at once

@@ -49,7 +49,7 @@ def test_unlabelled_rows_help(student, without, few_answers):
 
 
 class Diary:
-    """Changes nothing, and notes what it was asked."""
+    """Changes nothing, and records its calls."""
 
     def __init__(self):
         self.asked = {"weak": 0, "strong": 0}
@@ -63,7 +63,7 @@ class Diary:
         return inputs
 
 
-def test_an_augmentation_can_be_brought_along(few_answers):
+def test_an_augmentation_can_be_given(few_answers):
     X, answers, _, _ = few_answers
     diary = Diary()
     student = FixMatchClassifier(augmentation=diary, max_epochs=1, batch_size=60)
@@ -153,7 +153,7 @@ def test_shares_are_equal_unless_the_labels_contradict():
 
 
 @pytest.mark.slow
-def test_alignment_keeps_guesses_from_running_to_few_classes(few_answers):
+def test_alignment_keeps_guesses_from_collapsing_to_few_classes(few_answers):
     X, answers, X_test, y_test = few_answers
     student = FixMatchClassifier(image_shape=(8, 8), max_epochs=20, random_state=0)
     aligned = student.fit(X, answers).score(X_test, y_test)

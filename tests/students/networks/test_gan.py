@@ -149,7 +149,7 @@ class Bias(nn.Module):
         return self.row.expand(len(latent), *self.row.shape)
 
 
-def test_networks_can_be_brought_along_as_classes_or_as_objects(few_labels):
+def test_networks_can_be_given_as_classes_or_as_objects(few_labels):
     X, labels, X_new, _ = few_labels
     torch.manual_seed(0)
     teller, bias = Teller((64,), 10), Bias(100, (64,))
@@ -187,7 +187,7 @@ def test_a_generator_learns_the_mean_of_the_rows_from_linear_features():
 
 
 @pytest.mark.slow
-def test_images_are_changed_unless_the_user_says_no(few_labels):
+def test_images_are_changed_by_default(few_labels):
     X, labels, _, _ = few_labels
     calls = []
 
@@ -305,7 +305,10 @@ def test_it_is_a_student_of_pate(digits):
         ({"generator": 3}, "generator=3 must be"),
         ({"generator": lambda *shapes: nn.Linear(100, 9)}, r"outputs of shape \(9,\)"),
         ({"module": nn.Flatten()}, r"without a torch\.nn\.Linear"),
-        ({"augmentation": "flip"}, "augmentation='flip' must be 'auto'"),
+        (
+            {"augmentation": "flip"},
+            "augmentation='flip' must have methods weak and strong",
+        ),
         ({"augmentation": ImageAugmentation(shift=2)}, "shift=2"),
         ({"n_latent": 0}, "n_latent=0"),
         ({"noise": -1}, "noise=-1"),

@@ -1,4 +1,4 @@
-"""What the students made of networks share."""
+"""Common behaviour of students made of networks."""
 
 import pickle
 import subprocess
@@ -53,7 +53,7 @@ def test_check_estimator_has_no_failures(student):
 
 
 @pytest.mark.parametrize("student", STUDENTS)
-def test_students_say_what_they_accept(student):
+def test_students_declare_what_they_accept(student):
     assert accepts_unlabeled(student)
     assert accepts_unlabeled(make_pipeline(StandardScaler(), student))
     assert student.accepts_soft_labels
@@ -98,12 +98,12 @@ def test_distributions_over_classes_teach_like_labels(public):
 
 def test_uncertain_distributions_make_less_certain_students(public):
     X, _, y = public
-    sure = np.eye(10)[y]
-    unsure = 0.5 * sure + 0.05
+    certain = np.eye(10)[y]
+    uncertain = 0.5 * certain + 0.05
     student = clone(STUDENTS[0]).set_params(unlabeled_weight=0)
     confidence = [
         student.fit(X, targets).predict_proba(X).max(axis=1).mean()
-        for targets in (sure, unsure)
+        for targets in (certain, uncertain)
     ]
     assert confidence[0] > confidence[1] + 0.1
 
@@ -179,7 +179,7 @@ def linear(input_shape, n_classes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("student", STUDENTS)
-def test_a_module_can_be_brought_along(student, public):
+def test_a_module_can_be_given(student, public):
     X, answers, y = public
     made = clone(student).set_params(module=linear, max_epochs=20).fit(X, answers)
     assert made.score(X, y) > 0.8
@@ -252,7 +252,7 @@ def test_pate_trains_the_student_on_all_public_rows(student, digits):
         ({"tol": "small"}, "tol='small' must be"),
         ({"device": "abacus"}, "device='abacus' is unknown"),
         ({"module": "resnet"}, "module='resnet' must be"),
-        ({"image_shape": (9, 9)}, "account for the 64 values"),
+        ({"image_shape": (9, 9)}, "with the 64 values"),
         ({"image_shape": (64,)}, "must be .height, width."),
     ],
 )
@@ -266,7 +266,7 @@ def test_bad_parameters_are_named(student, parameters, message, public):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_missing_gpu_is_reported(public):
     X, answers, _ = public
-    with pytest.raises(ValueError, match="finds no GPU; use device='cpu'"):
+    with pytest.raises(ValueError, match="needs a GPU and torch finds none"):
         clone(STUDENTS[0]).set_params(device="cuda").fit(X, answers)
 
 
@@ -295,7 +295,7 @@ def test_a_student_from_a_gpu_predicts_without_one(student, public):
         (np.arange(10) % 3, "each row needs a label"),
     ],
 )
-def test_labels_that_cannot_work_are_refused(y, message, public):
+def test_invalid_labels_are_refused(y, message, public):
     X, _, _ = public
     with pytest.raises(ValueError, match=message):
         clone(STUDENTS[0]).fit(X, y)
@@ -308,7 +308,7 @@ def test_sparse_rows_are_refused_clearly(public):
 
 
 @pytest.mark.slow
-def test_without_torch_the_error_says_what_to_install():
+def test_without_torch_the_error_names_the_packages_to_install():
     code = """
 import sys
 

@@ -1,4 +1,4 @@
-"""What a student learns from which groups of public rows are alike, and what not."""
+"""Hints on similar groups of public rows."""
 
 from copy import deepcopy
 
@@ -44,7 +44,7 @@ def public(digits):
 
 @pytest.fixture(scope="module")
 def hint(digits, public):
-    """Clusters are alike if most of their rows are of one class; without noise."""
+    """Clusters are similar if most of their rows are of one class; without noise."""
     X, y = digits
     y = y[np.random.RandomState(0).permutation(len(X))][:N_PUBLIC]
     groups = KMeans(N_GROUPS, n_init=1, random_state=0).fit(public[0]).labels_
@@ -82,9 +82,7 @@ def mean_score(student, public, hint):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("student", STUDENTS, ids=["rows", "images", "small", "VAT"])
-def test_a_hint_helps_where_training_is_short_because_of_what_it_says(
-    student, public, hint
-):
+def test_the_content_of_a_hint_helps_short_training(student, public, hint):
     taught = mean_score(student, public, hint)
     assert taught > mean_score(student, public, None) + 0.05
     assert taught > mean_score(student, public, mixed_up(hint)) + 0.05
@@ -98,22 +96,22 @@ def test_a_gan_learns_from_a_hint_too(shape, public, hint):
     assert taught > mean_score(student, public, mixed_up(hint)) + 0.02
 
 
-def test_taught_rows_are_alike_in_the_hidden_layer_where_the_hint_says_so(public, hint):
+def test_similar_groups_of_the_hint_become_similar_in_the_hidden_layer(public, hint):
     X = inputs(public[0])
     groups = hint.group_of_row
-    told = np.not_equal.outer(groups, groups)
+    pairs = np.not_equal.outer(groups, groups)
     alike = hint.similarities[np.ix_(groups, groups)] > 0
 
     def contrast(module):
         hidden = hidden_representation(module, X).numpy()
         cosines = np.corrcoef(hidden - hidden.mean(axis=0))
-        return cosines[alike].mean() - cosines[told & ~alike].mean()
+        return cosines[alike].mean() - cosines[pairs & ~alike].mean()
 
     module = network()
     before, last = contrast(module), deepcopy(module[2].state_dict())
     assert hint.teach(module, X, "cpu") is module
     assert contrast(module) > before + 0.2
-    # What the last layer makes of it is for labels to say.
+    # The last layer is trained on labels.
     torch.testing.assert_close(dict(module[2].state_dict()), dict(last), rtol=0, atol=0)
 
 
@@ -128,12 +126,12 @@ def test_taught_rows_are_alike_in_the_hidden_layer_where_the_hint_says_so(public
         (np.full(N_PUBLIC, -1), np.zeros((0, 0))),
     ],
 )
-def test_a_hint_without_a_pair_to_tell_of_changes_nothing(groups, similarities, public):
+def test_a_hint_without_a_similarity_changes_nothing(groups, similarities, public):
     X, answers, _, _ = public
     student = VATClassifier(max_epochs=1, random_state=0)
     expected = student.fit(X, answers).module_.state_dict()
-    silent = RelationalHint(groups, similarities, max_epochs=1)
-    weights = student.fit(X, answers, hint=silent).module_.state_dict()
+    without_pairs = RelationalHint(groups, similarities, max_epochs=1)
+    weights = student.fit(X, answers, hint=without_pairs).module_.state_dict()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
 
@@ -167,7 +165,7 @@ def test_rows_without_a_group_are_not_used(public, hint):
     assert torch.equal(*weights)
 
 
-def test_the_scale_and_the_diagonal_of_similarities_say_nothing(public, hint):
+def test_the_scale_and_the_diagonal_of_similarities_are_not_used(public, hint):
     scaled = RelationalHint(
         hint.group_of_row, 8 * hint.similarities + 5 * np.eye(N_GROUPS), max_epochs=3
     )
@@ -194,7 +192,7 @@ def test_the_loss_is_least_where_pairs_agree_and_no_other_pairs_count():
     assert disagreement(torch.zeros(6, 4), similar, counted) == 0
 
 
-def test_a_pipeline_hands_the_hint_on(public, hint):
+def test_a_pipeline_passes_the_hint_on(public, hint):
     X, answers, _, _ = public
     student = VATClassifier(max_epochs=1)
     nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), student))
@@ -241,7 +239,7 @@ def test_a_module_without_a_last_linear_layer_is_refused(module, message, public
     [
         ({"similarities": np.zeros((2, 3))}, r"similarities has shape \(2, 3\)"),
         ({"similarities": np.full((3, 3), np.nan)}, "similarities holds NaN"),
-        ({"group_of_row": np.arange(4)}, "names group 3 and similarities has 3"),
+        ({"group_of_row": np.arange(4)}, "has group 3 and similarities has 3"),
         ({"max_epochs": 0}, "max_epochs=0 must be"),
         ({"batch_size": 0}, "batch_size=0 must be"),
         ({"lr": -1}, "lr=-1 must be"),

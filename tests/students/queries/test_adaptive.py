@@ -1,4 +1,4 @@
-"""Queries that follow the answers so far."""
+"""Queries that depend on the answers so far."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ from sklearn_pate.students import (
 STRATEGIES = [UncertaintyQueries, ExpertQueries, InteractiveQueries]
 
 
-class Door:
-    """Answers truthfully, and remembers what it was asked."""
+class Answers:
+    """Correct answers, and a record of the queries."""
 
     def __init__(self, y):
         self.y = y
@@ -34,9 +34,9 @@ class Door:
 
 
 def ask(strategy, X, y, n_queries, seed=0):
-    door = Door(y)
+    answers = Answers(y)
     session = QuerySession(
-        door,
+        answers,
         X,
         LogisticRegression(),
         n_classes=int(y.max()) + 1,
@@ -45,16 +45,16 @@ def ask(strategy, X, y, n_queries, seed=0):
         features=X,
     )
     strategy.query(session)
-    return door
+    return answers
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)
 @pytest.mark.parametrize("n_queries", [1, 3, 40, 300])
-def test_every_question_paid_for_is_asked_each_row_once(kind, n_queries, blobs):
-    door = ask(kind(n_rounds=4), *blobs[2:], n_queries)
-    rows = np.concatenate(door.rows)
+def test_all_queries_are_made_and_no_row_is_queried_twice(kind, n_queries, blobs):
+    answers = ask(kind(n_rounds=4), *blobs[2:], n_queries)
+    rows = np.concatenate(answers.rows)
     assert len(rows) == len(set(rows.tolist())) == n_queries
-    assert len(door.rows) == min(4, n_queries)
+    assert len(answers.rows) == min(4, n_queries)
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)
@@ -85,7 +85,7 @@ def line(n=201):
     return X, (X[:, 0] > 0).astype(int)
 
 
-def test_uncertainty_asks_where_the_student_is_least_sure():
+def test_uncertainty_queries_the_least_confident_rows():
     X, y = line()
     first, second = ask(UncertaintyQueries(n_rounds=2), X, y, 40).rows
     student = LogisticRegression().fit(X[first], y[first])
@@ -95,7 +95,9 @@ def test_uncertainty_asks_where_the_student_is_least_sure():
     assert asked.max() <= not_asked.min()
 
 
-def test_experts_ask_where_nobody_is_sure_and_several_classes_are_in_question(digits):
+def test_experts_query_rows_with_several_possible_classes_and_no_confident_expert(
+    digits,
+):
     X, y = digits[0][:600] / 16, digits[1][:600]
     strategy = ExpertQueries(n_rounds=2, n_doubtful=2)
     first, second = ask(strategy, X, y, 120).rows
@@ -111,7 +113,7 @@ def test_experts_ask_where_nobody_is_sure_and_several_classes_are_in_question(di
     assert np.count_nonzero(in_question[second]) == wanted > 20
 
 
-def test_experts_fill_up_with_the_least_sure_where_too_few_rows_are_in_question():
+def test_experts_add_the_least_confident_rows_if_too_few_are_disputed():
     X, y = line()
     strategy = ExpertQueries(n_rounds=2, n_doubtful=3)  # there are two classes
     first, second = ask(strategy, X, y, 40).rows
@@ -121,14 +123,16 @@ def test_experts_fill_up_with_the_least_sure_where_too_few_rows_are_in_question(
     assert sureness[second].max() <= sureness[np.setdiff1d(left, second)].min()
 
 
-def test_interactive_brings_the_students_opinion_from_the_second_round_on(blobs):
+def test_interactive_queries_have_the_students_probabilities_from_the_second_round_on(
+    blobs,
+):
     X, y = blobs[2:]
-    door = ask(InteractiveQueries(n_rounds=3), X, y, 60)
-    np.testing.assert_allclose(door.probabilities[0], 1 / 3)
-    rows, before = door.rows[1], door.rows[0]
+    answers = ask(InteractiveQueries(n_rounds=3), X, y, 60)
+    np.testing.assert_allclose(answers.probabilities[0], 1 / 3)
+    rows, before = answers.rows[1], answers.rows[0]
     student = LogisticRegression().fit(X[before], y[before])
     np.testing.assert_allclose(
-        door.probabilities[1], student.predict_proba(X[rows]), atol=1e-6
+        answers.probabilities[1], student.predict_proba(X[rows]), atol=1e-6
     )
 
 
@@ -137,7 +141,7 @@ def test_a_class_that_was_never_answered_has_probability_zero(digits):
     keep = y < 3
     X, y = X[keep], y[keep]
     session = QuerySession(
-        Door(np.where(y == 1, 0, y)),
+        Answers(np.where(y == 1, 0, y)),
         X,
         LogisticRegression(),
         n_classes=5,
@@ -165,7 +169,7 @@ def pate(digits, **parameters):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["uncertainty", "experts"])
-def test_the_price_is_that_of_as_many_random_questions(digits, strategy):
+def test_the_privacy_cost_is_that_of_as_many_random_queries(digits, strategy):
     adaptive, random = pate(digits, query_strategy=strategy), pate(digits)
     assert adaptive.privacy_spent_.epsilon == random.privacy_spent_.epsilon
     assert adaptive.privacy_analysis_.along_transcript
@@ -217,17 +221,17 @@ def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
     assert score(unconfident_first) > score(RandomQueries()) + 0.01
 
 
-def test_a_strategy_of_the_users_own_cannot_ask_about_a_row_twice(blobs):
+def test_a_custom_strategy_cannot_query_a_row_twice(blobs):
     class Stubborn(QueryStrategy):
         def query(self, session):
             session.ask(np.array([3, 4]))
             session.ask(np.array([4, 5]))
 
-    with pytest.raises(ValueError, match="asked about a public row twice"):
+    with pytest.raises(ValueError, match="queried a public row twice"):
         ask(Stubborn(), *blobs[2:], 4)
 
 
-def test_a_strategy_of_the_users_own_cannot_ask_more_than_is_paid_for(digits):
+def test_a_custom_strategy_cannot_exceed_the_number_of_queries(digits):
     class Greedy(QueryStrategy):
         def query(self, session):
             session.ask(session.new_rows())

@@ -1,4 +1,4 @@
-"""Which public rows are asked about, before anything is answered."""
+"""Queries chosen before any answer."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def session_about(X, n_queries, *, seed=0, ask=None):
 
 
 @pytest.mark.parametrize("strategy", [RandomQueries(), RepresentativeQueries()])
-def test_as_many_rows_are_asked_about_as_are_paid_for_each_once(strategy, blobs):
+def test_all_queries_are_made_each_on_another_row(strategy, blobs):
     session = session_about(blobs[2], 40)
     strategy.query(session)
     assert len(set(session.queried.tolist())) == 40
@@ -48,7 +48,7 @@ def test_the_choice_follows_the_seed(strategy, blobs):
     assert chosen(0) != chosen(1)
 
 
-def test_representative_rows_are_the_middle_of_what_is_there():
+def test_representative_rows_are_central():
     rng = np.random.RandomState(0)
     centers = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0], [100.0, 100.0]])
     X = np.repeat(centers, 50, axis=0) + rng.standard_normal((200, 2))
@@ -58,7 +58,7 @@ def test_representative_rows_are_the_middle_of_what_is_there():
     assert np.all(np.linalg.norm(X[rows] - middles, axis=1) < 1)
 
 
-def test_rows_that_are_all_alike_are_filled_up_with_others():
+def test_identical_rows_are_followed_by_random_ones():
     X = np.zeros((30, 2))
     rows = RepresentativeQueries().choose(session_about(X, 5), 5)
     assert len(set(rows.tolist())) == 5
@@ -100,12 +100,14 @@ def fit(blobs, **parameters):
 @pytest.mark.parametrize(
     ("n_queries", "strategy"), [(29, RepresentativeQueries), (30, RandomQueries)]
 )
-def test_auto_asks_about_typical_rows_below_a_tenth_of_them(blobs, n_queries, strategy):
+def test_auto_queries_representative_rows_below_a_tenth_of_them(
+    blobs, n_queries, strategy
+):
     assert type(fit(blobs, n_queries=n_queries).query_strategy_) is strategy
 
 
 @pytest.mark.parametrize("kind", ["text", "sparse", "missing"])
-def test_auto_asks_at_random_where_rows_cannot_be_compared(kind):
+def test_auto_queries_random_rows_if_rows_cannot_be_compared(kind):
     import pandas as pd
     from scipy import sparse as sp
 
