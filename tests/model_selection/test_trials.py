@@ -34,11 +34,6 @@ X = np.arange(20.0)[:, np.newaxis]
 Y = np.array([0, 1] * 10)
 
 
-@pytest.fixture(autouse=True)
-def _no_fits_yet():
-    FITS.clear()
-
-
 def setup(scoring=None, *, n_parts=1, ceiling=np.inf):
     """Rows 0 to 11 train, 12 to 19 are for scores."""
     split = RowSplit(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
