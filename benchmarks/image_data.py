@@ -108,7 +108,9 @@ def load_mnist_small(work):
         ((rows[:3000] / 255).astype(np.float32), labels[:3000])
         for rows, labels in (train, test)
     )
-    return Images("MNIST, small", (28, 28), (X, y), (X_test, y_test), n_public=2000)
+    return Images(
+        "MNIST, 3000 images", (28, 28), (X, y), (X_test, y_test), n_public=2000
+    )
 
 
 def load_svhn_derived(work):

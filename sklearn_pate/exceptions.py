@@ -1,4 +1,4 @@
-"""Warnings and errors that a user may want to catch."""
+"""Warnings and errors."""
 
 import contextlib
 import functools
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 _PACKAGES = (__file__, sklearn.__file__, joblib.__file__)
-#: Folders and files whose code may run between the user's line and a warning.
+#: Folders and files of code between the user's line and a warning.
 _BETWEEN = (
     *(os.path.dirname(file) + os.sep for file in _PACKAGES),
     contextlib.__file__,
@@ -29,15 +29,15 @@ _BETWEEN = (
 
 
 class PrivacyLeakWarning(UserWarning):
-    """The privacy statement is void, or weaker than it looks.
+    """The privacy statement is void, or weaker than it seems.
 
-    It warns of noise that is seeded (whoever knows the seed can subtract it), of a
-    `delta` that is not below one over the number of rows, and of bounds that a baseline
-    reads from private rows. Publish nothing of such a fit: mend what the message names,
-    and fit again.
+    Reasons are seeded noise (with the seed, it can be subtracted), a `delta` of one
+    over the number of rows or more, and bounds that a baseline reads from private rows.
+    Do not publish anything of such a fit: correct the cause that the message names, and
+    fit again.
 
-    It is shown every time, not once a location as Python's other warnings are. Where
-    nobody reads warnings, turn it into an error.
+    Unlike other warnings, it is shown every time. In programs without a reader of
+    warnings, turn it into an error.
 
     Examples
     --------
@@ -55,13 +55,13 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class PublicDataWarning(UserWarning):
-    """Something about the public data deserves a second look.
+    """The public data may not be what was intended.
 
-    Either ``public_size`` takes private rows for public ones, and the people in them
-    get no protection: pass other rows as `X_public` to protect everybody. Or `X_public`
-    has as many rows as X, so that a search would cut both alike: wrap it in
-    :class:`~sklearn_pate.PublicData`. It comes before any teacher is trained. The
-    message counts rows: it is for the data holder.
+    Either ``public_size`` uses private rows as public ones, without protection: pass
+    other rows as `X_public` to protect everybody. Or `X_public` has as many rows as X,
+    so that a search would split both: wrap it in :class:`~sklearn_pate.PublicData`. It
+    is raised before any teacher is trained. The message has numbers of rows: it is for
+    the data holder.
 
     Examples
     --------
@@ -82,13 +82,13 @@ class PublicDataWarning(UserWarning):
 
 
 class TeacherWarning(UserWarning):
-    """Some teachers may have failed; details are sensitive and stay private.
+    """Some teachers may have failed; details are sensitive.
 
-    A teacher that fails abstains, and the fit goes on; labels of a party that are not
-    in `classes` count as abstentions. Which, how many and why depends on private data.
-    So the message does not say, and neither it nor its absence may be published. After
-    a fit, the data holder finds all of it in ``privacy_analysis_.teacher_failures`` and
-    ``privacy_analysis_.teacher_warnings``.
+    A teacher that fails abstains, and the fit continues; labels of a party that are not
+    in `classes` count as abstentions. The details depend on private data: they are not
+    in the message, and neither the warning nor its absence may be published. After a
+    fit, they are in ``privacy_analysis_.teacher_failures`` and
+    ``privacy_analysis_.teacher_warnings``, for the data holder.
 
     Examples
     --------
@@ -104,13 +104,12 @@ class TeacherWarning(UserWarning):
 
 
 class StudentWarning(UserWarning):
-    """The answers were too few or too uniform to train the student as asked.
+    """The answers were too few or too uniform to train the student.
 
-    All answers name one class, which the student then always predicts, or there is no
-    answer, and it predicts all classes alike. The privacy was spent all the same. It is
-    computed from answers that are paid for, and tells nothing that ``answers_`` does
-    not. Ask more queries, lower the threshold, or take more teachers or a larger
-    epsilon.
+    Either all answers are one class, which the student then always predicts, or there
+    is no answer, and it predicts all classes with equal probability. The privacy cost
+    is the same. The warning depends on the released answers alone. Use more queries, a
+    lower threshold, more teachers or a larger epsilon.
 
     Examples
     --------
@@ -130,14 +129,14 @@ class StudentWarning(UserWarning):
 
 
 class BudgetExceededError(RuntimeError):
-    """The queries cost more than what is left; nothing was asked or charged.
+    """The queries cost more than the remaining budget; nothing was charged.
 
-    Raised by a fit or a charge that does not fit the budget of its
+    Raised by a fit or a charge that exceeds the budget of its
     :class:`~sklearn_pate.PrivacyLedger`, and by an
-    :class:`~sklearn_pate.mechanisms.Oracle` that is asked more than was paid for. No
-    noise was drawn. The message has costs only, no private value. Ask fewer queries
-    or with more noise; the ledger's `shares` says how much would fit. A larger budget
-    in a new ledger would forget what was released.
+    :class:`~sklearn_pate.mechanisms.Oracle` with more queries than its cost covers. No
+    noise was drawn. The message has costs only, no private value. Use fewer queries or
+    more noise; `shares` of the ledger returns the share that would fit. A new ledger
+    would not include the earlier releases.
 
     Examples
     --------
@@ -166,12 +165,12 @@ class BudgetExceededError(RuntimeError):
 
 
 class LedgerError(OSError):
-    """The file of a ledger cannot be read or written; nothing more was asked.
+    """The file of a ledger cannot be read or written; no query was answered.
 
-    It is missing, in use for too long, damaged, of another version, or another file by
-    now; or its key is. The message says which, and what to do. What was charged before
-    stays charged. Do not catch it to go on without a ledger, and make no new ledger for
-    data that had one, as it would know of no release: put the file back.
+    The file, or its key, is missing, in use for too long, damaged, of another version,
+    or replaced by another file; the message has the reason and the remedy. Earlier
+    charges stay recorded. Do not continue without a ledger, and do not create a new one
+    for the same data, as it would not include the earlier releases: restore the file.
 
     Examples
     --------
@@ -184,14 +183,14 @@ class LedgerError(OSError):
     """
 
 
-# Python shows a repeated warning once per location. A leak repeats its warning at
-# every fit; appended, so that a user's own filter still comes first.
+# Shown at every fit, not once per location; appended, so that filters of users come
+# first.
 warnings.simplefilter("always", PrivacyLeakWarning, append=True)
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost line outside this package, scikit-learn and joblib."""
-    # From Python 3.12 on, skip_file_prefixes of warnings.warn does the same.
+    # Python 3.12 has skip_file_prefixes in warnings.warn for this.
     frame: FrameType | None = sys._getframe()
     stacklevel = 1
     while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):

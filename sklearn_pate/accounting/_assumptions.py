@@ -56,30 +56,14 @@ class Assumption:
     --------
     The assumption of a third-party estimator:
 
-    >>> from sklearn_pate.accounting import Assumption, PrivacySpent
-    >>> from sklearn_pate.accounting.bounds import pure_dp_curve
+    >>> from sklearn_pate.accounting import Assumption
     >>> consent = Assumption(
     ...     code="clinic-consent",
     ...     sentence="everybody in the data has consented",
     ...     question="Is there a signed form of each patient?",
     ... )
-    >>> spent = PrivacySpent(
-    ...     epsilon=1.0,
-    ...     delta=0.0,
-    ...     unit="row",
-    ...     relation="replace-one",
-    ...     release="model",
-    ...     mechanism="NoisyTree(depth=3)",
-    ...     n_teachers=None,
-    ...     n_queries=None,
-    ...     assumptions=(consent,),
-    ...     curve=pure_dp_curve(1.0),
-    ... )
-    >>> print(spent)
-    This fit is (epsilon=1.000, delta=0.0)-differentially private, where neighbouring \
-data sets replace one row by any other; the number of rows is public: one model was \
-released by NoisyTree(depth=3); the statement covers this fit alone, no search or \
-other fit around it, and assumes that everybody in the data has consented.
+    >>> print(f"The guarantee assumes that {consent}.")
+    The guarantee assumes that everybody in the data has consented.
     """
 
     code: str

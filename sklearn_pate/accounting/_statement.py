@@ -130,8 +130,7 @@ class PrivacySpent:
     'replace one row by any other; the number of rows is public'
     >>> str(spent.assumptions[1])
     'X_public is public'
-    >>> two_fits = spent.curve + spent.curve
-    >>> round(two_fits.to_epsilon(1e-5), 2)
+    >>> round((spent.curve + spent.curve).to_epsilon(1e-5), 2)  # two such fits
     1.16
     """
 

@@ -313,7 +313,7 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     @property
     def _counts_rows(self) -> bool:
-        """Whether an added unit moves the positions of other private rows."""
+        """True: an added unit moves the positions of other private rows."""
         return True
 
     def _plan(

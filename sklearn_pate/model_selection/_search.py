@@ -419,8 +419,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         return PrivateRows(X, y, codes, fit_params), classes
 
     def _predictor(self) -> Any:
-        winner = getattr(self, "best_estimator_", None)
-        return self.estimator if winner is None else winner
+        best = getattr(self, "best_estimator_", None)
+        return self.estimator if best is None else best
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

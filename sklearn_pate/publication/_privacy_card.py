@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication._mechanism_fields import described
 from sklearn_pate.publication._student_state import full_name, reachable
@@ -23,6 +24,7 @@ __all__ = [
     "make_card",
     "parse_card",
     "plain_label",
+    "statement_fields",
     "versions_of",
 ]
 
@@ -73,32 +75,32 @@ _JOINERS = "\u200c\u200d"
 
 def make_card(published: Any, mechanism: AccountedRelease) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
-    spent = published.privacy_spent_
-    private = bool(np.isfinite(spent.epsilon))
     names = getattr(published, "feature_names_in_", None)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "statement": str(spent),
-        "private": private,
-        "epsilon": float(spent.epsilon) if private else None,
-        "delta": float(spent.delta),
-        "unit": spent.unit,
-        "relation": spent.relation,
-        "release": spent.release,
-        "neighbours": spent.neighbours,
-        "mechanism": spent.mechanism,
+        "private": bool(np.isfinite(published.privacy_spent_.epsilon)),
+        **statement_fields(published.privacy_spent_),
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
-        "n_teachers": None if spent.n_teachers is None else int(spent.n_teachers),
-        "n_queries": None if spent.n_queries is None else int(spent.n_queries),
-        "assumptions": spent.to_dict()["assumptions"],
         "student": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
         "date": datetime.now(UTC).date().isoformat(),
         "versions": versions_of(published.student_),
+    }
+
+
+def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
+    """Write a statement, without its curve, as JSON values."""
+    counts = {name: getattr(spent, name) for name in ("n_teachers", "n_queries")}
+    return {
+        "statement": str(spent),
+        **spent.to_dict(),
+        "epsilon": float(spent.epsilon) if np.isfinite(spent.epsilon) else None,
+        "delta": float(spent.delta),
+        **{name: None if one is None else int(one) for name, one in counts.items()},
     }
 
 

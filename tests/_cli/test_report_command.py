@@ -191,8 +191,8 @@ def test_an_internal_report_needs_an_option(model, ledger, capsys, output):
 def test_the_history_is_that_of_the_ledger(model, ledger):
     asked = ["model.skops", "--ledger", "rows.sqlite", "--internal", "-o", "r.json"]
     assert main(["report", *asked]) == 0
-    (charge,) = facts_of("r.json")["ledger"]["charges"]
-    assert charge["what"] == ledger.entries()[0].description
+    (entry,) = facts_of("r.json")["ledger"]["entries"]
+    assert entry["what"] == ledger.entries()[0].description
 
 
 def test_files_are_replaced_only_if_asked(model, capsys):

@@ -286,7 +286,7 @@ def test_a_column_without_values_is_explained(teacher, container):
     rows = with_value(missing, np.nan, container)
     public = with_value(X_PUBLIC, 0.5, container)
     with pytest.raises(
-        ValueError, match=r"had rows to learn from.*Put an imputer inside"
+        ValueError, match=r"had rows to train on.*Put an imputer inside"
     ):
         pate(teacher).fit(rows, Y, X_public=PublicData(public))
 

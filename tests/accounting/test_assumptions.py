@@ -13,7 +13,7 @@ NAMED = {
 }
 
 
-def test_every_assumption_has_a_code_of_its_own():
+def test_every_assumption_has_a_different_code():
     assert len(ASSUMPTIONS) == len(NAMED)
     assert {*ASSUMPTIONS.values()} == {*NAMED.values()}
     assert {*NAMED} < {*_assumptions.__all__}
@@ -25,6 +25,6 @@ def test_every_sentence_follows_that_and_is_stated_once():
     assert not any(sentence.endswith(".") for sentence in sentences)
 
 
-def test_only_assumptions_that_void_privacy_have_no_question():
+def test_only_assumptions_that_void_privacy_have_no_query():
     without_question = {one for one in ASSUMPTIONS.values() if not one.question}
     assert without_question == {SEEDED, NORM_READ}

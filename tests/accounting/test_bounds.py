@@ -232,7 +232,7 @@ def test_2018_bound_is_theorem_6(counts, sigma, order):
 
 @pytest.mark.slow
 @given(counts=vote_rows, sigma=st.floats(2, 100))
-def test_2018_bounds_add_over_questions_and_ignore_names(counts, sigma):
+def test_2018_bounds_add_over_queries_and_ignore_names(counts, sigma):
     alone = [gaussian_2018([row], sigma) for row in counts]
     together = gaussian_2018([row[::-1] for row in counts], sigma)
     np.testing.assert_allclose(
@@ -242,9 +242,7 @@ def test_2018_bounds_add_over_questions_and_ignore_names(counts, sigma):
 
 @pytest.mark.slow
 @given(counts=vote_rows, sigma=st.floats(2, 100), threshold=st.integers(1, 300))
-def test_2018_expected_cost_is_below_the_classical_price_of_every_answer(
-    counts, sigma, threshold
-):
+def test_2018_expected_cost_is_below_the_classical_worst_case(counts, sigma, threshold):
     expected = confident_2018(counts, threshold, 3 * sigma, sigma)
     cost = threshold_worst_case(3 * sigma) + gaussian_worst_case(sigma)
     assert np.all(expected.values <= len(counts) * cost.values * (1 + 1e-12))
@@ -261,7 +259,7 @@ def test_pure_dp_curve_is_randomised_response(epsilon, order):
 
 
 @given(counts=vote_rows, gamma=gammas)
-def test_2017_bound_adds_over_questions(counts, gamma):
+def test_2017_bound_adds_over_queries(counts, gamma):
     whole = laplace_2017(counts, gamma, PAPER_ORDERS)
     parts = [laplace_2017([row], gamma, PAPER_ORDERS) for row in counts]
     total = sum(parts[1:], start=parts[0])
@@ -269,7 +267,7 @@ def test_2017_bound_adds_over_questions(counts, gamma):
 
 
 @given(counts=vote_rows, gamma=gammas, data=st.data())
-def test_2017_bound_does_not_know_the_names_of_classes(counts, gamma, data):
+def test_2017_bound_does_not_depend_on_the_order_of_classes(counts, gamma, data):
     order = data.draw(st.permutations(range(3)))
     renamed = np.array(counts)[:, order]
     found = laplace_2017(renamed, gamma, PAPER_ORDERS)
@@ -313,18 +311,18 @@ def test_bounds_are_curves_that_add_to_each_other():
         partial(bounds.laplace_2017_strong_composition, 10, delta=1e-5),
     ],
 )
-def test_no_scale_that_is_not_positive_has_a_price(cost, scale):
+def test_a_scale_that_is_not_positive_is_refused(cost, scale):
     with pytest.raises(ValueError, match="must be a positive, finite number"):
         cost(scale)
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, np.nan, np.inf])
-def test_a_pure_price_is_that_of_a_finite_epsilon(epsilon):
+def test_a_pure_epsilon_out_of_range_is_refused(epsilon):
     assert not bounds.pure_dp_curve(0.0).values.any()
     with pytest.raises(ValueError, match="must be a positive, finite number"):
         bounds.pure_dp_curve(epsilon)
 
 
-def test_a_direction_that_does_not_exist_is_not_the_cheaper_one():
+def test_an_unknown_direction_is_refused():
     with pytest.raises(ValueError, match="direction='x' is unknown"):
         local_cost(GaussianPlurality(10.0), [[5, 3]], direction="x")

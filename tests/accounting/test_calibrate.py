@@ -55,12 +55,12 @@ def test_calibrated_noise_is_enough_and_hardly_more(
     [GNMax(), LNMax(), ConfidentGNMax(threshold=200)],
     ids=lambda mechanism: type(mechanism).__name__,
 )
-def test_so_it_is_with_many_classes(mechanism):
+def test_the_same_holds_with_many_classes(mechanism):
     check_calibration(mechanism, 10, epsilon=1.0, delta=1e-5, n_queries=300)
 
 
 @given(epsilon=targets, delta=deltas, sigma=st.floats(1, 300))
-def test_the_number_of_questions_fits_and_one_more_does_not(epsilon, delta, sigma):
+def test_the_number_of_queries_fits_and_one_more_does_not(epsilon, delta, sigma):
     def cost(n_queries):
         return gaussian_worst_case(sigma) * n_queries
 
@@ -79,7 +79,7 @@ def test_confident_keeps_the_ratio_of_its_two_scales():
     assert ready.threshold == 200
 
 
-def test_a_target_that_no_noise_reaches_says_so():
+def test_a_target_that_no_noise_reaches_is_refused():
     def constant(scale, orders):
         return gaussian_worst_case(1, orders)
 

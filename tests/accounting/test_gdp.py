@@ -116,7 +116,7 @@ def test_a_delta_that_is_no_probability_is_refused(delta):
 
 
 @pytest.mark.parametrize("value", [0, -1, np.nan])
-def test_what_is_not_positive_is_refused(value):
+def test_a_parameter_that_is_not_positive_is_refused(value):
     with pytest.raises(ValueError, match="mu="):
         gdp_delta(1.0, value)
     with pytest.raises(ValueError, match="epsilon="):
@@ -163,7 +163,7 @@ def enumerated_delta(sigma, shift, epsilons):
         (12, (9, 9)),
     ],
 )
-def test_discrete_noise_costs_no_more_than_is_charged(sigma, shift):
+def test_discrete_noise_costs_no_more_than_the_curve(sigma, shift):
     squared_distance = np.sum(np.square(shift))
     mu = gdp_mu(sigma, squared_distance)
     found = np.linspace(0, gdp_epsilon(mu, 1e-12), 60)
@@ -186,19 +186,19 @@ def test_any_shift_on_the_lattice_is_within_its_epsilon_and_delta(sigma, shift, 
     assert enumerated_delta(sigma, shift, [epsilon])[0] <= delta
 
 
-def test_a_price_without_regard_to_the_lattice_would_be_too_low():
+def test_a_cost_that_ignores_the_lattice_would_be_too_low():
     mu_if_continuous = 1 / 1.0
     found = np.linspace(0, 4, 400)
     exact = enumerated_delta(1.0, (1,), found)
     assert np.any(exact > [gdp_delta(one, mu_if_continuous) for one in found])
 
 
-def test_much_noise_is_as_good_as_continuous_noise():
+def test_much_noise_costs_as_much_as_continuous_noise():
     assert gdp_mu(1000, 2.0) == pytest.approx(np.sqrt(2) / 1000, rel=2e-6)
     assert gdp_mu(10) > gdp_mu(20) > np.sqrt(2) / 20
 
 
 @pytest.mark.parametrize("sigma", [0.01, 1, 1.5])
-def test_next_to_no_noise_has_no_price(sigma):
+def test_tiny_noise_has_an_infinite_cost(sigma):
     assert gdp_mu(sigma) == np.inf
     assert gdp_epsilon(gdp_mu(sigma), 1e-5) == np.inf

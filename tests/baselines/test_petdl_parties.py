@@ -136,10 +136,10 @@ def test_without_a_hint_no_similarities_are_released(blobs, outputs):
 @pytest.mark.slow
 def test_no_party_moves_the_sum_further_than_its_sensitivity(blobs, outputs):
     X_public = blobs[2]
-    nowhere = [np.eye(3)[np.full(300, code)] for code in range(3)]
-    shouting = [1e30 * one for one in nowhere]
+    constant = [np.eye(3)[np.full(300, code)] for code in range(3)]
+    large = [1e30 * one for one in constant]
     sums = []
-    for party in (outputs[0], *nowhere, *shouting):
+    for party in (outputs[0], *constant, *large):
         petdl = make(noise_scale=1e-3)
         petdl.fit_from_outputs(X_public, [party, *outputs[1:]])
         sums.append(petdl.privacy_analysis_.counts / 1024)

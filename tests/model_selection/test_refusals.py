@@ -49,7 +49,7 @@ WRONG = {
     "kernels of rows": (pipeline(Nystroem()), r"nystroem \(Nystroem\) is fitted on private rows"),
     "a width of the data": (pipeline(RBFSampler(gamma="scale")), r"rbfsampler \(RBFSampler\) is fitted on private rows"),
     "a size of the number of rows": (pipeline(GaussianRandomProjection()), r"gaussianrandomprojection .* is fitted on private rows"),
-    "a function of all rows": (pipeline(FunctionTransformer(lambda X: X - X.mean(axis=0))), r"functiontransformer \(FunctionTransformer\) may look across private rows"),
+    "a function of all rows": (pipeline(FunctionTransformer(lambda X: X - X.mean(axis=0))), r"functiontransformer \(FunctionTransformer\) may combine private rows"),
     "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Constant())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
     "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Constant()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
     "columns that vary": (pipeline(make_column_transformer(("passthrough", lambda X: X.var(axis=0) > 1))), r"columntransformer \(ColumnTransformer\) chooses columns by a function"),

@@ -217,7 +217,7 @@ class TruncatedPoisson:
         Returns
         -------
         mean : float
-            rate / (1 - e^-rate).
+            Equal to rate / (1 - e^-rate).
         """
         return float(self.rate / -np.expm1(-self.rate))
 

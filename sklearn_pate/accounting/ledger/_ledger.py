@@ -93,7 +93,8 @@ class PrivacyLedger:
         If a parameter is out of range, or the file has another budget.
 
     LedgerError
-        If the file cannot be read or created.
+        If the file cannot be read, written or created; also in every method, and if the
+        file was replaced by another ledger.
 
     Notes
     -----
@@ -213,11 +214,6 @@ class PrivacyLedger:
         -------
         file : context manager of sqlite3.Connection
             All its queries see the same state.
-
-        Raises
-        ------
-        LedgerError
-            On entering, if the file cannot be read, or was replaced by another ledger.
         """
         return self._transaction("DEFERRED")
 
@@ -228,12 +224,6 @@ class PrivacyLedger:
         -------
         file : context manager of sqlite3.Connection
             In a transaction, which is on disk once the block has ended.
-
-        Raises
-        ------
-        LedgerError
-            On entering or leaving, if the file cannot be written, or was replaced by
-            another ledger.
         """
         return self._transaction("IMMEDIATE")
 
@@ -274,11 +264,6 @@ class PrivacyLedger:
         -------
         spent : float
             Between 0 and 1: sum of costs over the limit, at the order with most left.
-
-        Raises
-        ------
-        LedgerError
-            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return max(1 - max(self.filter.left(costs(file))), 0.0)
@@ -295,11 +280,6 @@ class PrivacyLedger:
         -------
         fits : bool
             True if `charge` would accept the cost, unless another process comes first.
-
-        Raises
-        ------
-        LedgerError
-            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return self.filter.admits(self.filter.cost(curve), costs(file))
@@ -319,11 +299,6 @@ class PrivacyLedger:
 
         left : float
             Fraction left at the same order: this cost fits ``left / taken`` times.
-
-        Raises
-        ------
-        LedgerError
-            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return self.filter.budget_fractions(self.filter.cost(curve), costs(file))
@@ -396,11 +371,6 @@ class PrivacyLedger:
         -------
         entries : list of LedgerEntry
             In order; ``pandas.DataFrame(ledger.entries())`` is a table.
-
-        Raises
-        ------
-        LedgerError
-            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return read_entries(file, self.filter)
@@ -412,11 +382,6 @@ class PrivacyLedger:
         -------
         report : str
             The guarantee, the fraction of the budget spent, and one line per entry.
-
-        Raises
-        ------
-        LedgerError
-            If the file cannot be read, or was replaced by another ledger.
         """
         with self.reading() as file:
             return write_report(self, file)

@@ -21,7 +21,7 @@ def log_moment(
     Parameters
     ----------
     log_q : ndarray of shape (..., n_outcomes)
-        ln Q of each outcome; -inf for an impossible one.
+        Logarithm of Q for each outcome; -inf for an impossible one.
 
     log_ratio : ndarray of shape (..., n_outcomes)
         Log-ratio r = ln(P / Q) of each outcome, finite. The precision of the result is

@@ -33,7 +33,7 @@ LOCAL_ORDERS = DEFAULT_ORDERS[::4]
 #: to nine digits.
 ROUNDING = 1e-6
 
-# All moves are tried at every so many orders; between them only possible maxima.
+# Distance of the orders at which all moves are tried; between, only possible maxima.
 _STRIDE = 8
 
 
@@ -191,7 +191,7 @@ def local_costs(
         if teachers is None:
             total += queries.repeats[batch.index] @ of_queries
         else:
-            teachers.charge(batch, costs)
+            teachers.add(batch, costs)
     if teachers is not None:
         total = teachers.largest()
     return LocalCosts(RdpCurve(orders, total), RdpCurve(orders, largest))
@@ -248,7 +248,7 @@ class _Teachers:
         self._votes_by_teacher = votes_by_teacher
         self._total = np.zeros((len(votes_by_teacher), n_orders))
 
-    def charge(self, batch: Batch, costs: NDArray[np.float64]) -> None:
+    def add(self, batch: Batch, costs: NDArray[np.float64]) -> None:
         """Add the costs of a batch, of shape (n_vectors, n_groups + 1, n_orders)."""
         row = np.full(len(self._queries.repeats), -1)
         row[batch.index] = np.arange(len(batch.index))

@@ -30,7 +30,7 @@ _Powers = Callable[[float], tuple[float, ...]]
 _ROUNDING_SLACK = 5e-19
 # Number of cells for the fraction of q in the first of the two tails.
 _N_CELLS = 24
-# More values of q than this are first rounded to a grid of z with so many steps.
+# More values of q than this are first rounded to a grid of z with _STEPS_PER_Z.
 _MAX_EXACT = 2048
 _STEPS_PER_Z = 512
 # Relative round-off of the terms that are added.

@@ -184,7 +184,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
 
     @property
     def _counts_rows(self) -> bool:
-        """Whether an added unit moves the positions of other private rows.
+        """True: an added unit moves the positions of other private rows.
 
         At a kink of a network, the last bits of a row determine its gradient.
         """

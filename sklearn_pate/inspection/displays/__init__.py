@@ -1,4 +1,4 @@
-"""Pictures of privacy: what it costs, and what it buys."""
+"""Plots of privacy costs, scores and vote margins."""
 
 from sklearn_pate.inspection.displays._answer_cost import AnswerCostDisplay
 from sklearn_pate.inspection.displays._epsilon_delta import EpsilonDeltaDisplay

@@ -1,12 +1,12 @@
-"""AnswerCostDisplay: what the next answer costs."""
+"""Plot of the privacy cost against the number of queries."""
 
 import textwrap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate._estimators._delegation import last_step
@@ -25,16 +25,16 @@ from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 
 __all__ = ["AnswerCostDisplay"]
 
-# Costs grow as smoothly as the root of the number of queries.
+# Costs are a smooth function of the number of queries.
 _N_POINTS = 100
 
 
 class AnswerCostDisplay:
     """Publishable epsilon against the number of queries.
 
-    **May be published**: it depends on noise, numbers of queries and classes, and on
-    no private value. It is best made by :meth:`from_estimator`, after a fit, or by
-    :meth:`from_mechanisms`, before one; all parameters are stored as attributes.
+    **May be published**: it depends on noise and on the numbers of queries and classes.
+    Create it by :meth:`from_estimator`, after a fit, or by :meth:`from_mechanisms`,
+    before one. It needs matplotlib. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -42,41 +42,35 @@ class AnswerCostDisplay:
         Numbers of queries, in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Privacy cost of so many queries, by mechanism: the worst case over all votes.
+        Privacy cost of these queries, by mechanism: the worst case over all votes.
 
     delta : float
-        The probability mass that no epsilon covers.
+        Probability mass that epsilon does not cover.
 
     paid : tuple (n_queries, epsilon), default=None
-        What a fit paid for.
+        Queries and privacy cost of a fit.
 
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One a mechanism.
+        One line per mechanism.
 
     paid_ : matplotlib Line2D or None
-        The point that was paid for.
+        Point of the fit.
 
-    ax_ : matplotlib Axes
-        Where it was drawn.
-
-    figure_ : matplotlib Figure
-        That of the axes.
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
 
     See Also
     --------
-    EpsilonDeltaDisplay : The same cost at other deltas.
+    EpsilonDeltaDisplay : Privacy cost at other deltas.
 
     Notes
     -----
-    The noise of each answer is the same all along a line. It is what every answer would
-    have if so many were asked for; a fit with a target epsilon and more queries would
-    take more noise instead.
-
-    The first answers cost most: Renyi costs add up, and epsilon grows with about
-    the square root of their sum while it is small. A mechanism with `max_answers`
-    charges its check alone beyond them, and its line bends there.
+    The noise of each answer is the same along a line; a fit with a target epsilon would
+    use more noise for more queries. The first answers cost most: Renyi costs add up,
+    and a small epsilon grows with about the square root of their sum. Beyond
+    `max_answers`, the check alone has a cost, and the line bends.
 
     Examples
     --------
@@ -104,25 +98,20 @@ class AnswerCostDisplay:
         self.paid = paid
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a new figure.
+            Axes to draw on; None means those of a new figure.
 
         **kwargs : Any
-            For ``ax.plot`` of each line.
+            Arguments of ``ax.plot`` for each line.
 
         Returns
         -------
         display : AnswerCostDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+            The display itself.
         """
         ax = make_axes(type(self), ax)
         self.lines_ = []
@@ -136,7 +125,7 @@ class AnswerCostDisplay:
                 marker="o",
                 linestyle="none",
                 color=self.lines_[-1].get_color(),
-                label=f"paid for: {self.paid[0]} queries",
+                label=f"this fit: {self.paid[0]} queries",
             )[0]
         ax.set(
             xlabel="queries",
@@ -157,7 +146,7 @@ class AnswerCostDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what more answers would have cost a fit. May be published.
+        """Draw the privacy cost of a fit with more or fewer queries.
 
         Parameters
         ----------
@@ -165,18 +154,18 @@ class AnswerCostDisplay:
             A fitted :class:`~sklearn_pate.PATEClassifier`,
             :class:`~sklearn_pate.baselines.PrivateKNNClassifier` or
             :class:`~sklearn_pate.baselines.PETDLClassifier`, or a Pipeline that ends in
-            one. A query of the last is a group of public rows, as in its statement.
+            one. A query of the last is a batch of public rows, as in its statement.
 
         n_queries : int, default=None
-            Where the line ends. None is twice as many queries as were paid for.
+            Last number of queries. None means twice those of the fit.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : AnswerCostDisplay
-            Drawn, with the point that was paid for.
+            Drawn display, with the cost of the fit.
 
         Raises
         ------
@@ -184,12 +173,9 @@ class AnswerCostDisplay:
             If the estimator is not fitted.
 
         ValueError
-            If the estimator asks no queries, gives no guarantee, or states the cost
-            of more than its queries, as the winner of a
-            :class:`~sklearn_pate.model_selection.PrivateSearchCV` does.
-
-        ImportError
-            If matplotlib is not installed.
+            If the estimator has no queries or no guarantee, or states the cost of more
+            than its queries, such as the winner of a
+            :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
         Examples
         --------
@@ -216,7 +202,7 @@ class AnswerCostDisplay:
                 "pass a fitted PATEClassifier, PrivateKNNClassifier or PETDLClassifier."
             )
         if isinstance(mechanism, NoisySum):
-            # A fit asks one query of many parts, and its statement counts the parts.
+            # A fit has one query of many parts; its statement counts the parts.
             mechanism = clone(mechanism).set_params(n_parts=1)
         n_classes = len(learner.classes_)
         of_queries = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
@@ -249,41 +235,37 @@ class AnswerCostDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what answers of several mechanisms cost. May be published.
+        """Draw the privacy cost of answers of several mechanisms.
 
-        Equal epsilons are no equal use: a mechanism is worth its cost if its answers
-        are right, on which this says nothing.
+        The accuracy of the answers is not shown.
 
         Parameters
         ----------
         mechanisms : dict of str to Mechanism
-            Each with its noise set, by name. More noise is cheaper.
+            Mechanisms with their noise set, by name. More noise has a lower cost.
 
         n_classes : int
             Number of classes, at least 2.
 
         delta : float
-            The probability mass that no epsilon covers, in (0, 1).
+            Probability mass that epsilon does not cover, in (0, 1).
 
         n_queries : int
-            Where the lines end.
+            Last number of queries.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : AnswerCostDisplay
-            Drawn.
+            Drawn display.
 
         Raises
         ------
         ValueError
-            If a mechanism has no noise set, or seeded noise, or some are asked about
-            secret samples and others are not: their neighbours differ.
-
-        ImportError
-            If matplotlib is not installed.
+            If a mechanism has no noise set, or seeded noise, or if some use secret
+            samples and others do not, as their neighbouring data sets differ.
 
         Examples
         --------
@@ -315,26 +297,32 @@ class AnswerCostDisplay:
         return display.plot(ax, **kwargs)
 
 
-def _epsilon(mechanism, n_queries, n_classes, delta):
-    """Return what a fit with so many queries states."""
+def _epsilon(
+    mechanism: AccountedMechanism, n_queries: int, n_classes: int, delta: float
+) -> float:
+    """Return the epsilon that a fit with this number of queries states."""
     with warnings.catch_warnings():
-        # A few answers may want orders that a whole fit does not. What is stated is
-        # then a little more than it could be.
+        # For few answers, the best order may be missing, which raises the cost a bit.
         warnings.filterwarnings("ignore", message="The best order")
         return mechanism.stated_epsilon(int(n_queries), n_classes, delta)
 
 
-def _epsilons(mechanism, counts, n_classes, delta):
+def _epsilons(
+    mechanism: AccountedMechanism,
+    counts: NDArray[np.int64],
+    n_classes: int,
+    delta: float,
+) -> NDArray[np.float64]:
     return np.array([_epsilon(mechanism, one, n_classes, delta) for one in counts])
 
 
-def _counts(last, also):
-    """Return numbers of queries from 1 to the last, with some that matter."""
+def _counts(last: int, also: Iterable[int]) -> NDArray[np.int64]:
+    """Return numbers of queries from 1 to the last, with further ones."""
     counts = np.linspace(1, last, min(last, _N_POINTS)).round().astype(int)
     return np.union1d(counts, [count for count in also if count <= last])
 
 
-def _check_mechanisms(mechanisms):
+def _check_mechanisms(mechanisms: Any) -> None:
     if not isinstance(mechanisms, Mapping) or not mechanisms:
         raise ValueError(
             f"mechanisms={mechanisms!r} must be a dict with at least one mechanism, "
@@ -354,7 +342,6 @@ def _check_mechanisms(mechanisms):
     sampled = [isinstance(one, SampledMechanism) for one in mechanisms.values()]
     if any(sampled) and not all(sampled):
         raise ValueError(
-            "mechanisms holds some that are asked about secret samples, priced for "
-            "neighbours that add or remove a row, and others, priced for one changed "
-            "vote; these do not compare: draw them apart."
+            "mechanisms has some with secret samples, whose neighbouring data sets add "
+            "or remove a row, and some for one changed vote; draw them separately."
         )

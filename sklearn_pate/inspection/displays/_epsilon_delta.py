@@ -1,10 +1,10 @@
-"""EpsilonDeltaDisplay: one release, at every delta."""
+"""Plot of epsilon against delta."""
 
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -20,65 +20,61 @@ from sklearn_pate.inspection.displays._plotting import (
 __all__ = ["EpsilonDeltaDisplay"]
 
 _N_POINTS = 200
-# The axis has so many times less and more than the deltas that are stated.
+# The axis is this factor wider than the stated deltas.
 _AROUND = 1e4
 _LARGEST_DELTA = 0.1
-# Where none is stated.
+# Range if no delta is stated.
 _USUAL_DELTAS = (1e-10, 1e-2)
 
 
 class EpsilonDeltaDisplay:
     """Publishable epsilon against delta, for the same release.
 
-    A release has no single (epsilon, delta): it keeps every point of a line, and the
-    statement names one of them. **May be published**, as the statements that it is made
-    of. It is best made by :meth:`from_estimator` or :meth:`from_statements`; all
+    A release satisfies (epsilon, delta) at every point of its line, and its statement
+    is one of them. **May be published**, as the statements. Create it by
+    :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
     parameters are stored as attributes.
 
     Parameters
     ----------
     deltas : array-like of shape (n_points,)
-        In increasing order, in (0, 1).
+        Deltas in (0, 1), in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
         Epsilon at each delta, for each release.
 
     stated : dict of str to tuple (epsilon, delta)
-        What each statement says. A delta of 0 has no place on a logarithmic axis, and
-        is drawn as an arrow at its left end.
+        Stated epsilon and delta of each release. A delta of 0 is drawn as an arrow at
+        the left end of the logarithmic axis.
 
     unit, relation : str, default=None
-        Whom all statements protect, and against which change, for the axis, as in
-        :class:`~sklearn_pate.PrivacySpent`.
+        Unit of privacy and neighbour relation of all statements, for the axis.
 
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One a release.
+        One line per release.
 
     stated_ : list of matplotlib Line2D
-        The marker of each statement.
+        One marker per statement.
 
-    ax_ : matplotlib Axes
-        Where it was drawn.
-
-    figure_ : matplotlib Figure
-        That of the axes.
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
 
     See Also
     --------
-    AnswerCostDisplay : What more answers cost.
+    AnswerCostDisplay : Privacy cost against the number of queries.
 
     Notes
     -----
     A line is ``privacy_spent_.curve``, converted at each delta as
-    :meth:`~sklearn_pate.accounting.RdpCurve.to_epsilon` does. It is an upper bound.
-    Where a statement rests on a sharper account, its marker is **below** its line: that
-    of :class:`~sklearn_pate.baselines.DPSGDClassifier` with ``accountant="pld"``, and
-    that of :class:`~sklearn_pate.baselines.PETDLClassifier`, which is exact.
+    :meth:`~sklearn_pate.accounting.RdpCurve.to_epsilon` does: an upper bound. Where a
+    statement was computed more exactly, its marker is **below** its line: with
+    ``accountant="pld"`` of :class:`~sklearn_pate.baselines.DPSGDClassifier`, and for
+    :class:`~sklearn_pate.baselines.PETDLClassifier`.
 
-    A statement with a delta of 0 holds at every delta. Its line is the smaller of its
-    epsilon and of what its curve promises.
+    A statement with a delta of 0 holds at every delta. Its line is the minimum of its
+    epsilon and that of its curve.
 
     Examples
     --------
@@ -110,31 +106,26 @@ class EpsilonDeltaDisplay:
         self.relation = relation
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a new figure.
+            Axes to draw on; None means those of a new figure.
 
         **kwargs : Any
-            For ``ax.plot`` of each line.
+            Arguments of ``ax.plot`` for each line.
 
         Returns
         -------
         display : EpsilonDeltaDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+            The display itself.
         """
         ax = make_axes(type(self), ax)
         left_end = np.min(self.deltas)
         self.lines_, self.stated_, labels = [], [], set()
         for name, epsilons in self.epsilons.items():
-            # A line and a marker each.
+            # Each statement has a line and a marker.
             style = line_style(len(ax.lines) // 2) | {"label": name}
             self.lines_ += ax.plot(self.deltas, epsilons, **style | kwargs)
             epsilon, delta = self.stated[name]
@@ -161,20 +152,20 @@ class EpsilonDeltaDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the statement of a fit. May be published.
+        """Draw the statement of a fit.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``privacy_spent_``, or a Pipeline that ends in one.
+            Fitted estimator with ``privacy_spent_``, or a Pipeline that ends in one.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : EpsilonDeltaDisplay
-            Drawn.
+            Drawn display.
 
         Raises
         ------
@@ -182,10 +173,7 @@ class EpsilonDeltaDisplay:
             If the estimator is not fitted.
 
         ValueError
-            If the estimator gives no guarantee.
-
-        ImportError
-            If matplotlib is not installed.
+            If the estimator has no guarantee.
 
         Examples
         --------
@@ -208,28 +196,25 @@ class EpsilonDeltaDisplay:
     def from_statements(
         cls, statements: Mapping[str, PrivacySpent], *, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw several statements, to compare them. May be published.
+        """Draw several statements, to compare them.
 
         Parameters
         ----------
         statements : dict of str to PrivacySpent
-            By name, all about one unit and relation.
+            Statements by name, all with one unit and relation.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : EpsilonDeltaDisplay
-            Drawn.
+            Drawn display.
 
         Raises
         ------
         ValueError
-            If units or relations differ, or one gives no guarantee.
-
-        ImportError
-            If matplotlib is not installed.
+            If units or relations differ, or one statement has no guarantee.
 
         Examples
         --------
@@ -268,7 +253,7 @@ class EpsilonDeltaDisplay:
         return display.plot(ax, **kwargs)
 
 
-def _check_statements(statements):
+def _check_statements(statements: Any) -> None:
     if not isinstance(statements, Mapping):
         raise ValueError(
             f"statements={statements!r} must be a dict, such as "
@@ -282,8 +267,8 @@ def _check_statements(statements):
             )
 
 
-def _deltas(stated):
-    """Return deltas around those that are stated, and these themselves."""
+def _deltas(stated: list[float]) -> NDArray[np.float64]:
+    """Return deltas around the stated ones, and the stated ones."""
     stated = [delta for delta in stated if delta > 0]
     low, high = _USUAL_DELTAS
     if stated:
@@ -292,7 +277,7 @@ def _deltas(stated):
     return np.union1d(np.geomspace(low, high, _N_POINTS), stated)
 
 
-def _epsilons(spent, deltas):
-    """Return the smallest epsilon that the statement allows for each delta."""
+def _epsilons(spent: PrivacySpent, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the smallest epsilon that follows from a statement, for each delta."""
     epsilons = np.array([spent.curve.quiet_epsilon(delta) for delta in deltas])
     return np.minimum(epsilons, spent.epsilon) if spent.delta == 0 else epsilons

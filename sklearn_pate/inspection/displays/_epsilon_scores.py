@@ -1,4 +1,4 @@
-"""Scores against epsilon: of fits, of predictions, and of a search."""
+"""Scores and epsilons of fits, of predictions, and of a search."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ __all__ = [
     "scores_of_search",
 ]
 
-# Fits for one target state epsilons that differ in their last digits: those within one
-# part in a hundred share a point.
+# Fits for one target epsilon state slightly different values: those within one percent
+# share a point.
 _ONE_TARGET = 0.01
 
 
 @dataclass(frozen=True)
 class EpsilonScores:
-    """Scores of private fits, each with the epsilon that it states."""
+    """Scores of private fits and their stated epsilons."""
 
     epsilons: ArrayLike
     scores: ArrayLike
@@ -42,8 +42,8 @@ class EpsilonScores:
 def scores_of_estimators(
     estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
 ) -> EpsilonScores:
-    """Score fitted private estimators, once all of them are known to compare."""
-    if hasattr(estimators, "fit"):  # a Pipeline would be taken for its steps
+    """Score fitted private estimators, after a check that they are comparable."""
+    if hasattr(estimators, "fit"):  # a Pipeline is a sequence of its steps
         raise ValueError(
             f"estimators is a single {type(estimators).__name__}; pass a list of "
             "fitted estimators, such as [clf]."
@@ -66,7 +66,7 @@ def scores_of_predictions(
     epsilons: ArrayLike,
     score_func: Callable[..., float],
 ) -> EpsilonScores:
-    """Score predictions of fits."""
+    """Score the predictions of fits."""
     name = getattr(score_func, "__name__", "score").removesuffix("_score")
     return EpsilonScores(
         epsilons=epsilons,
@@ -104,9 +104,9 @@ def scores_of_search(search: Any, metric: str | None) -> EpsilonScores:
 def mean_scores(
     epsilons: ArrayLike, scores: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Average the fits of each target.
+    """Average the fits of each target epsilon.
 
-    Returned are, by target, increasing: the largest epsilon, the mean score, and the
+    Returns, for increasing targets, the largest epsilon, the mean score, and the
     standard deviation of the scores, which is NaN for a single fit.
     """
     epsilons = np.asarray(epsilons, dtype=np.float64)
@@ -114,7 +114,7 @@ def mean_scores(
     if epsilons.ndim != 1 or not epsilons.size or epsilons.shape != scores.shape:
         raise ValueError(
             f"epsilons has shape {epsilons.shape} and scores {scores.shape}; pass one "
-            "of each for every fit."
+            "of each per fit."
         )
     if not np.all((epsilons > 0) & np.isfinite(epsilons)):
         raise ValueError(
@@ -123,7 +123,7 @@ def mean_scores(
         )
     if not np.all(np.isfinite(scores)):
         raise ValueError(
-            "scores holds NaN or infinity, as that of a fit that failed; leave it out."
+            "scores has NaN or infinity, such as that of a failed fit; leave it out."
         )
     order = np.argsort(epsilons, kind="stable")
     epsilons, scores = epsilons[order], scores[order]
@@ -135,7 +135,7 @@ def mean_scores(
     return (
         np.array([group[-1] for group in np.split(epsilons, starts[1:])]),
         np.array([group.mean() for group in groups]),
-        # The spread of one fit is not known, and is not drawn.
+        # Unknown for one fit, and not drawn.
         np.array([group.std(ddof=1) if len(group) > 1 else np.nan for group in groups]),
     )
 
@@ -146,7 +146,7 @@ def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
     chosen = [name for name in names if name.rpartition("__")[2] == "epsilon"]
     if len(chosen) != 1:
         raise ValueError(
-            f"The search is over {names}, which has to hold one epsilon; search over "
+            f"The search is over {names}, which must include one epsilon; search over "
             "'epsilon', or 'pate__epsilon' for a step 'pate' of a Pipeline."
         )
     for name in names:
@@ -160,8 +160,8 @@ def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
     for epsilon in epsilons:
         if not is_positive(epsilon):
             raise ValueError(
-                f"{chosen[0]}={epsilon!r} is the target of a candidate, and has no "
-                "place on an axis of epsilon; search over positive numbers."
+                f"{chosen[0]}={epsilon!r} is the target of a candidate, and cannot be "
+                "drawn on an axis of epsilon; search over positive numbers."
             )
     return epsilons
 
@@ -169,7 +169,7 @@ def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
 def _scores_of_splits(
     results: Mapping[str, Any], metric: str
 ) -> list[NDArray[np.float64]]:
-    """Read the scores of the candidates of a search, an array a split."""
+    """Read the scores of the candidates of a search, one array per split."""
     n_splits = 0
     while f"split{n_splits}_test_{metric}" in results:
         n_splits += 1
@@ -190,7 +190,7 @@ def _name_of(scoring: Any) -> str:
 
 
 def check_sensitivity(sensitive: Any, baseline: Any) -> None:
-    """Raise ValueError unless a display knows whether its scores are sensitive."""
+    """Raise ValueError unless sensitivity and baseline of a display are valid."""
     if not isinstance(sensitive, bool):
         raise ValueError(
             f"sensitive={sensitive!r} must be True or False; pass True unless all rows "

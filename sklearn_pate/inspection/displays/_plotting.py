@@ -1,4 +1,4 @@
-"""What the displays share: axes, colours, the stamp, and which statements compare."""
+"""Axes, colours, warning stamp and checks shared by all displays."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,10 +24,10 @@ __all__ = [
     "statement_of",
 ]
 
-#: Okabe and Ito's, which the colour-blind can tell apart.
+#: Palette of Okabe and Ito, also for colour-blind readers.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 
-#: What is written across a picture that must stay inside.
+#: Warning across a plot that must not be published.
 SENSITIVE = "SENSITIVE: depends on private data, do not publish"
 
 _LINE_STYLES = ("-", "--", "-.", ":")
@@ -56,10 +56,7 @@ def make_axes(display: type, ax: Any) -> Any:
 
 
 def line_style(place: int) -> dict[str, Any]:
-    """Return colour and dashes of a line, which tell it apart in grey as well.
-
-    Its place is the number of lines that there are already.
-    """
+    """Return colour and dashes of the line after `place` others, distinct in grey."""
     return {
         "color": COLORS[place % len(COLORS)],
         "linestyle": _LINE_STYLES[place % len(_LINE_STYLES)],
@@ -67,7 +64,7 @@ def line_style(place: int) -> dict[str, Any]:
 
 
 def point_style(place: int) -> dict[str, Any]:
-    """Return colour and marker of points; their place is the number of those before."""
+    """Return colour and marker of points after `place` others."""
     return {
         "color": COLORS[place % len(COLORS)],
         "marker": _MARKERS[place % len(_MARKERS)],
@@ -84,10 +81,7 @@ def log_ticks(axis: Any) -> None:
 
 
 def stamp(ax: Any) -> None:
-    """Write across the data that they are sensitive, so that no crop parts the two.
-
-    Once, however many displays the axes hold.
-    """
+    """Write a warning across the data, once per axes, so that cropping keeps it."""
     if any(text.get_text() == SENSITIVE for text in ax.texts):
         return
     width = ax.get_window_extent().width * 72 / ax.figure.dpi
@@ -116,7 +110,7 @@ def fitted_last_step(estimator: Any) -> Any:
 
 
 def statement_of(estimator: Any) -> PrivacySpent:
-    """Return the statement of a fitted private estimator, the last step of a Pipeline.
+    """Return the statement of a fitted private estimator or Pipeline.
 
     NotFittedError is raised if it is not fitted, ValueError if it has none.
     """
@@ -131,36 +125,14 @@ def statement_of(estimator: Any) -> PrivacySpent:
 
 
 def protection_note(unit: str | None, relation: str | None) -> str:
-    """Write whom a picture is about, for an axis.
-
-    Parameters
-    ----------
-    unit, relation : str or None
-        As in a statement.
-
-    Returns
-    -------
-    note : str
-        Empty without a unit.
-    """
+    """Describe unit of privacy and neighbour relation for an axis."""
     if unit is None:
         return ""
     return f"unit: {unit}" if relation is None else f"unit: {unit}, {relation}"
 
 
 def check_comparable(statements: Iterable[PrivacySpent]) -> None:
-    """Raise unless statements promise something, about one unit and relation.
-
-    Parameters
-    ----------
-    statements : iterable of PrivacySpent
-        What is to share a picture.
-
-    Raises
-    ------
-    ValueError
-        If units or relations differ, one epsilon is infinite, or there is none.
-    """
+    """Raise ValueError unless all statements have a guarantee and protect alike."""
     statements = list(statements)
     protected = sorted({(spent.unit, spent.relation) for spent in statements})
     if not protected:
@@ -168,12 +140,12 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
     if len(protected) > 1:
         named = (f"unit={one!r} with relation={other!r}" for one, other in protected)
         raise ValueError(
-            f"The statements protect {' and '.join(named)}, whose epsilons do not "
-            "compare; draw those of one unit and relation in a picture."
+            f"The statements protect {' and '.join(named)}, and their epsilons are not "
+            "comparable; draw one unit and relation per plot."
         )
     if any(np.isinf(spent.epsilon) for spent in statements):
         raise ValueError(
-            "epsilon=inf: a fit among these gives no guarantee, and has no place on an "
+            "epsilon=inf: one of the fits has no guarantee, and cannot be drawn on an "
             "axis of epsilon; leave it out, or fit it again without a noise_seed and "
             "with bounds that are not read from private rows."
         )

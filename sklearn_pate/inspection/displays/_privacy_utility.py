@@ -1,4 +1,4 @@
-"""PrivacyUtilityDisplay: what accuracy an epsilon buys."""
+"""Plot of scores against epsilon."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -28,8 +28,9 @@ __all__ = ["PrivacyUtilityDisplay"]
 class PrivacyUtilityDisplay:
     """Scores of private estimators against their publishable epsilon.
 
-    It is best made by :meth:`from_estimators`, :meth:`from_predictions` or
-    :meth:`from_cv_results`; all parameters are stored as attributes.
+    Create it by :meth:`from_estimators`, :meth:`from_predictions` or
+    :meth:`from_cv_results`. It needs matplotlib. All parameters are stored as
+    attributes.
 
     Parameters
     ----------
@@ -37,57 +38,55 @@ class PrivacyUtilityDisplay:
         Publishable epsilon of each fit, positive and finite.
 
     scores : array-like of shape (n_fits,)
-        Score of each.
+        Score of each fit.
 
     sensitive : bool
-        Whether scores depend on private data that no statement covers. True if the rows
-        that they are computed on are private, or if `baseline` was trained on private
-        rows. True stamps the picture; False is a promise that it may be published, at
-        the cost of all fits in it together.
+        Whether scores depend on private data that no statement covers: True if the rows
+        they are computed on are private, or if `baseline` was trained on private rows.
+        True stamps the plot; with False, it may be published at the privacy cost of all
+        its fits together.
 
     baseline : float, default=None
-        Score without privacy. **Its model saw its rows without protection**: if those
-        are private, so is this figure, on whatever rows it was computed.
+        Score without privacy. **It is as sensitive as the rows that its model was
+        trained on**.
 
     delta : float, default=None
-        The probability mass that no epsilon covers, for the axis.
+        Probability mass that epsilon does not cover, for the axis.
 
     unit, relation : str, default=None
-        Whom all epsilons protect, and against which change, for the axis, as in
-        :class:`~sklearn_pate.PrivacySpent`.
+        Unit of privacy and neighbour relation of all fits, for the axis.
 
     score_name : str, default="score"
-        For the axis.
+        Name of the score, for the axis.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
-        Through the mean scores.
+        Line through the mean scores.
 
     errorbar_ : matplotlib ErrorbarContainer
-        With one standard deviation where several fits share an epsilon.
+        Standard deviations where several fits share an epsilon.
 
     baseline_ : matplotlib Line2D or None
-        Dashed.
+        Dashed line of the baseline.
 
     ax_, figure_ : matplotlib Axes, Figure
-        Where it was drawn.
+        Axes and figure that the display was drawn on.
 
     See Also
     --------
-    AnswerCostDisplay : What more answers cost.
+    AnswerCostDisplay : Privacy cost against the number of queries.
 
     Notes
     -----
-    Fits whose epsilons are within one part in a hundred share a point, at the largest
-    of them, so that no fit is drawn at less than it states.
+    Fits whose epsilons differ by at most one percent share a point, at the largest of
+    them, so that no fit is drawn below its stated epsilon.
 
-    A point is about one fit. To publish the picture is to publish something of every
-    fit in it, at the cost of all together: the sum of their ``privacy_spent_.curve``,
-    if none was chosen in view of another.
+    To publish the plot is to publish a result of every fit in it: its privacy cost is
+    the sum of their ``privacy_spent_.curve``, if no fit was chosen in view of another.
 
-    An infinite epsilon is refused: a place beside finite ones would look like a weak
-    guarantee, which it is not. The score of such a fit may be the `baseline`.
+    An infinite epsilon raises an error, as it is no weak guarantee but none. The score
+    of such a fit may be the `baseline`.
 
     Examples
     --------
@@ -123,29 +122,26 @@ class PrivacyUtilityDisplay:
         self.score_name = score_name
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a new figure. Axes that hold another display of the same unit
-            and relation get a further line.
+            Axes to draw on; None means those of a new figure. Axes that hold another
+            display of the same unit and relation get a further line.
 
         **kwargs : Any
-            For ``ax.errorbar``; `label` is for the legend.
+            Arguments of ``ax.errorbar``; `label` is shown in the legend.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Itself.
+            The display itself.
 
         Raises
         ------
         ValueError
-            If the numbers cannot be drawn.
-
-        ImportError
-            If matplotlib is not installed.
+            If the parameters are invalid.
         """
         check_sensitivity(self.sensitive, self.baseline)
         epsilons, means, deviations = mean_scores(self.epsilons, self.scores)
@@ -185,8 +181,8 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         estimators : sequence of estimators
-            Fitted, with ``privacy_spent_`` of one unit and relation, or Pipelines that
-            end in such.
+            Fitted estimators with ``privacy_spent_`` of one unit and relation, or
+            Pipelines that end in one.
 
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows to score on.
@@ -196,22 +192,22 @@ class PrivacyUtilityDisplay:
 
         sensitive : bool
             Whether these rows are private, or `baseline` was trained on private rows.
-            It stamps the picture.
+            True stamps the plot.
 
         scoring : str or callable, default=None
-            As for :func:`~sklearn.metrics.check_scoring`; None is the estimators' own
-            ``score``.
+            Argument of :func:`~sklearn.metrics.check_scoring`; None means ``score`` of
+            the estimators.
 
         baseline : float, default=None
-            Score without privacy, **as sensitive as the rows that its model saw**.
+            Score without privacy, **as sensitive as the rows of its fit**.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Drawn.
+            Drawn display.
 
         Raises
         ------
@@ -225,8 +221,8 @@ class PrivacyUtilityDisplay:
 
         Notes
         -----
-        Where deltas differ, the axis has the largest: what holds at a smaller delta
-        holds at a larger one.
+        If deltas differ, the axis has the largest: a guarantee at a smaller delta holds
+        at a larger one.
 
         Examples
         --------
@@ -273,29 +269,29 @@ class PrivacyUtilityDisplay:
             Labels.
 
         predictions : sequence of array-like of shape (n_rows,)
-            One a fit: labels, or whatever `score_func` takes.
+            Predictions of each fit: labels, or another input of `score_func`.
 
         epsilons : array-like of shape (n_fits,)
-            Publishable epsilon of each fit. All have to be about one unit and relation,
-            and hold at one delta: that is not seen here.
+            Publishable epsilon of each fit, all for one unit, relation and delta, which
+            is not checked here.
 
         sensitive : bool
             Whether these rows are private, or `baseline` was trained on private rows.
-            It stamps the picture.
+            True stamps the plot.
 
         score_func : callable, default=accuracy_score
-            ``score_func(y_true, y_pred)`` returns a number.
+            Function of true labels and predictions that returns a number.
 
         baseline : float, default=None
-            Score without privacy, **as sensitive as the rows that its model saw**.
+            Score without privacy, **as sensitive as the rows of its fit**.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Drawn.
+            Drawn display.
 
         Raises
         ------
@@ -349,10 +345,10 @@ class PrivacyUtilityDisplay:
             One of the metrics, for a search with several.
 
         baseline : float, default=None
-            Score without privacy, **as sensitive as the rows that its model saw**.
+            Score without privacy, **as sensitive as the rows of its fit**.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -371,10 +367,10 @@ class PrivacyUtilityDisplay:
 
         Notes
         -----
-        The axis has the targets, which each fit's own statement keeps. No statement
-        covers the search around them: its scores are computed without noise. Unit,
-        relation and delta are read from the winner; a ``cv_results_`` alone, or a
-        search with ``refit=False``, is taken at its word.
+        The axis has the target epsilons, which the statement of each fit meets. No
+        statement covers the search: its scores are computed without noise. Unit,
+        relation and delta are those of the winner; they are unknown for a
+        ``cv_results_`` alone, and with ``refit=False``.
 
         Examples
         --------
@@ -399,7 +395,7 @@ class PrivacyUtilityDisplay:
         display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
-    def _epsilon_name(self):
+    def _epsilon_name(self) -> str:
         delta = "" if self.delta is None else f"delta={self.delta:g}"
         notes = (delta, protection_note(self.unit, self.relation))
         about = ", ".join(filter(None, notes))

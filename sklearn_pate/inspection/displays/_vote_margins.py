@@ -1,10 +1,10 @@
-"""VoteMarginsDisplay: how many answers noise can turn. Sensitive."""
+"""Plot of vote margins and of answers changed by noise. Sensitive."""
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting.plurality._exact import log_losing
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
@@ -19,71 +19,63 @@ from sklearn_pate.mechanisms import Mechanism
 
 __all__ = ["VoteMarginsDisplay"]
 
-# The width of the noise is the margin at which it turns one answer in so many.
+# The width of the noise is the margin at which it changes one answer in twenty.
 _ONE_IN = 20
 
 
 class VoteMarginsDisplay:
-    """Margins of the votes, beside the noise. Sensitive: not for publication.
+    """Margins of the votes, compared with the noise. Sensitive: not for publication.
 
-    A margin is the largest count of a query minus the second largest. Where it is
-    well above the width of the noise, answers are what the teachers say; where it is
-    far below, noise decides, and only better teachers, more of them, or less noise
-    help.
+    A margin is the largest vote count of a query minus the second largest. Well above
+    the width of the noise, answers are those of the teachers; far below, noise decides,
+    and better or more teachers or less noise are needed.
 
-    The votes are the private data's, without noise. No statement covers what this shows
-    of them, and the picture is always stamped. To look at it and then change
-    parameters is a choice by private data, which no statement covers either: do it on
-    public or made-up rows.
+    The votes depend on private data without noise, which no statement covers: the plot
+    is always stamped. A choice of parameters by this plot is not covered, either:
+    choose them on public or made-up rows.
 
-    It is best made by :meth:`from_estimator` or :meth:`from_counts`; all parameters are
-    stored as attributes. It cannot be pickled.
+    Create it by :meth:`from_estimator` or :meth:`from_counts`. It needs matplotlib. All
+    parameters are stored as attributes. It cannot be pickled.
 
     Parameters
     ----------
     margins : array-like of int of shape (n_queries,)
-        In votes.
+        Margin of each query, in votes.
 
     n_teachers : int
         Number of teachers, abstaining ones included.
 
     turned : array-like of shape (n_queries,), default=None
-        Probability that noise turns each answer: that it is not the class with most
+        Probability that noise changes each answer to another class than that with most
         votes, if there is an answer.
 
     width : int, default=None
-        The least margin between two classes at which noise turns one answer in twenty,
-        or fewer.
+        Least margin between two classes at which noise changes at most one answer in
+        twenty.
 
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-        Queries.
+        Numbers of queries.
 
     turned_bars_ : matplotlib BarContainer or None
-        How many of them noise is expected to turn.
+        Expected numbers of answers that noise changes.
 
     line_ : matplotlib Line2D or None
-        The width of the noise. Outside the axes, as its label says, where no margin
-        can be as wide.
+        Width of the noise; outside the axes if it is larger than any margin.
 
-    ax_ : matplotlib Axes
-        Where it was drawn.
-
-    figure_ : matplotlib Figure
-        That of the axes.
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
 
     See Also
     --------
-    AnswerCostDisplay : What answers cost. May be published.
+    AnswerCostDisplay : Privacy cost of answers. May be published.
 
     Notes
     -----
-    The probability that noise turns an answer is exact: one minus that of the class
-    with most votes, under the noise that is drawn, over all classes. Where the teachers
-    are asked only if they agree
-    (:class:`~sklearn_pate.mechanisms.ConfidentGNMax`), it is that of an answer which is
-    given.
+    The probability that noise changes an answer is exact: one minus that of the class
+    with most votes. If there may be no answer
+    (:class:`~sklearn_pate.mechanisms.ConfidentGNMax`), it is conditional on one.
 
     Examples
     --------
@@ -108,35 +100,30 @@ class VoteMarginsDisplay:
         self.turned = turned
         self.width = width
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "A VoteMarginsDisplay is sensitive and cannot be pickled or copied; make "
-            "it again where the fit was made."
+            "A VoteMarginsDisplay is sensitive and cannot be pickled or copied; create "
+            "it again from the fit."
         )
 
     def plot(self, ax: Any = None, *, bins: Any = 20, **kwargs: Any) -> Self:
-        """Draw, and stamp.
+        """Draw the display, with a warning stamp.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a new figure.
+            Axes to draw on; None means those of a new figure.
 
         bins : int or sequence, default=20
-            As for ``ax.hist``, of the range from 0 to 1.
+            Argument of ``ax.hist``, for the range from 0 to 1.
 
         **kwargs : Any
-            For ``ax.hist`` of the queries.
+            Further arguments of ``ax.hist`` for the queries.
 
         Returns
         -------
         display : VoteMarginsDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+            The display itself.
         """
         ax = make_axes(type(self), ax)
         shares = np.asarray(self.margins) / self.n_teachers
@@ -152,22 +139,22 @@ class VoteMarginsDisplay:
                 color=COLORS[4],
                 hatch="///",
                 edgecolor="white",
-                label=f"turned by noise, on average {np.sum(self.turned):.1f}",
+                label=f"changed by noise, on average {np.sum(self.turned):.1f}",
             )
         if self.width is not None:
-            beyond = ", more than there are" if self.width > self.n_teachers else ""
+            beyond = ", more than exist" if self.width > self.n_teachers else ""
             self.line_ = ax.axvline(
                 self.width / self.n_teachers,
                 color="black",
                 linestyle="--",
-                label=f"one in {_ONE_IN} is turned at {self.width} votes{beyond}",
+                label=f"one in {_ONE_IN} is changed at {self.width} votes{beyond}",
             )
         ax.set(
             xlabel=f"margin of the votes, as a share of {self.n_teachers} teachers",
             ylabel="queries",
             xlim=(0, 1),
         )
-        ax.margins(y=0.35)  # room for the legend
+        ax.margins(y=0.35)  # space for the legend
         ax.legend(fontsize="small", loc="upper left", framealpha=1)
         stamp(ax)
         self.ax_, self.figure_ = ax, ax.figure
@@ -182,20 +169,19 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         estimator : estimator
-            A :class:`~sklearn_pate.PATEClassifier`, as it was fitted, or a Pipeline
-            that ends in one. One that was pickled, copied or published has no votes.
+            Fitted :class:`~sklearn_pate.PATEClassifier`, or a Pipeline that ends in
+            one. A pickled, copied or published one has no votes.
 
         sensitive : bool, default=False
-            Has to be True: you know that votes are private, and that the picture must
-            stay inside.
+            Must be True, to confirm that the plot is private.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : VoteMarginsDisplay
-            Drawn and stamped.
+            Drawn display, with the stamp.
 
         Raises
         ------
@@ -204,9 +190,6 @@ class VoteMarginsDisplay:
 
         NotFittedError
             If the estimator is not fitted.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -229,12 +212,12 @@ class VoteMarginsDisplay:
         _check_sensitive(sensitive)
         learner = fitted_last_step(estimator)
         analysis = getattr(learner, "privacy_analysis_", None)
-        # A sum of teachers' knowledge is no vote.
+        # A noisy sum of vectors has no votes.
         if analysis is None or not isinstance(analysis.mechanism, Mechanism):
             raise ValueError(
-                f"{type(learner).__name__} has no votes in a privacy_analysis_, as it "
-                "was pickled, copied or published, or holds no votes; pass a "
-                "PATEClassifier right after its fit."
+                f"{type(learner).__name__} has no votes in a privacy_analysis_: it was "
+                "pickled, copied or published, or is trained without votes; pass a "
+                "PATEClassifier after its fit."
             )
         return cls.from_counts(
             analysis.counts,
@@ -261,34 +244,30 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         counts : array-like of int of shape (n_queries, n_classes)
-            Votes per class, without noise.
+            Vote counts, without noise.
 
         n_teachers : int
             Number of teachers, abstaining ones included.
 
         sensitive : bool, default=False
-            Has to be True, for made-up votes too: the picture is stamped whatever they
-            are.
+            Must be True, also for made-up votes, as the plot is always stamped.
 
         mechanism : Mechanism, default=None
-            With its noise set. None draws the margins alone.
+            Mechanism with its noise set. None means to draw the margins alone.
 
         ax, **kwargs : Any
-            As for :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
         display : VoteMarginsDisplay
-            Drawn and stamped.
+            Drawn display, with the stamp.
 
         Raises
         ------
         ValueError
-            If `sensitive` is not True, these are no votes of so many teachers, or the
+            If `sensitive` is not True, a query has more votes than teachers, or the
             mechanism has no noise set.
-
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------
@@ -322,28 +301,28 @@ class VoteMarginsDisplay:
         return display.plot(ax, **kwargs)
 
 
-def _check_sensitive(sensitive):
+def _check_sensitive(sensitive: Any) -> None:
     if sensitive is not True:
         raise ValueError(
             f"sensitive={sensitive!r}: margins are those of private votes without "
-            "noise, which no statement covers; pass sensitive=True if the picture "
-            "stays inside, or draw AnswerCostDisplay, which may be published."
+            "noise, which no statement covers; pass sensitive=True and do not publish "
+            "the plot, or draw AnswerCostDisplay, which may be published."
         )
 
 
-def _check_votes(counts, n_teachers):
+def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
     counts = check_counts(counts)
     if not len(counts):
-        raise ValueError("counts holds no query; pass one row a query.")
+        raise ValueError("counts has no query; pass one row per query.")
     if not isinstance(n_teachers, Integral) or n_teachers < max(counts.sum(axis=1)):
         raise ValueError(
             f"n_teachers={n_teachers!r} is not the number of teachers, as one query "
-            f"got {counts.sum(axis=1).max():.0f} votes; pass how many there are."
+            f"has {counts.sum(axis=1).max():.0f} votes; pass at least as many."
         )
     return counts
 
 
-def _law(mechanism):
+def _law(mechanism: Any) -> Any:
     if not isinstance(mechanism, Mechanism):
         raise ValueError(
             f"mechanism={mechanism!r} is not a Mechanism; pass one with its noise set, "
@@ -353,11 +332,11 @@ def _law(mechanism):
     return mechanism._plurality()
 
 
-def _width(law):
-    """Return the least margin of two classes at which one answer in twenty turns."""
+def _width(law: Any) -> int:
+    """Return the least margin of two classes with one wrong answer in twenty."""
 
-    def turns_more(margin):
-        return log_losing(law, [[margin, 0]])[0] > -np.log(_ONE_IN)
+    def turns_more(margin: int) -> bool:
+        return bool(log_losing(law, [[margin, 0]])[0] > -np.log(_ONE_IN))
 
     low, high = -1, 1
     while turns_more(high):

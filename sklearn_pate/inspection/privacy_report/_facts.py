@@ -36,7 +36,7 @@ from sklearn_pate.inspection.privacy_report._published_facts import (
     name_file,
 )
 from sklearn_pate.publication._mechanism_fields import without_seeds
-from sklearn_pate.publication._privacy_card import versions_of
+from sklearn_pate.publication._privacy_card import statement_fields, versions_of
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
@@ -85,8 +85,7 @@ def collect_facts(
         internal_because.append(QUALITY_IS_PRIVATE)
     if history is not None:
         internal_because.append(LEDGER_IS_PRIVATE)
-    has_guarantee = bool(np.isfinite(spent.epsilon))
-    private = has_guarantee and not leaks
+    private = bool(np.isfinite(spent.epsilon)) and not leaks
     kind = _kind_of(spent)
     model = _model_of(learner)
     return {
@@ -97,17 +96,8 @@ def collect_facts(
         "internal": bool(internal_because),
         "internal_because": internal_because,
         "private": private,
-        "statement": str(spent),
-        "epsilon": float(spent.epsilon) if has_guarantee else None,
-        "delta": float(spent.delta),
-        "unit": spent.unit,
-        "relation": spent.relation,
-        "release": spent.release,
-        "neighbours": spent.neighbours,
+        **statement_fields(spent),
         "kind": kind,
-        "mechanism": spent.mechanism,
-        "n_teachers": None if spent.n_teachers is None else int(spent.n_teachers),
-        "n_queries": None if spent.n_queries is None else int(spent.n_queries),
         "promise": _promise(spent.epsilon, spent.delta) if private else None,
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
@@ -217,7 +207,7 @@ def _ledger_facts(
         unit, relation, created = file.execute(
             "SELECT unit, relation, created FROM budget"
         ).fetchone()
-        charges = read_entries(file, ledger.filter)
+        entries = read_entries(file, ledger.filter)
         share = ledger.spent
     if unit is not None and (unit, relation) != (spent.unit, spent.relation):
         raise ValueError(
@@ -234,19 +224,19 @@ def _ledger_facts(
         "created": created,
         "spent": round_up(share, 4),
         "guesses": _guesses(ledger.epsilon, ledger.delta),
-        "charges": [
+        "entries": [
             {
-                "number": charge.number,
-                "time": charge.time,
-                "who": charge.who,
-                "what": charge.description,
-                "dataset": charge.dataset[:_FINGERPRINT],
-                "fit": charge.fit[:_FINGERPRINT],
-                "epsilon": round_up(charge.epsilon, 3),
-                "delta": charge.delta,
-                "share": round_up(charge.share, 4),
+                "number": entry.number,
+                "time": entry.time,
+                "who": entry.who,
+                "what": entry.description,
+                "dataset": entry.dataset[:_FINGERPRINT],
+                "fit": entry.fit[:_FINGERPRINT],
+                "epsilon": round_up(entry.epsilon, 3),
+                "delta": entry.delta,
+                "share": round_up(entry.share, 4),
             }
-            for charge in charges
+            for entry in entries
         ],
     }
 

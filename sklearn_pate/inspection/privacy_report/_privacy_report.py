@@ -217,8 +217,8 @@ class PrivacyReport:
             Path of the file; its ending, ".html", ".md" or ".json", is the format.
 
         internal : bool, default=False
-            Allow an internal report to be saved, in a file that only this user can
-            read. **It must not be published.**
+            Save an internal report, **which must not be published**, in a file that
+            only this user can read.
 
         overwrite : bool, default=False
             Replace an existing file.

@@ -214,7 +214,7 @@ def _quality(quality: dict[str, Any]) -> Section:
 
 
 def _ledger(ledger: dict[str, Any]) -> Section:
-    entries = ledger["charges"]
+    entries = ledger["entries"]
     n_entries = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
     text = (
         "All releases charged to this ledger, now and later, are together "

@@ -35,7 +35,7 @@ def cost(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("training", TRAININGS)
-def test_the_price_lies_between_two_bounds_of_another_accountant(training):
+def test_the_cost_lies_between_two_bounds_of_another_library(training):
     noise_multiplier, rate, n_steps, delta = training
     low, high = (
         privacy_loss_distribution.from_gaussian_mechanism(
@@ -51,7 +51,7 @@ def test_the_price_lies_between_two_bounds_of_another_accountant(training):
     assert low <= cost(*training) <= 1.001 * high
 
 
-def test_the_price_lies_within_the_error_that_opacus_states():
+def test_the_cost_lies_within_the_error_that_opacus_states():
     accountant = PRVAccountant()
     accountant.history = [(1.1, 512 / 60_000, 2360)]
     high = accountant.get_epsilon(DELTA, eps_error=0.01)
@@ -60,13 +60,13 @@ def test_the_price_lies_within_the_error_that_opacus_states():
 
 @pytest.mark.parametrize("n_steps", [1, 25])
 @pytest.mark.parametrize("noise_multiplier", [1.0, 7.0])
-def test_without_sampling_the_price_is_that_of_one_gaussian(noise_multiplier, n_steps):
+def test_without_sampling_the_cost_is_that_of_one_gaussian(noise_multiplier, n_steps):
     exact = gdp_epsilon(np.sqrt(n_steps) / noise_multiplier, DELTA)
     assert exact <= cost(noise_multiplier, 1.0, n_steps) <= 1.001 * exact
 
 
 @pytest.mark.parametrize(("noise_multiplier", "rate"), [(0.5, 0.01), (2.0, 0.3)])
-def test_one_step_costs_what_its_definition_says(noise_multiplier, rate):
+def test_one_step_costs_its_definition(noise_multiplier, rate):
     epsilon = cost(noise_multiplier, rate, 1)
     z, q = mpmath.mpf(noise_multiplier), mpmath.mpf(rate)
 
@@ -81,7 +81,7 @@ def test_one_step_costs_what_its_definition_says(noise_multiplier, rate):
 
 
 @pytest.mark.parametrize("training", TRAININGS[:3])
-def test_moments_cost_what_another_accountant_says_but_for_interpolation(training):
+def test_moments_agree_with_another_library_up_to_interpolation(training):
     noise_multiplier, rate, n_steps, delta = training
     step = PoissonSampledDpEvent(rate, GaussianDpEvent(noise_multiplier))
     accountant = RdpAccountant(
@@ -135,5 +135,5 @@ def test_a_target_out_of_reach_is_refused():
         calibrate_steps(1e-12, 1.0, 5, delta=1e-9, accountant="pld")
 
 
-def test_tiny_noise_has_a_price_all_the_same():
+def test_tiny_noise_has_a_finite_cost():
     assert 1e4 < cost(0.001, 1.0, 10) < np.inf

@@ -74,7 +74,7 @@ NEIGHBOURS = {
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("case", NEIGHBOURS)
 @pytest.mark.parametrize(("sigma", "regularisation"), [(1, 0.5), (3, 2), (3, 0.1)])
-def test_no_order_costs_more_than_is_charged(loss, case, sigma, regularisation):
+def test_no_order_costs_more_than_the_curve(loss, case, sigma, regularisation):
     rows, added = NEIGHBOURS[case]
     loss = LOSSES[loss]
     fewer = Minimiser(rows, loss, regularisation, sigma)
@@ -86,7 +86,7 @@ def test_no_order_costs_more_than_is_charged(loss, case, sigma, regularisation):
         assert np.all(divergences(one, other, ORDERS) <= curve.values)
 
 
-def test_without_the_price_of_curvature_too_little_would_be_charged():
+def test_without_the_cost_of_curvature_the_cost_would_be_too_low():
     # Strong noise and a wide quadratic piece, so that most of the noise leaves the row
     # where it is curved, and the row's slope itself costs little.
     loss, sigma = HuberHinge(5.5), 30.0
@@ -103,8 +103,8 @@ def test_without_the_price_of_curvature_too_little_would_be_charged():
     assert charged - 0.2 * cost < exact <= charged
 
 
-def test_with_less_noise_than_is_stated_too_little_would_be_charged():
-    # So much regularisation that weights stay where the hinge is linear.
+def test_with_less_noise_than_stated_the_cost_would_be_too_low():
+    # With this regularisation, weights stay where the hinge is linear.
     loss, sigma, regularisation = HuberHinge(0.5), 2.0, 1e4
     fewer = Minimiser([-1.0], loss, regularisation, sigma)
     more = Minimiser([-1.0, 1.0], loss, regularisation, sigma)
@@ -162,7 +162,7 @@ def test_the_expectation_is_that_of_50_digits(sigma):
 
 
 @given(sigma=scales)
-def test_no_less_is_charged_than_for_gaussian_noise_on_a_sum(sigma):
+def test_the_cost_is_at_least_that_of_gaussian_noise_on_a_sum(sigma):
     accountant = RdpAccountant(list(ORDERS))
     accountant.compose(GaussianDpEvent(sigma))
     curve = gaussian_objective_curve(sigma, 1e9, 1e-9, orders=ORDERS)
@@ -170,7 +170,7 @@ def test_no_less_is_charged_than_for_gaussian_noise_on_a_sum(sigma):
 
 
 @given(sigma=scales, regularisation=positive, share=st.floats(0.01, 0.99))
-def test_no_more_is_charged_than_in_the_paper(sigma, regularisation, share):
+def test_the_cost_is_at_most_that_of_the_paper(sigma, regularisation, share):
     curvature = share * regularisation
     variance = 1 / sigma**2
     power = ORDERS - 1
@@ -199,7 +199,7 @@ def test_noise_and_regularisation_save_and_slope_and_curvature_cost(
 
 
 @given(regularisation=positive, half_width=st.floats(0.05, 0.9))
-def test_the_hinge_attains_the_price_of_curvature(regularisation, half_width):
+def test_the_hinge_attains_the_cost_of_curvature(regularisation, half_width):
     loss = HuberHinge(half_width)
     # Noise that is so strong has the same density for both.
     fewer, more = (
@@ -222,7 +222,7 @@ def test_the_least_regularisation_leaves_half_of_epsilon(epsilon, curvature):
 
 
 @pytest.mark.parametrize("value", [0, -1, np.nan, np.inf])
-def test_what_is_not_positive_is_refused(value):
+def test_a_parameter_that_is_not_positive_is_refused(value):
     with pytest.raises(ValueError, match="sigma="):
         gaussian_objective_curve(value, 1.0, 0.25)
     with pytest.raises(ValueError, match="gradient_bound="):

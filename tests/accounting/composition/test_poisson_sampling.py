@@ -43,7 +43,7 @@ def divergences(noise_multiplier, rate, order):
 @pytest.mark.parametrize("noise_multiplier", [0.7, 2.0, 8.0])
 @pytest.mark.parametrize("rate", [0.01, 0.15, 0.6])
 @pytest.mark.parametrize("order", [1.3, 2, 3.5, 8, 20])
-def test_price_is_at_least_both_divergences_and_exact_at_integers(
+def test_the_curve_is_at_least_both_divergences_and_exact_at_integers(
     noise_multiplier, rate, order
 ):
     true = max(divergences(noise_multiplier, rate, order))
@@ -55,7 +55,7 @@ def test_price_is_at_least_both_divergences_and_exact_at_integers(
 
 @pytest.mark.parametrize("sigma", [0.6, 1.5, 5.0])
 @pytest.mark.parametrize("rate", [0.05, 0.4])
-def test_price_bounds_discrete_noise_on_a_vote_that_moves(sigma, rate):
+def test_the_curve_bounds_discrete_noise_on_a_vote_that_moves(sigma, rate):
     z = np.arange(-300, 301)
     mass = np.exp(-(z**2) / (2 * sigma**2))
     mass /= mass.sum()
@@ -99,7 +99,7 @@ def test_a_smaller_sample_and_more_noise_never_cost_more(noise_multiplier, rate)
     assert np.all(np.diff(cost) >= -1e-9 * cost[1:])
 
 
-def test_everybody_in_the_sample_is_no_sample():
+def test_a_sampling_rate_of_one_is_no_sampling():
     values = sampled_gaussian_curve(3.0, 1.0).values
     np.testing.assert_allclose(values, DEFAULT_ORDERS / 18)
 
@@ -125,6 +125,6 @@ def test_a_rate_that_is_no_probability_is_named(rate):
 
 
 @pytest.mark.parametrize("noise_multiplier", [0, -1, float("inf"), None])
-def test_noise_that_is_none_is_named(noise_multiplier):
+def test_a_wrong_noise_multiplier_is_named(noise_multiplier):
     with pytest.raises(ValueError, match="noise_multiplier="):
         sampled_gaussian_curve(noise_multiplier, 0.1)

@@ -68,7 +68,7 @@ def two_laws(of_one, of_other):
 
 @each_law
 @given(mean=means)
-def test_a_law_has_the_mean_that_was_asked_for(name, mean):
+def test_a_law_has_the_given_mean(name, mean):
     law = LAWS[name](mean)
     assert law.mean == pytest.approx(mean, rel=1e-9)
 
@@ -115,7 +115,7 @@ def test_generating_functions_are_those_of_the_probabilities(name, mean, x):
 
 @each_law
 @given(mean=means, of_one=weights, of_other=weights)
-def test_no_best_of_trials_costs_more_than_its_price(name, mean, of_one, of_other):
+def test_no_best_of_trials_costs_more_than_its_cost(name, mean, of_one, of_other):
     law = LAWS[name](mean)
     base = two_laws(of_one, of_other)
     curve = RdpCurve(ORDERS, np.maximum(divergences(*base), 0))
@@ -128,7 +128,7 @@ def test_no_best_of_trials_costs_more_than_its_price(name, mean, of_one, of_othe
 
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
 @given(mean=means, epsilon=st.floats(0.01, 4), of_one=weights, tilt=weights)
-def test_no_best_of_pure_trials_costs_more_than_its_pure_price(
+def test_no_best_of_pure_trials_costs_more_than_its_pure_cost(
     name, mean, epsilon, of_one, tilt
 ):
     law = LAWS[name](mean)
@@ -145,7 +145,7 @@ def test_no_best_of_pure_trials_costs_more_than_its_pure_price(
 
 
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
-def test_the_pure_price_is_reached(name):
+def test_the_pure_cost_is_reached(name):
     law, epsilon = LAWS[name](1e5), 1.0
     rise = np.exp(epsilon)
     # Nearly always the worst outcome, and the middle one far more rarely than the best.
@@ -160,15 +160,15 @@ def test_the_pure_price_is_reached(name):
 @each_law
 @pytest.mark.parametrize("mean", [2, 10, 100])
 @pytest.mark.parametrize("sigma", [0.7, 5, 40])
-def test_prices_are_those_of_another_library(name, mean, sigma):
+def test_costs_are_those_of_another_library(name, mean, sigma):
     law, curve = LAWS[name](mean), gaussian_worst_case(sigma)
     if name == "poisson":
-        # It knows the law without the condition that there is a trial.
+        # It implements the law without the condition of at least one trial.
         its_mean, shape, orders = law.rate, np.inf, curve.orders
         values, more = curve.values, np.log(mean / law.rate) / (curve.orders - 1)
     else:
         its_mean, shape, more = mean, {"logarithmic": 0, "geometric": 1}[name], 0
-        # At order 1, whose cost it multiplies by 0.
+        # At order 1, where it multiplies the cost by 0.
         orders, values = np.append(1, curve.orders), np.append(0, curve.values)
     known = rdp_privacy_accountant._compute_rdp_repeat_and_select(
         orders, values, its_mean, shape
@@ -181,7 +181,7 @@ def test_prices_are_those_of_another_library(name, mean, sigma):
 
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
 @given(mean=means, epsilon=st.floats(0.1, 10))
-def test_the_price_of_pure_trials_has_the_pure_price_as_its_limit(name, mean, epsilon):
+def test_the_cost_of_pure_trials_has_the_pure_cost_as_its_limit(name, mean, epsilon):
     law = LAWS[name](mean)
     curve = pure_dp_curve(epsilon)
     pure = law.pure_cost(epsilon, curve)
@@ -189,12 +189,12 @@ def test_the_price_of_pure_trials_has_the_pure_price_as_its_limit(name, mean, ep
     assert pure <= (2 + law.eta) * epsilon
 
 
-def test_poisson_has_no_pure_price():
+def test_poisson_has_no_pure_cost():
     assert TruncatedPoisson.of_mean(10).pure_cost(1.0, pure_dp_curve(1.0)) is None
 
 
 @each_law
-def test_prices_rise_with_the_expected_number_of_trials(name):
+def test_costs_rise_with_the_expected_number_of_trials(name):
     curve = gaussian_worst_case(40.0)
     costs = [LAWS[name](mean).cost(curve).to_epsilon(1e-5) for mean in (2, 10, 100)]
     assert curve.to_epsilon(1e-5) < costs[0] < costs[1] < costs[2]
@@ -210,7 +210,7 @@ def test_ten_logarithmic_trials_cost_about_twice_a_fit(epsilon):
 
 
 @each_law
-def test_a_trial_without_a_price_leaves_the_best_without_one(name):
+def test_a_trial_without_a_finite_cost_gives_an_infinite_cost(name):
     curve = RdpCurve(ORDERS, np.full(len(ORDERS), np.inf))
     assert np.all(np.isinf(LAWS[name](10).cost(curve).values))
 
@@ -223,7 +223,7 @@ def test_a_number_of_trials_that_cannot_be_expected_is_refused(name, mean):
 
 
 @given(of_one=weights, of_other=weights)
-def test_a_random_choice_costs_what_its_dearest_costs(of_one, of_other):
+def test_the_cost_of_a_random_choice_is_the_largest_one(of_one, of_other):
     # Two candidates, each with its own pair of laws; the choice is published too.
     first = two_laws(of_one, of_other)
     second = two_laws(of_other, of_one[::-1])
@@ -234,13 +234,13 @@ def test_a_random_choice_costs_what_its_dearest_costs(of_one, of_other):
     assert np.all(divergences(*mixed) <= upper_envelope(curves).values + 1e-9)
 
 
-def test_prices_at_different_orders_are_refused():
+def test_costs_at_different_orders_are_refused():
     with pytest.raises(ValueError, match="different orders"):
         upper_envelope([gaussian_worst_case(1), gaussian_worst_case(1, ORDERS)])
 
 
 @given(st.floats(0.5, 50))
-def test_the_price_of_a_noisy_score_is_that_of_its_law(sigma):
+def test_the_cost_of_a_noisy_score_is_that_of_its_law(sigma):
     reach = int(12 * sigma) + 2
     z = np.arange(-reach, reach + 2)
     p, q = (np.exp(-((z - shift) ** 2) / (2 * sigma**2)) for shift in (0, 1))

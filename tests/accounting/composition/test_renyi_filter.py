@@ -32,7 +32,7 @@ def randomised_response(epsilon, order):
 
 
 @given(BUDGETS, st.lists(st.floats(1e-4, 0.3), min_size=1, max_size=30))
-def test_charges_that_are_admitted_add_up_to_the_budget(budget, rhos):
+def test_admitted_costs_add_up_to_the_budget(budget, rhos):
     epsilon, delta = budget
     privacy_filter = RenyiFilter.for_budget(epsilon, delta)
     admitted = []
@@ -73,9 +73,7 @@ def excess(privacy_filter, epsilon, wishes):
     st.sampled_from([None, [3.0], [2.0, 8.0], [1.5, 4.0, 30.0]]),
     st.lists(st.floats(0, 3), min_size=127, max_size=127),
 )
-def test_whatever_is_asked_next_in_view_of_the_answers_the_budget_holds(
-    budget, orders, wishes
-):
+def test_the_budget_holds_for_adaptive_releases(budget, orders, wishes):
     epsilon, delta = budget
     try:
         privacy_filter = RenyiFilter.for_budget(epsilon, delta, orders)
@@ -84,7 +82,7 @@ def test_whatever_is_asked_next_in_view_of_the_answers_the_budget_holds(
     assert excess(privacy_filter, epsilon, wishes) <= delta * (1 + 1e-9)
 
 
-def test_without_a_limit_the_same_questions_break_the_budget():
+def test_without_a_limit_the_same_queries_break_the_budget():
     unlimited = RenyiFilter((3.0,), (np.inf,))
     assert excess(unlimited, 1.0, [1.0] * 127) > 0.05
 
@@ -122,7 +120,7 @@ def test_several_orders_share_delta():
     ("epsilon", "delta", "orders"),
     [(1, 1e-6, [30, 1.5]), (1e-6, 1e-6, None), (5e-5, 1e-12, None)],
 )
-def test_a_budget_that_holds_nothing_is_refused(epsilon, delta, orders):
+def test_a_budget_that_admits_no_release_is_refused(epsilon, delta, orders):
     with pytest.raises(
         ValueError, match=r"admit no release at order .*; use larger orders"
     ):
@@ -135,13 +133,13 @@ def test_a_budget_that_holds_nothing_is_refused(epsilon, delta, orders):
     st.lists(st.tuples(st.floats(0, 0.2), st.floats(0, 0.2)), min_size=1, max_size=10),
     st.tuples(st.floats(1e-3, 0.2), st.floats(1e-3, 0.2)),
 )
-def test_what_is_left_is_as_many_charges_as_fit(spent, cost):
+def test_the_fraction_left_gives_the_number_of_costs_that_fit(spent, cost):
     privacy_filter = RenyiFilter((8.0, 64.0), (0.5, 0.7))
     share, left = privacy_filter.budget_fractions(cost, spent)
     assert privacy_filter.admits(cost, spent) == (share <= left) or share == (
         pytest.approx(left)
     )
-    # Endless charges do not overflow.
+    # Infinite costs do not overflow.
     assert not privacy_filter.admits((1.5e308, 1.5e308), [(1.5e308, 1.5e308)])
 
 
@@ -190,9 +188,7 @@ def largest_excess(privacy_filter, epsilon, wishes, depth):
     st.sampled_from([None, [2.0, 8.0]]),
     st.lists(st.tuples(st.booleans(), st.floats(0.01, 2.5)), min_size=1, max_size=60),
 )
-def test_pure_and_other_releases_in_view_of_each_other_keep_to_the_budget(
-    budget, orders, wishes
-):
+def test_adaptive_pure_and_other_releases_are_within_the_budget(budget, orders, wishes):
     epsilon, delta = budget
     try:
         privacy_filter = RenyiFilter.for_budget(epsilon, delta, orders)
@@ -226,7 +222,7 @@ def test_a_pure_sum_beside_a_renyi_sum_would_break_the_budget():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_admitted_composes_within_the_budget_by_privacy_loss_distributions(
+def test_admitted_releases_compose_within_the_budget_by_privacy_loss_distributions(
     seed,
 ):
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Two steps of one row, against laws for which the cost of two is known."""
+"""Conversion to replace-one, against laws with known costs."""
 
 import numpy as np
 import pytest

@@ -157,7 +157,7 @@ def run(folder, n_kills, seed=0):
 
 
 def check(path, log, when):
-    """Compare the log of all draws with the ledger; raise if a charge is missing."""
+    """Compare the log of all draws with the ledger; raise if an entry is missing."""
     lines = [line.split(" ", 2) for line in log.read_text().splitlines()]
     drawn, answers, kinds = Counter(), {}, Counter(kind for kind, *_ in lines)
     for kind, tag, *rest in lines:
@@ -171,7 +171,7 @@ def check(path, log, when):
         re.search(r"tag=(\d+)|$", one.description)[1] or "0" for one in charges
     )
     uncharged = {tag: n for tag, n in drawn.items() if n > N_QUERIES * charged[tag]}
-    assert not uncharged, f"{when}: draws without a charge: {uncharged}"
+    assert not uncharged, f"{when}: draws without an entry: {uncharged}"
     two = {tag for tag, different in answers.items() if len(different) > 1}
     assert not two, f"{when}: fits with two sets of answers: {two}"
     assert ledger.spent <= 1, f"{when}: {ledger.spent} of the budget is spent"

@@ -34,7 +34,7 @@ def test_an_entry_is_read_when_the_file_is_opened_again(path, ledger):
     assert entry.epsilon == curve(0.01).to_epsilon(1e-6)
 
 
-def test_charges_stop_before_the_budget_is_exceeded(ledger):
+def test_a_cost_that_exceeds_the_budget_is_refused(ledger):
     n_charged = 0
     while ledger.fits(curve(0.013)):
         charge(ledger, 0.013)
@@ -160,7 +160,7 @@ def test_an_object_that_is_no_curve_is_refused(ledger):
     assert ledger.entries() == []
 
 
-def test_a_curve_that_ends_too_early_is_told_apart_from_an_infinite_one(ledger):
+def test_a_curve_that_ends_too_early_has_another_message_than_an_infinite_one(ledger):
     with pytest.raises(BudgetExceededError, match=r"The curve ends at order 4, and .*"):
         ledger.charge(RdpCurve([2, 4], [0, 0]), **WHAT)
 
@@ -182,7 +182,7 @@ def test_numbers_of_other_types_and_repeated_orders_are_the_same_budget(path):
     assert PrivacyLedger(path).filter == ledger.filter
 
 
-def test_with_several_orders_what_is_said_to_be_left_is_left(path):
+def test_with_several_orders_the_fraction_left_is_exact(path):
     ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[8, 64])
     steep = RdpCurve(DEFAULT_ORDERS, 2e-6 * DEFAULT_ORDERS**3)
     flat = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, 0.3))
@@ -204,7 +204,7 @@ PURE_HALF = {
 
 
 @pytest.mark.parametrize("case", PURE_HALF)
-def test_pure_charges_take_no_more_than_their_epsilons_add_up_to(ledger, case):
+def test_pure_costs_take_no_more_than_the_sum_of_their_epsilons(ledger, case):
     for n_charged in range(6):
         assert ledger.spent == pytest.approx(n_charged / 6)
         assert ledger.budget_fractions(PURE_HALF[case])[0] == pytest.approx(1 / 6)
@@ -223,12 +223,12 @@ def test_a_pure_fit_takes_no_more_than_its_epsilon_of_the_budget(ledger):
     assert ledger.spent == pytest.approx(0.5 / 3)
 
 
-def test_many_small_pure_charges_take_what_the_renyi_filter_takes(ledger):
+def test_many_small_pure_costs_take_their_renyi_cost(ledger):
     small = pure_dp_curve(0.05) * 100
     assert ledger.budget_fractions(small)[0] < 0.8 < 5 / 3
 
 
-def test_shares_add_up_when_a_gaussian_charge_joins_pure_ones(ledger):
+def test_fractions_add_up_when_a_gaussian_cost_follows_pure_ones(ledger):
     ledger.charge(pure_dp_curve(0.5), **WHAT)
     ledger.charge(pure_dp_curve(0.1), **WHAT)
     ledger.charge(curve(0.01), **WHAT)
@@ -243,7 +243,7 @@ def test_shares_add_up_when_a_gaussian_charge_joins_pure_ones(ledger):
     assert left == pytest.approx(1 - ledger.spent)
 
 
-def test_a_charge_with_delta_is_not_admitted_beside_a_sum_of_pure_ones(ledger):
+def test_a_cost_with_delta_is_not_admitted_beside_a_sum_of_pure_ones(ledger):
     for _ in range(5):
         ledger.charge(pure_dp_curve(0.5), **WHAT)
     with pytest.raises(BudgetExceededError, match=r"and 0\.00% is left"):

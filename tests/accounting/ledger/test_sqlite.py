@@ -197,7 +197,7 @@ def test_a_file_may_have_any_name(tmp_path, name):
     assert sorted(os.listdir(tmp_path)) == [name]
 
 
-def test_another_ledger_in_its_place_is_noticed(path, ledger):
+def test_another_ledger_in_its_place_is_refused(path, ledger):
     kept = pickle.dumps(ledger)
     path.unlink()
     PrivacyLedger(path, epsilon=0.1, delta=1e-6)

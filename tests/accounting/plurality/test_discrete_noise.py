@@ -141,7 +141,7 @@ def test_a_random_priority_among_equals_is_fair(n_classes):
 
 
 @pytest.mark.parametrize("slope", [0.01, 0.5, 5, 40, 76])
-def test_few_points_are_enough_for_the_slope_they_are_for(slope):
+def test_few_points_are_enough_for_a_given_slope(slope):
     points, weights = tie_nodes(slope, 1000)
     assert len(points) < 500
     found = np.sum(weights * np.exp(slope * (points - 1)))

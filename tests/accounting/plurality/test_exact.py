@@ -50,7 +50,7 @@ def scales(kind):
 
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
-def test_the_cost_does_not_know_the_names_of_classes(kind, counts, data):
+def test_the_cost_does_not_depend_on_the_order_of_classes(kind, counts, data):
     scale = data.draw(scales(kind))
     renamed = data.draw(st.permutations(counts))
     np.testing.assert_allclose(
@@ -66,7 +66,7 @@ def test_the_cost_does_not_know_the_names_of_classes(kind, counts, data):
     ),
     data=st.data(),
 )
-def test_costs_add_over_questions_and_repetitions(kind, queries, data):
+def test_costs_add_over_queries_and_repetitions(kind, queries, data):
     scale = data.draw(scales(kind))
     check = data.draw(st.sampled_from([None, NoisyCheck(8, 4.0)]))
     alone = [cost(kind, scale, [query], check=check) for query in queries]
@@ -100,7 +100,7 @@ def test_forward_is_at_most_both(kind, counts, data):
 @pytest.mark.slow
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
-def test_orders_between_others_cost_what_they_cost_alone(kind, counts, data):
+def test_the_cost_at_an_order_does_not_depend_on_other_orders(kind, counts, data):
     # Between some orders, moves are left out that cannot be the worst.
     scale = data.draw(scales(kind))
     orders = 1 + np.geomspace(0.02, 200, 40)
@@ -288,7 +288,7 @@ def test_unanimous_tied_and_empty_votes_have_finite_costs(kind, counts):
 @pytest.mark.parametrize(
     "counts", [[[100, 0]], [[5, 5, 3]], [[60, 40, 0]], [[5000, 0]]]
 )
-def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts):
+def test_the_ceiling_is_used_where_noise_is_too_small_for_float64(kind, counts):
     scale = 0.05 if kind == "gaussian" else 40.0
     ceiling = gaussian_worst_case(scale, ORDERS)
     if kind != "gaussian":
@@ -300,7 +300,7 @@ def test_where_noise_is_too_small_for_float64_the_ceiling_stands_in(kind, counts
     np.testing.assert_array_equal(values, np.minimum(without, ceiling.values))
 
 
-def test_a_ceiling_that_is_plainly_too_low_hides_no_cost():
+def test_a_cost_far_above_the_ceiling_is_kept():
     queries = [[9, 5, 1], [4, 4, 4]]
     costs = [cost("gaussian", 3.0, [query]) for query in queries]
     ceiling = RdpCurve(ORDERS, np.mean(costs, axis=0))
@@ -327,7 +327,7 @@ def test_5000_teachers_and_1000_classes_are_not_too_many(kind):
 
 
 @by_kind
-def test_no_questions_cost_nothing(kind):
+def test_no_queries_cost_nothing(kind):
     assert np.all(cost(kind, 1.0, np.zeros((0, 3))) == 0)
     no_votes_by_teacher = np.zeros((4, 0), dtype=int)
     assert np.all(

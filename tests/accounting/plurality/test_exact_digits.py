@@ -19,8 +19,8 @@ from tests.accounting.oracles import (
 from tests.accounting.plurality.costs import by_kind, cost
 
 
-def random_question(kind, rng):
-    """A scale, counts and orders whose exact cost is not too long to compute."""
+def random_example(kind, rng):
+    """A scale, counts and orders with an exact cost that can be computed quickly."""
     many = rng.random() < 0.2
     if kind == "gaussian":
         scale = float(np.exp(rng.uniform(np.log(0.4), np.log(1.2 if many else 5))))
@@ -45,7 +45,7 @@ def test_every_cost_is_right_to_nine_digits(kind):
     rng = np.random.default_rng(5)
     least, deepest = 1, 0
     for _ in range(75):
-        scale, counts, orders = random_question(kind, rng)
+        scale, counts, orders = random_example(kind, rng)
         found = cost(kind, scale, [counts], orders)
         exact = np.array(exact_local_costs(kind, scale, counts, orders), dtype=float)
         # Where probabilities leave float64, so may their share of the cost.
@@ -131,7 +131,7 @@ def test_the_joint_cost_with_a_check_is_right_to_nine_digits(counts):
 @pytest.mark.parametrize("order", [40, 60])
 @pytest.mark.parametrize("counts", [[90, 10], [90, 40, 10]])
 def test_costs_of_tens_of_nats_are_right_too(direction, order, counts):
-    # They come from an outcome whose probability is below 1e-600.
+    # They come from an outcome with probability below 1e-600.
     found = cost("gaussian", 1.0, [counts], [order], direction=direction)[0]
     here = exact_law("gaussian", 1.0, counts)
     laws = [exact_law("gaussian", 1.0, list(n)) for n in neighbours(counts)]

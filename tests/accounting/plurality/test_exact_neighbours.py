@@ -23,7 +23,7 @@ class EveryVote:
 
     def __init__(self, kind, scale, n_teachers, n_classes):
         counts = product(range(n_teachers + 1), repeat=n_classes)
-        # One teacher at least abstains: otherwise nobody could begin to vote.
+        # One teacher at least abstains: otherwise no teacher could start to vote.
         self.counts = np.array([c for c in counts if sum(c) <= n_teachers])
         self.at = {tuple(c): i for i, c in enumerate(self.counts.tolist())}
         plurality = PLURALITIES[kind](scale)
@@ -31,12 +31,12 @@ class EveryVote:
         self.laws = np.exp(plurality.log_probabilities(self.counts.astype(float), ones))
 
     def inner(self):
-        """Counts whose neighbours are all here."""
+        """Counts with all their neighbours in this list."""
         full = self.counts.sum(axis=1).max()
         return self.counts[self.counts.sum(axis=1) < full].tolist()
 
     def after(self, counts, loser, gainer):
-        """The index of the vector that one ballot makes; None is an abstention."""
+        """The index of the vector after one vote; None is an abstention."""
         moved = list(counts)
         if loser is not None:
             moved[loser] -= 1
@@ -98,7 +98,7 @@ def test_the_joint_cost_is_the_largest_over_all_votes_by_teacher(
 @pytest.mark.parametrize(
     "expected", [[5.25, 3, 0.1], [0, 0, 11], [4, 4, 4], [-0.5, 2, 2]]
 )
-def test_an_interactive_check_subtracts_what_is_expected(kind, expected):
+def test_an_interactive_check_subtracts_the_expected_votes(kind, expected):
     scale, everything = every_vote(kind)
     scores = (everything.counts - np.array(expected)).max(axis=1)
     laws = joint_laws(everything, scores, threshold=3, sigma=2.0)
@@ -120,14 +120,14 @@ def test_a_check_that_always_passes_costs_nothing():
     )
 
 
-def test_questions_that_never_pass_the_check_cost_nothing():
+def test_queries_that_never_pass_the_check_cost_nothing():
     check = NoisyCheck(1000, 2.0)
     assert np.all(cost("gaussian", 3.0, [[9, 5, 1]], check=check) < 1e-300)
 
 
 @by_kind
 @pytest.mark.parametrize("checked", [False, True])
-def test_with_ballots_the_cost_is_that_of_the_worst_teacher(kind, checked):
+def test_with_votes_by_teacher_the_cost_is_that_of_the_worst_teacher(kind, checked):
     n_teachers, n_queries, n_classes = 11, 6, 3
     scale, everything = every_vote(kind)
     rng = np.random.default_rng(8)

@@ -310,7 +310,7 @@ def test_both_directions_cost_the_larger_one():
         np.testing.assert_allclose(both, np.maximum(forward, backward), rtol=1e-12)
 
 
-def test_rounding_many_questions_adds_less_than_half_a_percent():
+def test_rounding_many_queries_adds_less_than_half_a_percent():
     rng = np.random.default_rng(0)
     log_q = log_ndtr(-np.abs(rng.normal(0, 3, 4000)))
     orders = [1.5, 8, 40]

@@ -40,7 +40,7 @@ def relative_errors(kind, scale, counts):
 
 
 def random_votes(kind, rng):
-    """A scale and a vector whose rarest outcomes have probabilities down to 1e-300."""
+    """A scale and a vector, with outcomes of probability down to 1e-300."""
     wide = rng.random() < 0.3
     if kind == "gaussian":
         scale = float(np.exp(rng.uniform(np.log(0.3), np.log(3 if wide else 9))))
@@ -102,7 +102,7 @@ def test_probabilities_add_up_to_one(kind, n_classes):
 
 
 @by_kind
-def test_a_law_does_not_change_where_all_counts_grow_alike(kind):
+def test_a_law_does_not_change_if_all_counts_grow_equally(kind):
     counts = np.array([3, 9, 5, 5])
     np.testing.assert_allclose(
         log_law(kind, 0.8, counts), log_law(kind, 0.8, counts + 1000), rtol=1e-12

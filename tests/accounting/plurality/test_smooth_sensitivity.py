@@ -116,7 +116,7 @@ def small(request):
 # --- the cost of the release
 
 
-def test_the_published_price_is_far_below_a_divergence_it_should_bound():
+def test_the_published_cost_is_far_below_a_divergence_it_should_bound():
     order, smoothness, scale = 30, 0.016, 10.13
     truth = by_quadrature(
         order, 0, scale, math.exp(-smoothness), scale * math.exp(-smoothness)
@@ -173,7 +173,7 @@ def test_the_table_is_never_below_the_optimal_cost(small):
 
 
 @pytest.mark.parametrize("name", ["confident", "confident laplace"])
-def test_no_neighbour_of_a_question_with_a_threshold_costs_more(name):
+def test_no_neighbour_of_a_query_with_a_threshold_costs_more(name):
     weight, noise, _ = MECHANISMS[name]
     log_pass, log_fail = threshold_step(6, 4, 2.0)
     order = 5.0
@@ -191,7 +191,7 @@ def test_no_neighbour_of_a_question_with_a_threshold_costs_more(name):
             assert math.log(moment) / (order - 1) <= min(bounds[i], bounds[j])
 
 
-def test_local_sensitivities_cover_every_change_of_one_question(small):
+def test_local_sensitivities_cover_every_change_of_one_query(small):
     votes, table, (rows, cells), _, _ = small
     costs = table.costs[rows, cells]
     sensitivities = np.array(
@@ -211,7 +211,7 @@ def test_local_sensitivities_cover_every_change_of_one_question(small):
 
 
 @pytest.mark.parametrize("smoothness", [0.01, 0.3])
-def test_smooth_sensitivity_is_smooth_over_lists_of_questions(small, smoothness):
+def test_smooth_sensitivity_is_smooth_over_lists_of_queries(small, smoothness):
     votes, table, (rows, cells), _, _ = small
     near = [[j for j, b in enumerate(votes) if distance(a, b) <= 1] for a in votes]
     rng = np.random.default_rng(0)
@@ -284,7 +284,7 @@ def test_a_sanitized_cost_cannot_be_edited():
         released.epsilon = 0.0
 
 
-def test_a_release_with_a_threshold_costs_less_where_nobody_agrees():
+def test_a_release_with_a_threshold_costs_less_without_agreement():
     n_teachers = 100
     margins = (np.arange(n_teachers + 1) - 60) / 30.0
     steps = {"log_pass": log_ndtr(margins), "log_fail": log_ndtr(-margins)}
@@ -308,7 +308,7 @@ def test_release_parameters_are_usable_and_depend_on_no_votes():
     assert released.epsilon < worst.quiet_epsilon(1e-5)
 
 
-def test_release_parameters_know_pure_noise():
+def test_release_parameters_accept_pure_noise():
     parameters = release_parameters(100, 100, 1e-5, pure_epsilon=0.1)
     cost = smooth_sensitivity_cost(
         parameters["order"],
@@ -319,7 +319,7 @@ def test_release_parameters_know_pure_noise():
     assert cost < 1
 
 
-def test_a_thousand_questions_are_released_in_well_under_a_second():
+def test_a_thousand_queries_are_released_in_well_under_a_second():
     log_q = log_ndtr(-np.linspace(0, 6, 1000))
     sanitize(log_q, n_teachers=250, sigma=40.0, **PARAMETERS)
     start = time.perf_counter()
@@ -342,7 +342,7 @@ def test_a_thousand_questions_are_released_in_well_under_a_second():
         ({"sigma": 1.2}, "sigma"),
         ({"sigma": None, "pure_epsilon": -1.0}, "pure_epsilon"),
         ({"log_q": [0.5]}, "log_q"),
-        ({"log_pass": [-1.0]}, "belong together"),
+        ({"log_pass": [-1.0]}, "passed together"),
         ({"log_pass": [-1.0], "log_fail": [-1.0]}, "shape"),
         ({"log_pass": [-0.7] * 11, "log_fail": [-np.inf] * 11}, "finite"),
         ({"log_pass": [-0.7] * 11, "log_fail": [-0.1] * 11}, "sum to 1"),

@@ -282,7 +282,7 @@ def test_every_noise_has_a_curve_between_one_count_and_the_classical(sigma):
 
 
 @pytest.mark.parametrize("sigma", [0.7, 8.0, 40.0, 100.0])
-def test_large_orders_cost_what_they_cost_classically(sigma):
+def test_large_orders_have_the_classical_cost(sigma):
     orders = sigma * np.array([4.01, 10, 1000])
     for n_classes in (2, 10):
         found = tight_gaussian_worst_case(sigma, n_classes, orders).values
@@ -303,7 +303,7 @@ def test_more_noise_never_costs_more():
             assert np.all(much <= little * 1.005)
 
 
-def test_three_classes_cost_what_a_thousand_do():
+def test_three_classes_cost_as_much_as_a_thousand():
     np.testing.assert_array_equal(
         tight_gaussian_worst_case(8.0, 3, ORDERS).values,
         tight_gaussian_worst_case(8.0, 1000, ORDERS).values,
@@ -323,7 +323,7 @@ def test_the_value_at_an_order_is_a_bound_whatever_the_other_orders():
 
 
 @pytest.mark.parametrize("sigma", [8.0, 150.0, 1500.0])
-def test_large_orders_cost_as_much_without_small_ones(sigma):
+def test_costs_at_large_orders_do_not_depend_on_small_ones(sigma):
     # Noise is calibrated at a few orders, and its cost is stated at all of them.
     few = DEFAULT_ORDERS[(sigma / 4 < DEFAULT_ORDERS) & (sigma / 2 > DEFAULT_ORDERS)]
     among_all = np.isin(DEFAULT_ORDERS, few)

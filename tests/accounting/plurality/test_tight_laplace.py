@@ -27,7 +27,7 @@ def bound(gamma, order, n_classes=3):
 
 
 def mass_and_tail(gamma, points):
-    """Pr[Z = z] and Pr[Z <= z], whose terms are summed, not subtracted."""
+    """Pr[Z = z] and Pr[Z <= z], with terms summed, not subtracted."""
     mass = np.tanh(gamma / 2) * np.exp(-gamma * np.abs(points))
     return mass, np.cumsum(mass)
 
@@ -186,7 +186,7 @@ def test_no_votes_near_a_tie_cost_more(gamma):
 
 
 @pytest.mark.slow
-def test_two_classes_cost_what_the_worst_gap_costs():
+def test_two_classes_have_the_cost_of_the_worst_gap():
     gamma = 0.1
     # Far above the threshold, two classes are alone.
     law = laws(gamma, 500, 0, "none above 0")

@@ -330,11 +330,11 @@ def test_counts_that_are_no_neighbours_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((SURE, 2 * CONTRARY), "longer than its clipping bound"),
-        ((SURE, np.add(CONTRARY, [0, 0, 1])), "longer than its clipping bound"),
-        ((SURE, -CONTRARY), "none of them negative"),
-        ((SURE, CONTRARY / 2), "whole numbers"),
-        ((SURE, SURE), "the same"),
+        ((SURE, 2 * CONTRARY), "longer than the clipping bound"),
+        ((SURE, np.add(CONTRARY, [0, 0, 1])), "longer than the clipping bound"),
+        ((SURE, -CONTRARY), "non-negative integers"),
+        ((SURE, CONTRARY / 2), "non-negative integers"),
+        ((SURE, SURE), "are equal"),
         ((SURE, CONTRARY.ravel()), "shape"),
         ((SURE[:4], CONTRARY[:4]), "n_parts=5"),
         ((SURE.T, CONTRARY.T), "n_parts=5"),

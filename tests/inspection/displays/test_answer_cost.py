@@ -1,4 +1,4 @@
-"""What the next answer costs: costs against formulas, and what has none."""
+"""Privacy cost of answers, against formulas, and mechanisms without one."""
 
 import pickle
 import sys
@@ -242,7 +242,7 @@ def test_the_winner_of_a_search_states_more_than_its_questions(pate):
                     "b": SampledMechanism(GNMax(9), 0.1),
                 }
             },
-            "add or remove a row, and others",
+            "add or remove a row, and some",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Epsilon at every delta: the same conversion, written down twice."""
+"""Epsilon at every delta, against an independent conversion."""
 
 import sys
 from dataclasses import replace
@@ -124,7 +124,7 @@ def test_several_statements_share_the_deltas_of_all(pure):
 
 
 def test_statements_of_different_units_are_refused(pure, gaussian):
-    with pytest.raises(ValueError, match="'row' with relation='replace-one', whose"):
+    with pytest.raises(ValueError, match="'row' with relation='replace-one', and"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": gaussian})
     assert not plt.get_fignums()
 

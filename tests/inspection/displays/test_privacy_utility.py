@@ -1,4 +1,4 @@
-"""Scores against epsilon: whose numbers, whose units, and who may see them."""
+"""Scores against epsilon: numbers, units, and sensitivity."""
 
 import sys
 
@@ -72,7 +72,7 @@ def test_bars_are_a_standard_deviation_where_fits_share_an_epsilon():
     low, high = bars.get_segments()[0][:, 1]
     assert (low + high) / 2 == pytest.approx(0.7)
     assert (high - low) / 2 == pytest.approx(0.2)  # of three scores 0.2 apart
-    alone = bars.get_segments()[1]  # nobody knows the spread of one fit
+    alone = bars.get_segments()[1]  # the spread of one fit is unknown
     assert not (alone.size and np.isfinite(alone).all())
 
 
@@ -159,11 +159,14 @@ def results_of(**columns):
     [
         (GridSearchCV(SVR(), {}), "no cv_results_, as GridSearchCV is none or is not"),
         (results_of(param_pate__epsilon=[1, 2]), r"\['epsilon', 'pate__epsilon'\]"),
-        ({"param_C": [1], "split0_test_score": [1]}, r"over \['C'\], which has to"),
+        (
+            {"param_C": [1], "split0_test_score": [1]},
+            r"over \['C'\], which must include",
+        ),
         (results_of(param_C=[1, 2]), "over C as well.*over epsilon alone"),
         (results_of(param_epsilon=[1, None]), "epsilon=None is the target of a"),
         (results_of(param_epsilon=[1, np.inf]), "epsilon=inf is the target of a"),
-        (results_of(split0_test_score=[1, np.nan]), "scores holds NaN or infinity"),
+        (results_of(split0_test_score=[1, np.nan]), "scores has NaN or infinity"),
     ],
 )
 def test_what_is_no_search_over_epsilon_is_refused(search, message):
@@ -188,7 +191,7 @@ def test_a_search_whose_fits_promise_nothing_is_refused():
     search = search_over(DPLogisticRegression(data_norm=8, noise_seed=0))
     with pytest.warns(PrivacyLeakWarning):
         search.fit(X, Y)
-    with pytest.raises(ValueError, match=r"epsilon=inf.*gives no guarantee"):
+    with pytest.raises(ValueError, match=r"epsilon=inf.*has no guarantee"):
         PrivacyUtilityDisplay.from_cv_results(search, sensitive=True)
 
 
@@ -198,7 +201,7 @@ def unscored(*_):
 
 def test_units_are_not_mixed_and_nothing_is_scored_before(fits):
     mixed = [fits[0], fitted(1.0, method="gaussian")]
-    with pytest.raises(ValueError, match="'row' with relation='replace-one', whose"):
+    with pytest.raises(ValueError, match="'row' with relation='replace-one', and"):
         PrivacyUtilityDisplay.from_estimators(
             mixed, *TEST, sensitive=True, scoring=unscored
         )
@@ -207,7 +210,9 @@ def test_units_are_not_mixed_and_nothing_is_scored_before(fits):
 def test_a_fit_without_a_guarantee_has_no_place(fits):
     with pytest.warns(PrivacyLeakWarning):
         void = fitted(1.0, noise_seed=0)
-    with pytest.raises(ValueError, match="no place on an axis of epsilon; leave it"):
+    with pytest.raises(
+        ValueError, match="cannot be drawn on an axis of epsilon; leave it"
+    ):
         PrivacyUtilityDisplay.from_estimators(
             [fits[0], void], *TEST, sensitive=True, scoring=unscored
         )
@@ -269,7 +274,7 @@ def test_a_baseline_that_is_no_score_is_refused_before_any_work(fits, baseline):
         ({"epsilons": [1]}, r"epsilons has shape \(1,\) and scores \(2,\)"),
         ({"epsilons": [], "scores": []}, r"shape \(0,\)"),
         ({"epsilons": [0, 1]}, r"epsilons=\[0.0, 1.0\] must be positive"),
-        ({"scores": [np.nan, 1]}, "scores holds NaN"),
+        ({"scores": [np.nan, 1]}, "scores has NaN"),
     ],
 )
 def test_numbers_that_cannot_be_drawn_are_refused(wrong, message):

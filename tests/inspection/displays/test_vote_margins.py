@@ -1,4 +1,4 @@
-"""Margins and noise: laws in closed form, and a picture that cannot pass for public."""
+"""Vote margins and noise: closed forms, and a plot that is marked as sensitive."""
 
 import copy
 import pickle
@@ -107,8 +107,8 @@ def test_noise_that_is_wider_than_the_axes_is_called_so(c, is_wider):
     _, right = display.ax_.get_xlim()
     assert (display.line_.get_xdata()[0] > right) == is_wider
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    said = f"one in 20 is turned at {display.width} votes"
-    assert texts[-1] == said + ", more than there are" * is_wider
+    label = f"one in 20 is changed at {display.width} votes"
+    assert texts[-1] == label + ", more than exist" * is_wider
 
 
 def test_a_fit_is_drawn_from_its_own_votes(pate):
@@ -123,14 +123,14 @@ def test_a_fit_is_drawn_from_its_own_votes(pate):
 
 
 @pytest.mark.parametrize(
-    "said", [{}, *({"sensitive": one} for one in (False, None, 1, "yes", np.True_))]
+    "options", [{}, *({"sensitive": one} for one in (False, None, 1, "yes", np.True_))]
 )
-def test_without_sensitive_being_true_nothing_is_drawn(pate, said):
-    message = "without noise, which no statement covers; pass sensitive=True if"
+def test_without_sensitive_being_true_nothing_is_drawn(pate, options):
+    message = "without noise, which no statement covers; pass sensitive=True"
     with pytest.raises(ValueError, match=message):
-        VoteMarginsDisplay.from_estimator(pate, **said)
+        VoteMarginsDisplay.from_estimator(pate, **options)
     with pytest.raises(ValueError, match=message):
-        VoteMarginsDisplay.from_counts(COUNTS, n_teachers=100, **said)
+        VoteMarginsDisplay.from_counts(COUNTS, n_teachers=100, **options)
     assert not plt.get_fignums()
 
 
@@ -167,7 +167,7 @@ def test_it_cannot_be_pickled_or_copied():
 
 def test_what_was_pickled_or_published_has_no_votes(pate):
     for clf in (pickle.loads(pickle.dumps(pate)), pate.publish()):
-        with pytest.raises(ValueError, match=r"no votes.*right after its fit"):
+        with pytest.raises(ValueError, match=r"no votes.*after its fit"):
             VoteMarginsDisplay.from_estimator(clf, sensitive=True)
 
 
@@ -200,9 +200,9 @@ def test_a_learner_without_votes_of_teachers_is_refused(learner):
     ("wrong", "message"),
     [
         ({"counts": [3, 4]}, r"counts has shape \(2,\)"),
-        ({"counts": np.zeros((0, 3))}, "counts holds no query"),
+        ({"counts": np.zeros((0, 3))}, "counts has no query"),
         ({"counts": [[0.5, 1]]}, "fractional number"),
-        ({"n_teachers": 95}, "n_teachers=95 is not the number.*got 100 votes"),
+        ({"n_teachers": 95}, "n_teachers=95 is not the number.*has 100 votes"),
         ({"n_teachers": 100.0}, "n_teachers=100.0 is not the number"),
         ({"mechanism": GNMax()}, "GNMax has sigma=None; set it"),
         ({"mechanism": "gnmax"}, "mechanism='gnmax' is not a Mechanism"),

@@ -291,16 +291,16 @@ def test_figures_of_public_rows_are_one_more_thing_to_sign():
 def test_the_history_of_a_ledger_makes_it_internal(ledger):
     spent = pate().privacy_spent_
     report = report_on(pate(), ledger=charged(ledger, spent))
-    [charge] = ledger.entries()
+    [entry] = ledger.entries()
     history = report.to_dict()["ledger"]
     assert report.internal
     assert history["spent"] >= ledger.spent - 1e-12
-    [shown] = history["charges"]
-    assert shown["who"] == charge.who
+    [shown] = history["entries"]
+    assert shown["who"] == entry.who
     assert shown["what"] == "40 queries"
-    assert shown["epsilon"] >= charge.epsilon - 1e-9
-    assert charge.who in report.to_markdown()
-    assert charge.who not in report_on(pate()).to_markdown()
+    assert shown["epsilon"] >= entry.epsilon - 1e-9
+    assert entry.who in report.to_markdown()
+    assert entry.who not in report_on(pate()).to_markdown()
 
 
 def test_an_empty_ledger_has_a_history_too(ledger):
