@@ -1,4 +1,4 @@
-"""Fits to report on, and readers of what the formats say."""
+"""Fits to report on, and parsers of the formats."""
 
 import functools
 import html
