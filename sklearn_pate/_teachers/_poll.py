@@ -53,7 +53,7 @@ def poll_teachers(
 ) -> tuple[Votes, TeacherProblems]:
     """Train a teacher on each shard and count its votes on `X_public`. Sensitive.
 
-    A teacher that failed, or whose shard is empty, abstains everywhere; one that saw a
+    A teacher that failed, or with an empty shard, abstains everywhere; a teacher of a
     single class votes for it. With `clusters`, teachers vote once a cluster. Further
     parameters are those of `collect`.
     """

@@ -140,7 +140,7 @@ OWN_DATA = Assumption(
 )
 ONE_PARTY = Assumption(
     "one-party-each",
-    "nobody's data is with more than one party",
+    "each person has data at one party only",
     "Can two parties have data of one person, such as a patient of two hospitals? "
     "The guarantee for this person is then weaker: see the table.",
 )
@@ -191,14 +191,14 @@ BOUNDS = Assumption(
 )
 ROW_BY_ROW = Assumption(
     "network-row-by-row",
-    "the network and its loss treat each row of a batch on its own, and nobody knows "
-    "what they draw at random, as for dropout",
+    "the network and its loss treat each row of a batch by itself, and what they draw "
+    "at random, such as dropout masks, is secret",
     "For the engineer: is the network free of layers that mix the rows of a batch, "
     "such as batch normalisation, and are its seeds secret?",
 )
 FLOATING_POINT = Assumption(
     "floating-point",
-    "floating-point arithmetic is near enough to that of real numbers: nobody reads "
+    "floating-point arithmetic is close enough to that of real numbers: no attack uses "
     "the last bits of the noise",
     "For the engineer: computers round, and the last digits of published weights "
     "may reveal more than the proof allows. Is this gap acceptable for these data?",
@@ -207,8 +207,7 @@ FLOATING_POINT = Assumption(
 # Searches.
 SECRET = Assumption(
     "search-secret",
-    "nobody else learns how many fits there were, their scores, or how long the search "
-    "took",
+    "the number of fits, their scores and the duration of the search stay secret",
     "Do logs, timings and results of the search stay with the data holder?",
 )
 ALIKE = Assumption(

@@ -60,6 +60,21 @@ class SearchPlan:
 
     stratified : bool
         Whether the splits depend on labels, which no cost covers.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import SearchPlan
+    >>> plan = SearchPlan(
+    ...     n_candidates=4,
+    ...     n_splits=3,
+    ...     refit=True,
+    ...     share=0.7,
+    ...     left=0.5,
+    ...     ledger="patients.sqlite",
+    ...     stratified=False,
+    ... )
+    >>> plan.n_fits, plan.fits
+    (13, False)
     """
 
     n_candidates: int

@@ -102,7 +102,7 @@ def test_the_statement_is_about_parties(blobs, votes_by_teacher):
     for part in (
         "change all votes of one party",
         "from its own data alone",
-        "with more than one party",
+        "has data at one party only",
     ):
         assert part in str(spent)
     assert "columns of X" not in str(spent)

@@ -208,7 +208,7 @@ def test_the_statement_names_what_must_stay_secret():
     assert SET_BY_TEST in spent.assumptions
     assert LABEL_SET_READ in spent.assumptions
     stated = str(spent)
-    assert "nobody else learns how many fits there were, their scores, or" in stated
+    assert "the number of fits, their scores and the duration of the search" in stated
     assert "over 2 candidates of Constant" in stated
     assert "mean_n_trials=3" in stated
     assert "scores with discrete Laplace noise of scale 1.42857" in stated

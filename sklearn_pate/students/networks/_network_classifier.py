@@ -113,7 +113,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
             classes 0, 1, ...; a row of zeros or with a NaN is unlabelled.
 
         hint : RelationalHint, default=None
-            Released similarities of groups of these rows, which the network learns
+            Released similarities of clusters of these rows, which the network learns
             before the labels. Learning it costs no privacy.
 
         Returns

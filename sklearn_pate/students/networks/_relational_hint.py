@@ -1,4 +1,4 @@
-"""Released hint on which groups of public rows teachers find similar."""
+"""Released hint on which clusters of public rows teachers find similar."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,24 +19,24 @@ __all__ = ["RelationalHint"]
 
 @dataclass(frozen=True, eq=False)
 class RelationalHint:
-    """Similarities of groups of public rows in the hidden layers of the teachers.
+    """Similarities of clusters of public rows in the hidden layers of the teachers.
 
-    A network learns them before the labels. They were released, and the groups are
+    A network learns them before the labels. They were released, and the clusters are
     public: learning them costs no privacy.
 
     Parameters
     ----------
-    group_of_row : ndarray of int of shape (n_public,)
-        Group of each public row; -1 for none. It depends on public rows alone.
+    cluster_of_row : ndarray of int of shape (n_public,)
+        Cluster of each public row; -1 for none. It depends on public rows alone.
 
-    similarities : ndarray of shape (n_groups, n_groups)
-        Released similarity of each pair of groups: symmetric, noisy, possibly negative,
-        in any unit. The diagonal is not used, and is set to 0. Similarities without
+    similarities : ndarray of shape (n_clusters, n_clusters)
+        Released similarity of each pair of clusters: symmetric, noisy, possibly
+        negative, in any unit. The diagonal is not used, and is set to 0. Similarities without
         noise, and a network that learns them, would be as sensitive as the teachers.
 
     max_epochs : int
-        Number of passes over the rows in groups; on few rows, a pass is repeated until
-        it has 20 batches.
+        Number of passes over the rows in clusters; on few rows, a pass is repeated
+        until it has 20 batches.
 
     batch_size : int, default=128
         Number of rows in a batch, which are compared with each other.
@@ -47,8 +47,8 @@ class RelationalHint:
     Raises
     ------
     ValueError
-        If `similarities` is not square or holds NaN or infinity, a group is not in it,
-        or another parameter is out of range.
+        If `similarities` is not square or holds NaN or infinity, a cluster is not in
+        it, or another parameter is out of range.
 
     Notes
     -----
@@ -74,7 +74,7 @@ class RelationalHint:
     (40, 2)
     """
 
-    group_of_row: NDArray[np.intp]
+    cluster_of_row: NDArray[np.intp]
     similarities: NDArray[np.floating]
     max_epochs: int
     batch_size: int = 128
@@ -85,24 +85,24 @@ class RelationalHint:
         if similarities.ndim != 2 or len(similarities) != similarities.shape[1]:
             raise ValueError(
                 f"similarities has shape {similarities.shape}; pass a row and a column "
-                "for each group."
+                "for each cluster."
             )
         if not np.all(np.isfinite(similarities)):
             raise ValueError(
                 "similarities holds NaN or infinity; pass 0 for unknown ones."
             )
-        groups = np.asarray(self.group_of_row)
-        if np.any(groups >= len(similarities)):
+        clusters = np.asarray(self.cluster_of_row)
+        if np.any(clusters >= len(similarities)):
             raise ValueError(
-                f"group_of_row has group {groups.max()} and similarities has "
-                f"{len(similarities)} groups; number them from 0."
+                f"cluster_of_row has cluster {clusters.max()} and similarities has "
+                f"{len(similarities)} clusters; number them from 0."
             )
         check_count("max_epochs", self.max_epochs)
         check_count("batch_size", self.batch_size)
         check_number("lr", self.lr, 0, 1)
         np.fill_diagonal(similarities, 0)
         object.__setattr__(self, "similarities", similarities)
-        object.__setattr__(self, "group_of_row", groups)
+        object.__setattr__(self, "cluster_of_row", clusters)
 
     def teach(self, module: Any, inputs: Any, device: Any) -> Any:
         """Train all of a network below its last linear layer.
@@ -130,13 +130,13 @@ class RelationalHint:
             hint.
         """
         hidden_layer(module)  # raises without one, also if the hint is all zeros
-        if len(inputs) != len(self.group_of_row):
+        if len(inputs) != len(self.cluster_of_row):
             raise ValueError(
-                f"hint is about {len(self.group_of_row)} rows and X has {len(inputs)}; "
-                "pass the rows of the hint."
+                f"hint is about {len(self.cluster_of_row)} rows and X has "
+                f"{len(inputs)}; pass the rows of the hint."
             )
-        rows = np.flatnonzero(self.group_of_row >= 0)
-        present, groups = np.unique(self.group_of_row[rows], return_inverse=True)
+        rows = np.flatnonzero(self.cluster_of_row >= 0)
+        present, clusters = np.unique(self.cluster_of_row[rows], return_inverse=True)
         similarities = self.similarities[np.ix_(present, present)]
         if not similarities.any():
             return module
@@ -151,12 +151,12 @@ class RelationalHint:
             device=device,
             verbose=0,
         )
-        one_hot = functional.one_hot(torch.from_numpy(groups)).float()
+        one_hot = functional.one_hot(torch.from_numpy(clusters)).float()
         return net.fit(PublicRows(inputs[rows], one_hot)).module_
 
 
 class HintNet(SemiSupervisedNet):
-    """Training by :class:`RelationalHint`; the label of each row is its group."""
+    """Training by :class:`RelationalHint`; the label of each row is its cluster."""
 
     def __init__(
         self, module: nn.Module, *, similarities: Tensor, **parameters: Any
@@ -165,7 +165,7 @@ class HintNet(SemiSupervisedNet):
         self.similarities = similarities
 
     def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
-        """Compute the loss of one batch; `targets` are the groups, one-hot encoded."""
+        """Compute the loss of one batch; `targets` are one-hot clusters."""
         hidden = hidden_of_batch(self.module_, labeled)
         wanted = targets @ self.similarities.to(self.device) @ targets.T
         return disagreement(hidden, wanted, targets @ targets.T == 0)
@@ -182,7 +182,7 @@ def disagreement(hidden: Tensor, wanted: Tensor, counted: Tensor) -> Tensor:
 
     Cristianini, Shawe-Taylor, Elisseeff, Kandola (2001), "On kernel-target alignment",
     definition 1, which does not depend on the scale of T (`wanted`). The sums are over
-    the `counted` pairs, as nothing was released about two rows of one group. The loss
+    the `counted` pairs, as nothing was released about two rows of one cluster. The loss
     is 0 where S or T is zero.
     """
     found = alike(hidden) * counted

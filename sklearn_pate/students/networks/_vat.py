@@ -1,9 +1,10 @@
-"""A student whose predictions resist the worst small change of an input."""
+"""Student whose predictions resist the worst small change of an input."""
 
 import math
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
 from sklearn_pate._inputs._checks import check_number
@@ -12,81 +13,39 @@ from sklearn_pate.students.networks._network_training import SemiSupervisedNet
 
 __all__ = ["VATClassifier"]
 
-# The gradient is taken this share of the way: near enough for the second order to rule,
-# and far enough for single precision.
+# Length of the probe as a fraction of the radius: short enough for second order, long
+# enough for single precision.
 PROBE = 0.1
 
 
 class VATNet(SemiSupervisedNet):
-    """Training of :class:`VATClassifier`.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        From a batch of inputs to logits.
-
-    radius : float
-        Length of the change, as a share of the spread of the rows.
-
-    adversarial_weight : float
-        Of the adversarial loss.
-
-    entropy_weight : float
-        Of the entropy.
-
-    **parameters : dict
-        As for :class:`SemiSupervisedNet`.
-    """
+    """Training of :class:`VATClassifier`."""
 
     def __init__(
-        self, module, *, radius, adversarial_weight, entropy_weight, **parameters
-    ):
+        self,
+        module: nn.Module,
+        *,
+        radius: float,
+        adversarial_weight: float,
+        entropy_weight: float,
+        **parameters: Any,
+    ) -> None:
         super().__init__(module, **parameters)
         self.radius = radius
         self.adversarial_weight = adversarial_weight
         self.entropy_weight = entropy_weight
 
-    def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Measure the spread of the rows.
-
-        Parameters
-        ----------
-        net : VATNet
-            This one.
-
-        X : PublicRows
-            All rows.
-
-        y : None
-            Not used.
-
-        **kwargs : dict
-            For skorch.
-        """
+    def on_train_begin(
+        self, net: Any, X: Any = None, y: None = None, **kwargs: Any
+    ) -> None:
+        """Set the length of a change from the spread of the rows."""
         super().on_train_begin(net, X=X, y=y, **kwargs)
         spread = X.inputs.flatten(1).var(dim=0, correction=0).sum().sqrt()
         self.length_ = self.radius * spread.item()
 
-    def batch_loss(self, labeled, targets, unlabeled):
-        """Compute the loss of one batch.
-
-        Parameters
-        ----------
-        labeled : Tensor of shape (n_labeled, *input_shape)
-            Inputs with known targets.
-
-        targets : Tensor of shape (n_labeled, n_classes)
-            Distributions over classes.
-
-        unlabeled : Tensor of shape (n_unlabeled, *input_shape)
-            Inputs of any rows.
-
-        Returns
-        -------
-        loss : Tensor
-            A number.
-        """
-        # One pass for both, so that batch normalisation treats them alike.
+    def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the loss on labels, adversarial changes and entropy."""
+        # One pass, so that batch normalisation treats both in the same way.
         logits = self.module_(torch.cat([labeled, unlabeled]))
         of_labeled, of_unlabeled = logits[: len(labeled)], logits[len(labeled) :]
         probabilities = of_unlabeled.softmax(dim=1)
@@ -99,16 +58,16 @@ class VATNet(SemiSupervisedNet):
             + self.entropy_weight * entropy
         )
 
-    def _adversarial_change(self, inputs, probabilities):
+    def _adversarial_change(self, inputs: Tensor, probabilities: Tensor) -> Tensor:
         """Return the change that alters predictions most, to second order."""
-        # One step of the power method, from a direction at random.
+        # One step of the power method from a random direction.
         probe = _of_length(torch.randn_like(inputs), PROBE * self.length_)
         probe.requires_grad_()
         divergence = self._divergence(inputs + probe, probabilities)
         (gradient,) = torch.autograd.grad(divergence, probe)
         return _of_length(gradient, self.length_)
 
-    def _divergence(self, inputs, probabilities):
+    def _divergence(self, inputs: Tensor, probabilities: Tensor) -> Tensor:
         return functional.kl_div(
             self.module_(inputs).log_softmax(dim=1),
             probabilities,
@@ -116,7 +75,7 @@ class VATNet(SemiSupervisedNet):
         )
 
 
-def _of_length(changes, length):
+def _of_length(changes: Tensor, length: float) -> Tensor:
     norms = changes.flatten(1).norm(dim=1).clamp_min(1e-12)
     return changes * (length / norms).view(-1, *[1] * (changes.dim() - 1))
 
@@ -124,32 +83,31 @@ def _of_length(changes, length):
 class VATClassifier(SemiSupervisedNetwork):
     """Network whose predictions resist the worst small change of an input.
 
-    Virtual adversarial training asks, at each public row, for the small change that
+    Virtual adversarial training computes, at each public row, the small change that
     alters the prediction most, and trains against it; entropy minimisation keeps the
-    boundaries between classes away from the rows. It needs no knowledge of which
-    changes keep a class. It sees public rows and answers only, and costs no privacy,
-    whatever its parameters.
+    boundaries between classes away from the rows. No augmentation is needed. It uses
+    public rows and answers only: none of its parameters costs any privacy.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
-        From a batch of inputs to logits, or a callable that makes such a module from
-        (input_shape, n_classes). A module is copied with its weights. None is a small
-        convolutional network for images, a perceptron for rows.
+        Network from a batch of inputs to logits, or a callable that builds one from
+        (input_shape, n_classes). A module is copied with its weights. None means a
+        small convolutional network for images and a perceptron for rows.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images that come as flat rows.
+        (height, width) or (channels, height, width) of images in flat rows.
 
     radius : float, default=0.2
-        Length of the change, as a share of the spread of the rows: the root of their
+        Length of the change as a fraction of the spread of the rows, the root of their
         mean squared distance from their mean, after scaling.
 
     adversarial_weight : float, default=1.0
-        Weight of the change in predictions beside labels.
+        Weight of the loss on changed rows; that of labels is 1.
 
     entropy_weight : float, default=0.1
-        Weight of the entropy of predictions beside labels. With few answers, a large
-        one makes the network sure of its first guesses.
+        Weight of the entropy of predictions; that of labels is 1. With few answers, a
+        large weight fixes the first guesses of the network.
 
     max_epochs : int, default=40
         Number of passes over the rows; on few rows, a pass is repeated until it has 20
@@ -159,27 +117,26 @@ class VATClassifier(SemiSupervisedNetwork):
         Number of rows, labelled or not, in a batch.
 
     labeled_batch_size : int, default=32
-        Number of labelled rows beside them.
+        Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
         Learning rate at the start; it decays to zero along a cosine.
 
     patience : int, default=None
-        Stop after so many epochs in which at most a share `tol` of the predictions on
-        the rows changed. Nothing but those public rows is looked at. None never stops
-        early.
+        Number of epochs after which training stops if at most a share `tol` of the
+        predictions on the public rows changed in each. None never stops early.
 
     tol : float, default=0.001
-        See `patience`.
+        Largest share of changed predictions, see `patience`.
 
     device : str, default="cpu"
-        "cpu" or "cuda".
+        Device of torch, "cpu" or "cuda".
 
     verbose : int, default=0
-        Whether to print a line an epoch.
+        1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds weights, batches and changes, and may be known to anyone.
+        Seed of weights, batches and changes. It may be known to anyone.
 
     Attributes
     ----------
@@ -190,7 +147,7 @@ class VATClassifier(SemiSupervisedNetwork):
         The network, with weights averaged over training. May be published.
 
     history_ : list of dict
-        What skorch recorded of each epoch.
+        skorch's record of each epoch.
 
     n_iter_ : int
         Number of epochs.
@@ -209,8 +166,8 @@ class VATClassifier(SemiSupervisedNetwork):
     Miyato, Maeda, Koyama, Ishii (2018), "Virtual adversarial training: a regularization
     method for supervised and semi-supervised learning", equations 5 to 8 and 19, which
     was the student of Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson (2018),
-    "Scalable private learning with PATE". On images it takes about a thousand answers;
-    with a hundred, :class:`FixMatchClassifier` is far better.
+    "Scalable private learning with PATE". On images it needs about a thousand answers;
+    with a hundred, :class:`FixMatchClassifier` is more accurate.
 
     Examples
     --------
@@ -258,12 +215,12 @@ class VATClassifier(SemiSupervisedNetwork):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("radius", "adversarial_weight", "entropy_weight"):
             check_number(name, getattr(self, name), 0, math.inf)
 
-    def _make_net(self, module, **shared):
+    def _make_net(self, module: nn.Module, **shared: Any) -> VATNet:
         return VATNet(
             module,
             radius=self.radius,

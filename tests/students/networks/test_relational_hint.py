@@ -1,4 +1,4 @@
-"""Hints on similar groups of public rows."""
+"""Hints on similar clusters of public rows."""
 
 from copy import deepcopy
 
@@ -22,7 +22,7 @@ from sklearn_pate.students import (
 from sklearn_pate.students._train_student import train_student
 from sklearn_pate.students.networks._relational_hint import disagreement
 
-N_PUBLIC, N_ANSWERS, N_GROUPS = 1000, 100, 60
+N_PUBLIC, N_ANSWERS, N_CLUSTERS = 1000, 100, 60
 STUDENTS = [
     FixMatchClassifier(),
     FixMatchClassifier(image_shape=(8, 8)),
@@ -47,15 +47,17 @@ def hint(digits, public):
     """Clusters are similar if most of their rows are of one class; without noise."""
     X, y = digits
     y = y[np.random.RandomState(0).permutation(len(X))][:N_PUBLIC]
-    groups = KMeans(N_GROUPS, n_init=1, random_state=0).fit(public[0]).labels_
-    classes = [np.bincount(y[groups == group]).argmax() for group in range(N_GROUPS)]
-    return RelationalHint(groups, np.equal.outer(classes, classes), max_epochs=3)
+    clusters = KMeans(N_CLUSTERS, n_init=1, random_state=0).fit(public[0]).labels_
+    classes = [
+        np.bincount(y[clusters == cluster]).argmax() for cluster in range(N_CLUSTERS)
+    ]
+    return RelationalHint(clusters, np.equal.outer(classes, classes), max_epochs=3)
 
 
 def mixed_up(hint):
-    order = np.random.RandomState(1).permutation(N_GROUPS)
+    order = np.random.RandomState(1).permutation(N_CLUSTERS)
     return RelationalHint(
-        hint.group_of_row, hint.similarities[np.ix_(order, order)], max_epochs=3
+        hint.cluster_of_row, hint.similarities[np.ix_(order, order)], max_epochs=3
     )
 
 
@@ -98,9 +100,9 @@ def test_a_gan_learns_from_a_hint_too(shape, public, hint):
 
 def test_similar_groups_of_the_hint_become_similar_in_the_hidden_layer(public, hint):
     X = inputs(public[0])
-    groups = hint.group_of_row
-    pairs = np.not_equal.outer(groups, groups)
-    alike = hint.similarities[np.ix_(groups, groups)] > 0
+    clusters = hint.cluster_of_row
+    pairs = np.not_equal.outer(clusters, clusters)
+    alike = hint.similarities[np.ix_(clusters, clusters)] > 0
 
     def contrast(module):
         hidden = hidden_representation(module, X).numpy()
@@ -116,21 +118,21 @@ def test_similar_groups_of_the_hint_become_similar_in_the_hidden_layer(public, h
 
 
 @pytest.mark.parametrize(
-    ("groups", "similarities"),
+    ("clusters", "similarities"),
     [
         (np.arange(N_PUBLIC) % 5, np.zeros((5, 5))),
-        (np.arange(N_PUBLIC) % 5, np.eye(5)),  # about no pair of groups
+        (np.arange(N_PUBLIC) % 5, np.eye(5)),  # about no pair of clusters
         (np.zeros(N_PUBLIC, dtype=int), np.ones((1, 1))),
         (np.full(N_PUBLIC, 3), np.ones((5, 5))),
         (np.where(np.arange(N_PUBLIC) == 7, 1, -1), np.ones((5, 5))),
         (np.full(N_PUBLIC, -1), np.zeros((0, 0))),
     ],
 )
-def test_a_hint_without_a_similarity_changes_nothing(groups, similarities, public):
+def test_a_hint_without_a_similarity_changes_nothing(clusters, similarities, public):
     X, answers, _, _ = public
     student = VATClassifier(max_epochs=1, random_state=0)
     expected = student.fit(X, answers).module_.state_dict()
-    without_pairs = RelationalHint(groups, similarities, max_epochs=1)
+    without_pairs = RelationalHint(clusters, similarities, max_epochs=1)
     weights = student.fit(X, answers, hint=without_pairs).module_.state_dict()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
@@ -145,7 +147,7 @@ def test_two_rows_in_two_groups_are_enough(public):
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
 def test_batches_that_hold_no_pair_do_no_harm(batch_size, public, hint):
     tiny = RelationalHint(
-        hint.group_of_row, hint.similarities, max_epochs=1, batch_size=batch_size
+        hint.cluster_of_row, hint.similarities, max_epochs=1, batch_size=batch_size
     )
     module = tiny.teach(network(), inputs(public[0]), "cpu")
     assert all(weights.isfinite().all() for weights in module.parameters())
@@ -153,9 +155,9 @@ def test_batches_that_hold_no_pair_do_no_harm(batch_size, public, hint):
 
 def test_rows_without_a_group_are_not_used(public, hint):
     X, _, _, _ = public
-    groups = np.where(np.arange(N_PUBLIC) % 3, hint.group_of_row, -1)
-    partial = RelationalHint(groups, hint.similarities, max_epochs=1)
-    changed = np.where(groups[:, np.newaxis] < 0, 16 - X, X)
+    clusters = np.where(np.arange(N_PUBLIC) % 3, hint.cluster_of_row, -1)
+    partial = RelationalHint(clusters, hint.similarities, max_epochs=1)
+    changed = np.where(clusters[:, np.newaxis] < 0, 16 - X, X)
     weights = []
     for rows in (X, changed):
         module = network()
@@ -167,7 +169,9 @@ def test_rows_without_a_group_are_not_used(public, hint):
 
 def test_the_scale_and_the_diagonal_of_similarities_are_not_used(public, hint):
     scaled = RelationalHint(
-        hint.group_of_row, 8 * hint.similarities + 5 * np.eye(N_GROUPS), max_epochs=3
+        hint.cluster_of_row,
+        8 * hint.similarities + 5 * np.eye(N_CLUSTERS),
+        max_epochs=3,
     )
     modules = [network(), network()]
     for module, one in zip(modules, (hint, scaled), strict=True):
@@ -239,7 +243,7 @@ def test_a_module_without_a_last_linear_layer_is_refused(module, message, public
     [
         ({"similarities": np.zeros((2, 3))}, r"similarities has shape \(2, 3\)"),
         ({"similarities": np.full((3, 3), np.nan)}, "similarities holds NaN"),
-        ({"group_of_row": np.arange(4)}, "has group 3 and similarities has 3"),
+        ({"cluster_of_row": np.arange(4)}, "has cluster 3 and similarities has 3"),
         ({"max_epochs": 0}, "max_epochs=0 must be"),
         ({"batch_size": 0}, "batch_size=0 must be"),
         ({"lr": -1}, "lr=-1 must be"),
@@ -247,7 +251,7 @@ def test_a_module_without_a_last_linear_layer_is_refused(module, message, public
 )
 def test_a_hint_that_cannot_be_learnt_is_refused(parameters, message):
     sound = {
-        "group_of_row": np.arange(3),
+        "cluster_of_row": np.arange(3),
         "similarities": np.zeros((3, 3)),
         "max_epochs": 1,
     }
