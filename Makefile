@@ -6,10 +6,11 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test test-oldest lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-oldest lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        a private fit on data of scikit-learn, under two minutes"
+	@echo "make test-fast   the quick tests, without torch, for every save"
 	@echo "make test        all tests"
 	@echo "make test-oldest all tests with the oldest supported scikit-learn"
 	@echo "make lint        check style, docstrings, import contracts, types and tables"
@@ -25,8 +26,13 @@ $(VENV)/core: pyproject.toml $(CONSTRAINTS) sklearn_pate/__init__.py
 	$(INSTALL) --editable .
 	touch $@
 
+# Without torch, which is large.
+$(VENV)/test-fast: $(VENV)/core
+	$(INSTALL) --editable '.[test-fast]'
+	touch $@
+
 # torch first, pinned by the constraints, before packages that depend on it.
-$(VENV)/test: $(VENV)/core
+$(VENV)/test: $(VENV)/test-fast
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[test]'
 	touch $@
@@ -38,6 +44,10 @@ $(VENV)/lint: $(VENV)/test
 
 demo: $(VENV)/core
 	$(RUN) examples/quickstart.py
+
+# Quick tests without torch; FAST=tests/accounting selects a part of them.
+test-fast: $(VENV)/test-fast
+	$(RUN) -m pytest --fast --quiet $(FAST)
 
 # Two workers: each imports torch and takes about a gigabyte of memory.
 test: $(VENV)/test

@@ -15,38 +15,17 @@ from pathlib import Path
 
 import numpy as np
 from record import save
-from scipy import stats
 
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests/accounting/ledger"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.accounting.ledger import kills as killed_fits
+from tests.mechanisms.noise.laws import goodness_of_fit
 
 N_DRAWS = 10**6
 N_KILLS = 500
 SCALES = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
-
-
-def chi_square(draws, log_weight, reach):
-    """Test draws against a distribution on the integers from -reach to reach."""
-    support = np.arange(-reach, reach + 1)
-    probabilities = np.exp(log_weight(support.astype(float)))
-    probabilities /= probabilities.sum()
-    assert np.abs(draws).max() <= reach
-    expected = probabilities * draws.size
-    observed = np.bincount(draws + reach, minlength=support.size)
-    # Adjacent integers are joined to cells of at least 50 expected draws.
-    cell = np.floor(np.cumsum(expected) / 50).astype(int)
-    _, cell = np.unique(cell, return_inverse=True)
-    if cell[-1] == 0:
-        return 1.0
-    expected, observed = np.bincount(cell, expected), np.bincount(cell, observed)
-    if expected[-1] < 10:
-        expected[-2] += expected[-1]
-        observed[-2] += observed[-1]
-        expected, observed = expected[:-1], observed[:-1]
-    if len(expected) == 1:
-        return 1.0
-    return float(stats.chisquare(observed, expected).pvalue)
 
 
 def noise():
@@ -68,10 +47,10 @@ def noise():
             started = time.perf_counter()
             draws = draw(source, scale)
             seconds = time.perf_counter() - started
-            p_value = chi_square(
+            p_value = goodness_of_fit(
                 draws,
                 lambda z, scale=scale, log_weight=log_weight: log_weight(z, scale),
-                int(60 * scale) + 5,
+                scale,
             )
             rows.append(
                 {
@@ -87,10 +66,8 @@ def noise():
 
 def kills():
     """Kill fits, and search for missing entries of the ledger."""
-    from kills import run
-
     with tempfile.TemporaryDirectory() as folder:
-        found = run(folder, N_KILLS)
+        found = killed_fits.run(folder, N_KILLS)
     print(found)
     return [found]
 

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits, make_blobs
+from threadpoolctl import threadpool_limits
 
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
 from sklearn_pate.mechanisms.noise import _source
@@ -105,3 +107,16 @@ def published_counts():
         return np.load(path)
 
     return load
+
+
+@pytest.fixture
+def two_threads():
+    """Two threads for BLAS and torch, so that a limit of one can be seen."""
+    torch = sys.modules.get("torch")
+    before = torch and torch.get_num_threads()
+    with threadpool_limits(2):
+        if torch:
+            torch.set_num_threads(2)
+        yield
+    if torch:
+        torch.set_num_threads(before)

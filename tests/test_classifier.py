@@ -44,6 +44,7 @@ def make(estimator=None, student=None, **parameters):
 # The main job, on real data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 2.0])
 def test_adult_student_is_accurate_at_a_publishable_epsilon(adult, epsilon):
     X, y = adult.data, adult.target
@@ -60,6 +61,7 @@ def test_adult_student_is_accurate_at_a_publishable_epsilon(adult, epsilon):
     assert pate.score(X[37560:], y[37560:]) > 0.79  # always "<=50K": 0.764
 
 
+@pytest.mark.slow
 def test_patients_with_many_stays_are_protected_as_a_whole(diabetes):
     few = slice(12_000)
     X = diabetes.data[few].select_dtypes("int64")
@@ -86,6 +88,7 @@ def test_patients_with_many_stays_are_protected_as_a_whole(diabetes):
 # The statement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["gnmax", "lnmax", "confident"])
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 def test_a_target_epsilon_is_met_and_used_up(blobs, mechanism, epsilon):
@@ -166,6 +169,7 @@ def test_seeded_noise_voids_the_statement_and_repeats(blobs):
     np.testing.assert_array_equal(one.answers_, other.answers_)
 
 
+@pytest.mark.slow
 def test_random_state_fixes_everything_but_the_noise(blobs):
     X, y, X_public, _ = blobs
 
@@ -328,6 +332,7 @@ def by_name():
     return make_pipeline(encoder, LogisticRegression())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_column_transformer_inside_the_teacher_finds_columns_by_name(
     adult_frame, library

@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = {"public_size": 0.3}
 OWN_NOISE = {"epsilon": None, **PUBLIC}
 

@@ -55,6 +55,7 @@ def frames(blobs):
 # Searches and cross-validation
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X_public has as many rows")
 @pytest.mark.parametrize("wrapped", [True, False], ids=["PublicData", "raw"])
 def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
@@ -95,6 +96,7 @@ def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
     assert search.best_score_ > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routing", [False, True])
 def test_cross_val_score(pate, frames, routing):
     X, y, X_public = frames
@@ -108,6 +110,7 @@ def test_cross_val_score(pate, frames, routing):
     assert scores.min() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrapper", "routing"),
     [
@@ -137,6 +140,7 @@ def test_wrappers_that_split_keep_public_rows_whole(pate, frames, wrapper, routi
 # Pipelines
 
 
+@pytest.mark.slow
 def test_a_pipeline_transforms_raw_public_rows_like_private_ones(pate, frames):
     X, y, X_public = frames
     with config_context(enable_metadata_routing=True):
@@ -165,6 +169,7 @@ BOOSTERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOOSTERS)
 def test_boosters_teach_though_shards_lack_classes(name, digits):
     X, y = digits

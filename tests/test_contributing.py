@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
 # Folders of the package find the files of the guide as if they lay in them.
@@ -43,6 +45,7 @@ def run_tests(folder, blocks, *options):
     )
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_guide_pass_their_tests(tmp_path):
     assert len(BLOCKS) == GUIDE.count("```python\n")
     done = run_tests(tmp_path, BLOCKS)
@@ -51,6 +54,7 @@ def test_the_examples_of_the_guide_pass_their_tests(tmp_path):
         assert f"{Path(name).name} ." in done.stdout, f"{name} was not run"
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_guide_fail_for_a_mechanism_that_claims_half(tmp_path):
     right = "return pure_dp_curve(self.c, orders)"
     blocks = [

@@ -8,6 +8,8 @@ from skorch import NeuralNetClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 
+pytestmark = pytest.mark.slow
+
 
 class Net(torch.nn.Module):
     def __init__(self):

@@ -7,6 +7,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 GALLERY = sorted(path.stem for path in EXAMPLES.glob("plot_*.py"))
 

@@ -41,10 +41,12 @@ sys.meta_path.insert(0, Absent())
 """
 
 
+@pytest.mark.slow
 def test_the_package_imports_without_any_optional_package():
     run(BLOCK + IMPORT)
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_nothing_heavy():
     # scikit-learn itself imports pandas where it is installed.
     report = f"; import sys; print(sorted(set({HEAVY}) & set(sys.modules)))"

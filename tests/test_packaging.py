@@ -11,9 +11,12 @@ import yaml
 import sklearn_pate
 
 ROOT = Path(__file__).parent.parent
-PINNED = dict(
-    re.findall(r"^(\S+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def pinned(name):
+    """Versions by package in a file of constraints."""
+    return dict(re.findall(r"^(\S+)==(\S+)$", (ROOT / name).read_text(), re.MULTILINE))
 
 
 def read(name):
@@ -36,9 +39,21 @@ def test_the_licence_is_the_same_everywhere():
 
 
 def test_the_oldest_python_that_is_listed_is_the_oldest_that_is_required():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    listed = re.findall(r"Python :: (3\.\d+)'", str(project["classifiers"]))
-    assert project["requires-python"] == f">={listed[0]}"
+    listed = re.findall(r"Python :: (3\.\d+)'", str(PROJECT["classifiers"]))
+    assert PROJECT["requires-python"] == f">={listed[0]}"
+
+
+def test_the_oldest_versions_that_are_allowed_are_those_that_are_tested():
+    extras = PROJECT["optional-dependencies"]
+    runtime = ("deep", "data", "plot", "distributed", "publish", "dpsgd")
+    allowed = PROJECT["dependencies"] + [
+        one for name in runtime for one in extras[name]
+    ]
+    oldest = pinned("constraints-oldest.txt")
+    for requirement in allowed:
+        name, _, version = requirement.partition(">=")
+        if not name.startswith("sklearn-pate["):
+            assert oldest[name.partition("[")[0]] == version, requirement
 
 
 def test_commits_are_checked_by_the_versions_that_lint_uses():
@@ -48,7 +63,8 @@ def test_commits_are_checked_by_the_versions_that_lint_uses():
         for repository in read(".pre-commit-config.yaml")["repos"]
         if (name := tools.get(Path(repository["repo"]).name))
     }
-    assert checked == {name: PINNED[name] for name in tools.values()}
+    newest = pinned("constraints.txt")
+    assert checked == {name: newest[name] for name in tools.values()}
 
 
 @pytest.mark.parametrize("form", ["bug", "feature", "privacy_fault"])

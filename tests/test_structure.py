@@ -36,3 +36,8 @@ def test_few_modules_stand_at_the_top():
 
 def test_folders_of_tests_are_folders_of_the_package():
     assert folders(TESTS) <= folders(PACKAGE)
+
+
+def test_no_file_of_tests_is_longer_than_500_lines():
+    files = {path.name: path.read_text().count("\n") for path in TESTS.rglob("*.py")}
+    assert {name: n_lines for name, n_lines in files.items() if n_lines > 500} == {}

@@ -207,6 +207,7 @@ def warnings_of(call):
     return places, (__file__, line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("category", "call"),
     [
@@ -220,6 +221,7 @@ def test_a_warning_points_at_the_call(category, call):
     assert found == {(category, *place)}
 
 
+@pytest.mark.slow
 def test_routed_metadata_leave_the_place_as_it_is():
     with config_context(enable_metadata_routing=True):
         learner = seeded().set_fit_request(X_public=True)

@@ -66,6 +66,7 @@ def test_the_version_is_printed(capsys):
     assert capsys.readouterr().out == f"sklearn-pate {sklearn_pate.__version__}\n"
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "sklearn_pate", "--help"],

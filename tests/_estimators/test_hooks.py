@@ -117,6 +117,7 @@ def test_no_run_of_a_teacher_exists(store, blobs, teacher, backend, n_jobs):
     assert store.runs() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_a_teacher_that_turns_autologging_on_is_not_recorded(
     store, blobs, backend, n_jobs
@@ -281,6 +282,7 @@ print(len(mlflow.search_runs()), "runs")
 """
 
 
+@pytest.mark.slow
 def test_mlflow_is_not_imported_and_may_be_later(store, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", _IMPORTED_LATER, tmp_path / "later"],
@@ -292,6 +294,7 @@ def test_mlflow_is_not_imported_and_may_be_later(store, tmp_path):
     assert done.stdout == "0 runs\n", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 def test_output_and_logs_of_a_teacher_stay_in_its_task(
     blobs, capfd, caplog, backend, n_jobs

@@ -62,6 +62,7 @@ def test_a_grid_search_cuts_raw_public_rows_but_not_public_data(
     assert seen == ({300} if wrapped else {200})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routing", [False, True])
 def test_a_grid_search_over_teacher_student_and_mechanism(
     pate, as_many_public_as_private_rows, routing

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
@@ -53,5 +54,6 @@ def poll(estimator, memory, *, n_jobs=1, n_teachers=N_TEACHERS, data=None):
 
 def poll_in_a_session_of_its_own(diary, memory):
     os.setsid()  # so that a kill reaches the workers too
-    poll(Diary(diary, seconds=SLOW), memory, n_jobs=N_WORKERS)
+    with parallel_config(backend="multiprocessing"):  # forks start at once
+        poll(Diary(diary, seconds=SLOW), memory, n_jobs=N_WORKERS)
     os.killpg(0, signal.SIGKILL)  # or Python would wait for idle workers at exit

@@ -47,6 +47,7 @@ def n_fits(diary):
     return len(list(diary.iterdir()))
 
 
+@pytest.mark.slow
 def test_a_poll_that_is_killed_ten_times_goes_on_where_it_stopped(diary, tmp_path):
     memory = tmp_path / "memory"
     context = multiprocessing.get_context("forkserver")
@@ -87,6 +88,7 @@ def test_processes_and_this_process_share_what_is_kept(diary, tmp_path):
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_a_second_folder_in_one_process_keeps_everything_too(diary, tmp_path):
     for folder in ("first", "second", "second"):
         get_reusable_executor().shutdown()  # new workers have no folder
@@ -136,6 +138,7 @@ class Net(torch.nn.Module):
         return self.layer(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [(1, 2), (2, 1)])
 def test_frames_of_several_types_are_recognised_in_any_process(n_jobs, diary, tmp_path):
     X, _ = make_blobs(1000, random_state=0)
@@ -209,6 +212,7 @@ def fit(diary, memory, **parameters):
     return pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_parameter", [str, Path, joblib.Memory])
 def test_another_fit_with_other_noise_trains_no_teacher_and_has_its_cost(
     as_parameter, diary, tmp_path, capfd
@@ -237,6 +241,7 @@ def test_what_is_kept_can_be_read_by_this_user_only(diary, tmp_path):
     assert stat.S_IMODE((kept / "sklearn_pate").stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_workers_elsewhere_write_to_the_same_private_folder(
     diary, tmp_path, monkeypatch
 ):
@@ -274,6 +279,7 @@ poll(make_pipeline(FunctionTransformer(clean), DecisionTreeClassifier()), "votes
 """
 
 
+@pytest.mark.slow
 def test_functions_that_may_change_unseen_are_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", IN_MAIN],

@@ -22,6 +22,7 @@ from sklearn_pate._teachers._shards import _keyed_uniform
 seeds = st.integers(0, 2**31 - 2)
 
 
+@pytest.mark.slow
 @given(n_teachers=st.integers(1, 30), more=st.integers(0, 100), seed=seeds)
 def test_every_row_goes_to_exactly_one_teacher(n_teachers, more, seed):
     n_rows = n_teachers + more
@@ -142,6 +143,7 @@ def where_to(ids):
     return dict(zip(spelled, zip(shards, public, strict=True), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", CONTAINERS)
 @given(ids=st.lists(accepted_ids, min_size=1, max_size=8), newcomer=accepted_ids)
 def test_an_id_of_any_accepted_type_moves_no_other_group(container, ids, newcomer):

@@ -12,13 +12,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._teachers._threads import one_thread
 from sklearn_pate.mechanisms import GNMax
 
-
-@pytest.fixture(autouse=True)
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("two_threads")
 
 
 def limits():
@@ -37,13 +31,13 @@ def test_the_last_one_to_leave_restores():
     def second():
         with one_thread():
             second_is_in.set()
-            first_is_out.wait(10)
+            first_is_out.wait()
             seen.extend(limits())
 
     thread = threading.Thread(target=second)
     with one_thread():
         thread.start()
-        assert second_is_in.wait(10)
+        second_is_in.wait()
     first_is_out.set()
     thread.join()
     assert set(seen) == {1}, "the second one lost its limit when the first one left"

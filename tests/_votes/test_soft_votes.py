@@ -330,6 +330,7 @@ def test_replacing_the_rows_of_one_teacher_moves_the_sum_through_it_alone(
     assert 0 < squared_distance(total, changed_total) <= largest_allowed(layout)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:noise_seed", "ignore:Some teachers")
 def test_a_label_in_a_whole_fit_moves_the_released_sum_within_the_bound(digits):
     X, y = digits[0] / 16, digits[1]

@@ -119,6 +119,7 @@ def test_worst_case_of_100_laplace_answers():
 # Against independent computations
 
 
+@pytest.mark.slow
 @given(gamma=gammas, order=st.floats(1.1, 40))
 def test_laplace_worst_case_is_two_shifted_laplaces_or_pure_dp(gamma, order):
     with mpmath.workdps(30):
@@ -229,6 +230,7 @@ def test_2018_bound_is_theorem_6(counts, sigma, order):
     assert bound == pytest.approx(expected, rel=1e-8, abs=1e-14)
 
 
+@pytest.mark.slow
 @given(counts=vote_rows, sigma=st.floats(2, 100))
 def test_2018_bounds_add_over_queries_and_ignore_names(counts, sigma):
     alone = [gaussian_2018([row], sigma) for row in counts]
@@ -238,6 +240,7 @@ def test_2018_bounds_add_over_queries_and_ignore_names(counts, sigma):
     )
 
 
+@pytest.mark.slow
 @given(counts=vote_rows, sigma=st.floats(2, 100), threshold=st.integers(1, 300))
 def test_2018_expected_cost_is_below_the_classical_worst_case(counts, sigma, threshold):
     expected = confident_2018(counts, threshold, 3 * sigma, sigma)

@@ -35,6 +35,7 @@ def check_calibration(mechanism, n_classes, epsilon, delta, n_queries):
     assert less_noise.quiet_epsilon(delta) > epsilon
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=10)
 @given(epsilon=targets, delta=deltas, n_queries=st.integers(1, 5000))
 @pytest.mark.parametrize(
@@ -48,6 +49,7 @@ def test_calibrated_noise_is_enough_and_hardly_more(
     check_calibration(mechanism, 2, epsilon, delta, n_queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [GNMax(), LNMax(), ConfidentGNMax(threshold=200)],
@@ -68,6 +70,7 @@ def test_the_number_of_queries_fits_and_one_more_does_not(epsilon, delta, sigma)
     assert cost(n_queries + 1).to_epsilon(delta) > epsilon
 
 
+@pytest.mark.slow
 def test_confident_keeps_the_ratio_of_its_two_scales():
     ready = ConfidentGNMax(threshold=0.8).prepared(
         n_teachers=250, n_queries=100, n_classes=10, epsilon=1, delta=1e-5

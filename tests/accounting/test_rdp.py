@@ -11,6 +11,7 @@ sigmas = st.floats(0.5, 500)
 deltas = st.floats(1e-12, 1e-2)
 
 
+@pytest.mark.slow
 @given(sigma=sigmas, delta=deltas)
 def test_conversion_agrees_with_dp_accounting_on_the_same_curve(sigma, delta):
     curve = gaussian_worst_case(sigma)

@@ -101,6 +101,7 @@ def count(data, *, without=None, as_groups=True):
     return votes.counts([0])[0]
 
 
+@pytest.mark.slow
 @given(data=data_sets())
 def test_the_nearest_of_the_sample_vote_and_no_other(data):
     names = set(data["groups"].tolist())
@@ -119,6 +120,7 @@ def test_the_nearest_of_the_sample_vote_and_no_other(data):
         assert count(data | rows, as_groups=False).tolist() == expected
 
 
+@pytest.mark.slow
 @given(data=data_sets())
 def test_an_added_unit_adds_one_vote_and_removes_one_at_most(data):
     of_all = count(data)
@@ -133,6 +135,7 @@ def test_an_added_unit_adds_one_vote_and_removes_one_at_most(data):
             assert not change.any(), "it was not in the sample"
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -70,6 +70,7 @@ def fit_digits(split, **parameters):
     return petdl.fit(*split.private, X_public=PublicData(split.public))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -98,6 +99,7 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
     assert petdl.score(*split.test) > 0.6
 
 
+@pytest.mark.slow
 def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(mnist):
     X, y = mnist.data[:13_000] / 255, mnist.target[:13_000]
     petdl = PETDLClassifier(
@@ -115,6 +117,7 @@ def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(mnist):
     assert petdl.score(X[12_000:], y[12_000:]) > 0.7
 
 
+@pytest.mark.slow
 def test_images_keep_their_dimensions(split):
     class OnImages(GaussianNB):
         def fit(self, X, y):
@@ -139,6 +142,7 @@ def test_images_keep_their_dimensions(split):
 # The statement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
 @pytest.mark.parametrize("hint_epochs", [0, 1])
 def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, hint_epochs):
@@ -181,6 +185,7 @@ def test_given_noise_has_its_exact_cost(blobs):
     assert petdl.privacy_spent_.epsilon >= gdp_epsilon(mu, 1e-5)
 
 
+@pytest.mark.slow
 def test_a_smaller_epsilon_takes_more_noise(blobs):
     scales = [
         fit(blobs, epsilon=epsilon, noise_scale=None).mechanism_.noise_scale
@@ -190,6 +195,7 @@ def test_a_smaller_epsilon_takes_more_noise(blobs):
     assert scales[-1] > 2 * scales[0]
 
 
+@pytest.mark.slow
 def test_a_hint_is_part_of_the_cost(blobs):
     wanted = {"epsilon": 5.0, "noise_scale": None}
     wanted["student"] = FixMatchClassifier(max_epochs=1)
@@ -274,6 +280,7 @@ def test_the_released_sum_is_that_of_the_teachers_with_noise(blobs):
     assert quiet.released_.max() <= 20 * 0.1 + 0.01
 
 
+@pytest.mark.slow
 def test_temperature_evens_out_what_is_released_and_not_what_is_learnt(blobs):
     X_public = blobs[2]
     forests = {"estimator": RandomForestClassifier(10), "noise_scale": 1e-3}
@@ -308,6 +315,7 @@ def test_weights_let_confident_teachers_count_more(blobs):
     assert margin(True) > margin(False) + 0.05
 
 
+@pytest.mark.slow
 def test_teachers_and_clusters_use_the_representation(split):
     petdl = fit_digits(split, representation=PCA(10), **SOFT)
     assert petdl.representation_.n_features_in_ == 64

@@ -15,6 +15,8 @@ from sklearn_pate import PublicData
 from sklearn_pate.baselines import PETDLClassifier
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"public_size": 0.4, "public_batch_size": 1, "n_teachers": 3, "noise_seed": 0}
 QUIET = {"epsilon": None, "noise_scale": 0.01}
 

@@ -22,6 +22,7 @@ NAMES = np.array(["ill", "unsure", "well"])
 # Labels and classes
 
 
+@pytest.mark.slow
 def test_labels_of_any_type_come_back_as_they_were(blobs):
     X, y, X_public, y_public = blobs
     for labels in (NAMES, NAMES.astype(object), np.array([-1, 5, 7], dtype=np.int8)):
@@ -99,6 +100,7 @@ def test_parameters_can_be_read_set_and_cloned():
     assert copied.estimator is not petdl.estimator
 
 
+@pytest.mark.slow
 def test_pipeline_and_search(blobs):
     X, y, X_public, y_public = blobs
     pipeline = make_pipeline(FunctionTransformer(), make(public_batch_size=30))

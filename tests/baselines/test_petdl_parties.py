@@ -61,6 +61,7 @@ def test_the_statement_is_about_parties(blobs, outputs):
     assert "columns of X" not in str(spent)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     "parameters",
@@ -95,6 +96,7 @@ def test_the_order_of_parties_is_of_no_consequence(blobs, outputs):
     np.testing.assert_array_equal(one.released_, other.released_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 def test_a_representation_beside_the_outputs_makes_the_hint(blobs, outputs):
     X_public = blobs[2]
@@ -131,6 +133,7 @@ def test_without_a_hint_no_similarities_are_released(blobs, outputs):
     assert petdl.mechanism_.n_parts == 15
 
 
+@pytest.mark.slow
 def test_no_party_moves_the_sum_further_than_its_sensitivity(blobs, outputs):
     X_public = blobs[2]
     constant = [np.eye(3)[np.full(300, code)] for code in range(3)]

@@ -65,6 +65,7 @@ def fit(blobs, **parameters):
 # Randomness
 
 
+@pytest.mark.slow
 @SEEDED
 @pytest.mark.parametrize(
     "student",
@@ -90,6 +91,7 @@ def test_random_state_fixes_everything_but_the_noise(blobs):
     assert not np.array_equal(one.released_, other.released_)
 
 
+@pytest.mark.slow
 @SEEDED
 def test_workers_do_not_change_the_release(blobs):
     hint = {"hint_epochs": 1, "student": FixMatchClassifier(max_epochs=1)}
@@ -123,6 +125,7 @@ def test_a_fit_is_charged_its_cost_before_any_noise_is_drawn(
     assert "20 teachers, NoisySum(n_parts=15, noise_scale=3.0)" in charge.description
 
 
+@pytest.mark.slow
 def test_the_same_fit_gets_the_same_release_at_no_further_charge(
     blobs, ledger, monkeypatch
 ):
@@ -156,6 +159,7 @@ ANOTHER_FIT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ANOTHER_FIT)
 def test_anything_else_is_another_fit_and_charged(blobs, ledger, case):
     wanted = {"noise_scale": 8.0, "ledger": ledger}
@@ -180,6 +184,7 @@ def test_collected_outputs_are_charged_and_recognised_too(blobs, ledger):
     assert len(ledger.entries()) == 2
 
 
+@pytest.mark.slow
 def test_a_fit_beyond_the_budget_trains_no_teacher_and_states_what_would_fit(
     blobs, tmp_path
 ):
@@ -208,6 +213,7 @@ def test_noise_that_is_too_little_is_refused_with_the_reason(blobs, tmp_path):
 # What is kept of teachers
 
 
+@pytest.mark.slow
 def test_memory_keeps_the_vectors_of_teachers(blobs, tmp_path):
     diary = tmp_path / "diary"
     diary.mkdir()
@@ -274,6 +280,7 @@ def reachable(root):
             todo.append(one.__getstate__())
 
 
+@pytest.mark.slow
 def test_the_object_graph_holds_no_teacher_and_no_vector_of_one(fitted):
     petdl, X = fitted
     for one in reachable(petdl):
@@ -312,6 +319,7 @@ def test_a_duplicate_predicts_and_keeps_the_statement_only(fitted, duplicate):
 # Publication
 
 
+@pytest.mark.slow
 def test_the_default_student_is_published_without_trust(blobs, tmp_path):
     petdl = fit(blobs, epsilon=50.0, **(NETWORK | {"noise_scale": None}))
     published = petdl.publish()
@@ -325,6 +333,7 @@ def test_the_default_student_is_published_without_trust(blobs, tmp_path):
     assert loaded.privacy_spent_ == petdl.privacy_spent_
 
 
+@pytest.mark.slow
 def test_a_hinted_student_of_images_and_another_are_published(digits, tmp_path):
     X, y = digits
     soft = DistillationClassifier(LogisticRegression(C=1e-3, max_iter=2000))
@@ -337,6 +346,7 @@ def test_a_hinted_student_of_images_and_another_are_published(digits, tmp_path):
         np.testing.assert_array_equal(loaded.predict(X), petdl.predict(X))
 
 
+@pytest.mark.slow
 @SEEDED
 def test_a_student_of_seeded_noise_is_published_as_void(blobs):
     petdl = fit(blobs, noise_seed=7)

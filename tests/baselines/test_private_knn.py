@@ -72,6 +72,7 @@ DIGITS = {
 LINEAR = LogisticRegression(C=1e-3, max_iter=2000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -95,6 +96,7 @@ def test_a_student_learns_digits(split, parameters):
     assert knn.score(*split.test) > 0.5  # one class for all: 0.1
 
 
+@pytest.mark.slow
 def test_half_of_mnist_is_learnt_at_a_small_epsilon(mnist):
     X, y = mnist.data[:32_000] / 255, mnist.target[:32_000]
     knn = PrivateKNNClassifier(
@@ -106,6 +108,7 @@ def test_half_of_mnist_is_learnt_at_a_small_epsilon(mnist):
     assert knn.score(X[30_000:], y[30_000:]) > 0.6
 
 
+@pytest.mark.slow
 def test_patients_with_several_rows_are_protected_as_a_whole(split):
     X, y = split.private
     knn = make(**DIGITS | {"epsilon": 20.0}, privacy_unit="group")
@@ -209,6 +212,7 @@ def test_each_round_of_queries_draws_fresh_samples(blobs, monkeypatch):
 # Containers
 
 
+@pytest.mark.slow
 def test_frames_and_sparse_rows_take_a_representation(blobs):
     X, y, X_public, _ = blobs
     words = np.array(["red", "green", "blue"])
@@ -230,6 +234,7 @@ def test_frames_and_sparse_rows_take_a_representation(blobs):
     assert knn.predict(sp.csr_array(X)).shape == (600,)
 
 
+@pytest.mark.slow
 def test_images_are_compared_pixel_by_pixel(split):
     X, y = split.private
     flat = fit_images = None
@@ -392,12 +397,14 @@ def audit(n_runs):
     )
 
 
+@pytest.mark.slow
 def test_an_audit_of_its_neighbours_does_not_contradict():
     result = audit(n_runs=20)
     assert not result.contradicted
     assert 0.1 < result.epsilon_claimed < 0.11
 
 
+@pytest.mark.slow
 def test_an_audit_contradicts_answers_that_do_not_come_from_samples(monkeypatch):
     monkeypatch.setattr(PoissonSampler, "draw", lambda self, n: np.ones(n, dtype=bool))
     assert audit(n_runs=100).contradicted

@@ -16,6 +16,8 @@ from sklearn_pate import PublicData
 from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
 
+pytestmark = pytest.mark.slow
+
 QUIET = {
     "mechanism": GNMax(sigma=0.1),
     "noise_seed": 0,

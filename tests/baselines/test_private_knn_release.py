@@ -169,6 +169,7 @@ def test_a_killed_fit_goes_on_with_the_answers_it_paid_for(blobs, ledger, monkey
     assert len(n_drawn) < 60, "what was stored is not drawn again"
 
 
+@pytest.mark.slow
 def test_a_fit_beyond_the_budget_draws_nothing_and_says_what_would_fit(blobs, tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": "gnmax", "ledger": ledger}
@@ -184,6 +185,7 @@ def test_a_fit_beyond_the_budget_draws_nothing_and_says_what_would_fit(blobs, tm
     assert tiny.entries() == []
 
 
+@pytest.mark.slow
 def test_rows_that_are_replaced_and_rows_that_are_added_have_ledgers_of_their_own(
     blobs, ledger
 ):
@@ -245,6 +247,7 @@ def reachable(root):
             todo.append(one.__getstate__())
 
 
+@pytest.mark.slow
 def test_the_object_graph_holds_no_private_row_and_no_vote(fitted):
     knn, X = fitted
     n_private = len(X) - len(knn.public_indices_)

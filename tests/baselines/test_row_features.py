@@ -70,6 +70,7 @@ def brought_nearer(representation, X, far, X_public):
     return beside[1:] < alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_one_more_row_moves_one_vote_in_and_one_out(name, dtype):
@@ -86,6 +87,7 @@ def test_one_more_row_moves_one_vote_in_and_one_out(name, dtype):
     assert moved.max() <= 2
 
 
+@pytest.mark.slow
 def test_one_more_row_moves_one_vote_in_and_one_out_with_the_packages_encoder():
     pytest.importorskip("torch")
     from sklearn_pate.students import ContrastiveEncoder
@@ -119,6 +121,7 @@ def test_votes_do_not_depend_on_the_container(blobs, kind):
     np.testing.assert_array_equal(knn.histograms_, expected)
 
 
+@pytest.mark.slow
 def test_one_more_row_of_a_frame_moves_one_vote_in_and_one_out(blobs):
     X, y, X_public, _ = blobs
     words = np.array(["red", "green", "blue"])

@@ -101,6 +101,7 @@ def test_a_missing_file_is_downloaded_once(tmp_path, file_at, published, request
     assert read_data_file(file, data_home=home) == CONTENT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [
@@ -116,6 +117,7 @@ def test_the_next_mirror_is_tried(tmp_path, file_at, broken):
     assert read_data_file(file_at(broken, CONTENT), data_home=tmp_path) == CONTENT
 
 
+@pytest.mark.slow
 def test_without_any_good_mirror_the_error_names_path_hash_and_source(
     tmp_path, file_at
 ):
@@ -143,6 +145,7 @@ def test_the_environment_variable_sets_the_folder(
 # The real files
 
 
+@pytest.mark.slow
 def test_adult_has_its_published_size_and_coding(adult, adult_frame):
     assert adult.data.shape == (48842, 14)
     assert np.mean(adult.target == ">50K") == pytest.approx(0.2393, abs=1e-4)
@@ -157,6 +160,7 @@ def test_adult_has_its_published_size_and_coding(adult, adult_frame):
             assert np.array_equal(adult.data[:, column], as_text)
 
 
+@pytest.mark.slow
 def test_adult_subsets_share_one_coding(adult):
     from sklearn_pate.datasets import fetch_adult
 
@@ -165,6 +169,7 @@ def test_adult_subsets_share_one_coding(adult):
     assert np.array_equal(y, adult.target[32561:])
 
 
+@pytest.mark.slow
 def test_diabetes_has_one_group_a_patient(diabetes):
     assert diabetes.data.shape == (101766, 47)
     assert len(np.unique(diabetes.groups)) == 71518

@@ -28,6 +28,7 @@ def no_network(monkeypatch):
     monkeypatch.setattr(_files, "fetch_file", fetch_file)
 
 
+@pytest.mark.slow
 def test_mnist_has_its_published_size_and_classes(mnist):
     assert mnist.data.shape == (70000, 784)
     assert mnist.data.dtype == np.uint8
@@ -46,6 +47,7 @@ def test_rows_of_mnist_are_upright_images(mnist):
     assert np.count_nonzero(ones.max(axis=1) > 50) >= 18
 
 
+@pytest.mark.slow
 def test_subsets_of_mnist_are_its_two_files(mnist):
     X, y = fetch_mnist(subset="test", return_X_y=True)
     np.testing.assert_array_equal(X, mnist.data[60000:])

@@ -222,6 +222,7 @@ def test_an_audit_finds_a_claim_that_is_too_small(
     assert "times what is claimed for all votes" in str(result)
 
 
+@pytest.mark.slow
 def test_an_audit_finds_half_of_the_noise():
     result = audit_mechanism(
         HalfTheNoise(4.0), [10, 10], [11, 9], n_queries=20, n_trials=8000, delta=1e-2
@@ -230,6 +231,7 @@ def test_an_audit_finds_half_of_the_noise():
     assert not result.cost_is_wrong
 
 
+@pytest.mark.slow
 @every_mechanism
 def test_an_audit_finds_nothing_in_the_claims_of_the_package(mechanism):
     result = audit_mechanism(mechanism, [10, 9, 3], [9, 10, 3], n_trials=100)

@@ -98,6 +98,7 @@ def test_ties_are_broken_at_random_however_little_noise_there_is():
         assert frequency_is(answers, 0, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [GNMax(20), LNMax(0.07), GumbelMax(0.06), PermuteAndFlip(0.05)],
@@ -180,6 +181,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("votes", ["mnist", "adult"])
 def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
@@ -199,6 +201,7 @@ def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, published_counts):
     counts = published_counts("adult")[:200]

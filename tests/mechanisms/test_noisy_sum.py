@@ -13,6 +13,7 @@ from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum, Oracle
 from sklearn_pate.mechanisms.noise._source import NoiseSource
+from tests.mechanisms.noise.laws import log_law
 
 SUMS = np.array([[0, 5000, 123_456], [7, 7, 0]])
 SIZE = 30
@@ -22,15 +23,10 @@ noise_scales = st.floats(0.5, 200)
 deltas = st.floats(1e-10, 0.05)
 
 
-def log_law(sigma, reach, shift=0):
-    """Log-probabilities of a discrete Gaussian around `shift`, by enumeration."""
-    weights = -((np.arange(-reach, reach + 1) - shift) ** 2) / (2 * sigma**2)
-    return weights - logsumexp(weights)
-
-
 # What is released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_scale", [0.01, 0.5, 7.3, 60])
 def test_a_release_is_the_sum_plus_independent_discrete_gaussian_noise(noise_scale):
     sums = np.tile([3, 2_000_000, 0], (60_000, 1))

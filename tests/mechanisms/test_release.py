@@ -65,6 +65,7 @@ def test_it_costs_more_than_the_answers(blobs):
     assert answers.histograms_ is None
 
 
+@pytest.mark.slow
 def test_at_equal_epsilon_it_has_more_noise(blobs):
     both = {"epsilon": 2.0, "mechanism": "gnmax"}
     histogram, answers = fit(blobs, **both), fit(blobs, **both, release="answers")

@@ -16,6 +16,10 @@ from sklearn_pate.accounting.plurality._closed_form import (
     threshold_worst_case,
 )
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.model_selection import PrivateSearchCV
+
+X = np.arange(60.0)[:, np.newaxis]
+Y = np.array([0, 1, 1] * 20)
 
 SET_BY_TEST = Assumption("test", "its predictions and cost are set by a test")
 BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
@@ -193,3 +197,10 @@ class Constant(ClassifierMixin, BaseEstimator):
             assumptions=(SET_BY_TEST,),
             curve=curve,
         )
+
+
+def search(grid=None, estimator=None, **parameters):
+    parameters = {"mean_n_trials": 3} | parameters
+    return PrivateSearchCV(
+        estimator or Constant(), grid or {"answer": [0, 1]}, **parameters
+    )

@@ -6,16 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, StandardScaler
 
 from sklearn_pate import (
     BudgetExceededError,
@@ -35,43 +29,24 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.inspection import audit_neighbours, privacy_leaks
-from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.inspection import audit_neighbours
 from tests.model_selection.learners import (
-    BY_GROUP,
     FITS,
     SET_BY_TEST,
     Constant,
     NoisyMeans,
+    X,
+    Y,
+    search,
 )
 
-X = np.arange(60.0)[:, np.newaxis]
-Y = np.array([0, 1, 1] * 20)
 TRIALS = ("logarithmic", "geometric", "poisson", "disjoint")
 each_law = pytest.mark.parametrize("distribution", TRIALS)
-
-
-@pytest.fixture(autouse=True)
-def _no_fits_yet():
-    FITS.clear()
-
-
-@pytest.fixture(scope="module")
-def easy():
-    X, y = make_blobs(3000, centers=3, cluster_std=1.0, random_state=3)
-    return X[:2400], y[:2400], X[2400:], y[2400:]
 
 
 @pytest.fixture
 def ledger(tmp_path):
     return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-6)
-
-
-def search(grid=None, estimator=None, **parameters):
-    parameters = {"mean_n_trials": 3} | parameters
-    return PrivateSearchCV(
-        estimator or Constant(), grid or {"answer": [0, 1]}, **parameters
-    )
 
 
 # The best estimator.
@@ -81,6 +56,7 @@ def right(X):
     return np.isin(X[:, 0] % 3, [1, 2]).astype(int)
 
 
+@pytest.mark.slow
 @each_law
 def test_a_useless_candidate_loses(distribution):
     good = Constant(right, epsilon=4)
@@ -107,6 +83,7 @@ def test_the_best_estimator_predicts(easy):
     assert not hasattr(searched, "decision_function")
 
 
+@pytest.mark.slow
 def test_it_has_the_methods_of_the_best_estimator(easy):
     X, y, X_test, _ = easy
     pate = PATEClassifier(GaussianNB(), LogisticRegression(max_iter=1000))
@@ -272,6 +249,7 @@ def test_seeded_noise_of_a_candidate_voids_the_search(easy):
     assert np.isinf(spent.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyLeakWarning")
 def test_with_a_seed_searches_can_be_repeated(easy):
     X, y, X_test, _ = easy
@@ -315,89 +293,6 @@ def test_a_cost_that_shows_the_number_of_rows_is_an_assumption():
         constant = Constant(sigma=sigma, relation=relation)
         spent = search(estimator=constant).plan_privacy(X, Y)
         assert (shows in str(spent)) is is_stated
-
-
-# Groups, public rows, pipelines.
-
-
-def test_groups_reach_the_fits_and_stay_together():
-    groups = np.repeat(np.arange(20), 3)
-    searched = search(estimator=Constant(**BY_GROUP), random_state=1)
-    planned = searched.plan_privacy(X, Y, groups=groups)
-    searched.fit(X, Y, groups=groups)
-    fit = FITS[-1]
-    np.testing.assert_array_equal(fit["groups"], groups[fit["X"].ravel().astype(int)])
-    assert set(np.bincount(fit["groups"], minlength=20)) == {0, 3}
-    assert planned.unit == searched.privacy_spent_.unit == "group"
-
-
-def test_pate_by_group(easy):
-    X, y, X_public, _ = easy
-    pate = PATEClassifier(
-        GaussianNB(), n_teachers=30, n_queries=30, epsilon=8, privacy_unit="group"
-    )
-    searched = search({"n_teachers": [20, 30]}, pate)
-    searched.fit(X, y, X_public=PublicData(X_public), groups=np.arange(len(X)) // 4)
-    assert searched.privacy_spent_.unit == "group"
-    assert "change of id" in searched.privacy_spent_.neighbours
-
-
-def test_public_rows_are_never_cut():
-    public = PublicData(X)
-    for X_public in (public, X):
-        search().fit(X, Y, X_public=X_public)
-        assert FITS[-1]["X_public"] is X_public
-
-
-def test_a_pipeline_of_steps_that_look_at_no_value():
-    scaler = FrozenEstimator(StandardScaler().fit(X))
-    pipeline = Pipeline(
-        [
-            ("public", scaler),
-            ("each_row", Normalizer()),
-            ("random", RBFSampler(gamma=1.0, n_components=5)),
-            ("constant", Constant(**BY_GROUP)),
-        ]
-    )
-    groups = np.repeat(np.arange(20), 3)
-    searched = search({"constant__answer": [0, 1], "random__gamma": [0.1]}, pipeline)
-    planned = searched.plan_privacy(X, Y, constant__groups=groups)
-    searched.fit(X, Y, constant__groups=groups)
-    assert FITS[-1]["X"].shape == (len(FITS[-1]["groups"]), 5)
-    assert str(planned) == str(searched.privacy_spent_)
-    assert "what is in a FrozenEstimator was fitted on public rows" in str(planned)
-    assert searched.best_estimator_[-1].privacy_spent_.epsilon == planned.epsilon
-    assert searched.best_estimator_[-1].classes == [0, 1]
-    assert searched.predict(X).shape == Y.shape
-
-
-@pytest.mark.parametrize("in_pipeline", [False, True])
-def test_groups_are_routed(in_pipeline):
-    groups = np.repeat(np.arange(20), 3)
-    with config_context(enable_metadata_routing=True):
-        constant = Constant(**BY_GROUP).set_fit_request(groups=True, X_public=True)
-        estimator = make_pipeline(Normalizer(), constant) if in_pipeline else constant
-        prefix = "constant__" if in_pipeline else ""
-        searched = search({f"{prefix}answer": [0]}, estimator)
-        public = PublicData(X)
-        planned = searched.plan_privacy(X, Y, groups=groups, X_public=public)
-        searched.fit(X, Y, groups=groups, X_public=public)
-    assert len(FITS[-1]["groups"]) == len(FITS[-1]["X"])
-    assert FITS[-1]["X_public"] is public
-    assert planned.unit == "group"
-
-
-def test_a_search_may_be_searched():
-    inner = search(estimator=PURE)
-    outer = PrivateSearchCV(inner, {"test_size": [0.1, 0.3]}, mean_n_trials=2)
-    planned = outer.plan_privacy(X, Y)
-    outer.fit(X, Y)
-    law = TruncatedNegativeBinomial.of_mean(0, 2)
-    assert planned.epsilon == pytest.approx(law.pure_cost(1.4, pure_dp_curve(1.4)))
-    inner = outer.best_estimator_
-    for one in (outer, inner, inner.best_estimator_):
-        assert one.privacy_spent_.epsilon == planned.epsilon
-    assert privacy_leaks(outer) == []
 
 
 # The ledger.
@@ -451,6 +346,7 @@ def law_of_the_best(n_right, rate, law):
     return (shares * best).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_the_best_has_the_law_whose_cost_is_stated():
     y = np.arange(60) % 2
     searched = search(estimator=Constant(epsilon=0.3), mean_n_trials=10, random_state=1)
@@ -467,6 +363,7 @@ def test_the_best_has_the_law_whose_cost_is_stated():
     assert 0.05 < np.abs(np.log(expected / changed)).max() < spent.epsilon
 
 
+@pytest.mark.slow
 def test_an_audit_finds_no_contradiction():
     X = np.full((40, 1), 5.0)
     y = np.array([0, 1] * 20)

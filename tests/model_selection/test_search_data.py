@@ -12,6 +12,8 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = {
     "age": (17, 90),
     "education-num": (1, 16),

@@ -30,11 +30,6 @@ PUBLISHED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_fits_yet():
-    FITS.clear()
-
-
 def search(**parameters):
     return PrivateSearchCV(Constant(), {"answer": [0, 1]}, **parameters)
 

@@ -34,11 +34,6 @@ X = np.arange(20.0)[:, np.newaxis]
 Y = np.array([0, 1] * 10)
 
 
-@pytest.fixture(autouse=True)
-def _no_fits_yet():
-    FITS.clear()
-
-
 def setup(scoring=None, *, n_parts=1, ceiling=np.inf):
     """Rows 0 to 11 train, 12 to 19 are for scores."""
     split = RowSplit(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
@@ -121,6 +116,7 @@ def test_the_best_wins():
         assert best.candidate.params == {"answer": right}
 
 
+@pytest.mark.slow
 def test_equal_scores_win_equally_often():
     two = candidates({"answer": 0}, {"answer": 1})
     law = TruncatedPoisson.of_mean(3)
@@ -133,6 +129,7 @@ def test_equal_scores_win_equally_often():
     assert 1e-7 < binom.cdf(won, n_runs, 0.5) < 1 - 1e-7
 
 
+@pytest.mark.slow
 def test_the_noise_of_scores_is_there():
     # With so much noise, four of eight beat eight of eight nearly as often.
     two = candidates({"answer": 0}, {"answer": right})

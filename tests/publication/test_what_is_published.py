@@ -158,6 +158,7 @@ def test_the_analysis_refuses_to_be_duplicated(fitted, duplicate):
         duplicate(fitted[0].privacy_analysis_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["pickle", "joblib", "skops"])
 def test_a_parameter_that_was_fitted_meanwhile_is_saved_unfitted(blobs, how):
     X, y, X_public, _ = blobs
@@ -173,6 +174,7 @@ def test_a_parameter_that_was_fitted_meanwhile_is_saved_unfitted(blobs, how):
     assert hasattr(estimator, "n_samples_fit_"), "the user's own object stays fitted"
 
 
+@pytest.mark.slow
 def test_which_rows_were_public_stays_with_the_data_holder(blobs):
     X, y, _, _ = blobs
     pate = PATEClassifier(

@@ -79,6 +79,7 @@ def test_invalid_histograms_and_temperatures_are_refused(
         soften(histograms, temperature)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
@@ -156,6 +157,7 @@ def noisy_votes(y, sigma, rng):
     return np.rint(votes + rng.normal(scale=sigma, size=votes.shape)).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [LogisticRegression(C=0.1), make_pipeline(PCA(30), LogisticRegression(C=0.01))],

@@ -23,6 +23,7 @@ from sklearn_pate.students import GraphSelfTrainingClassifier
 NEAREST = KNeighborsClassifier(n_neighbors=1)  # has the number of its training rows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
@@ -80,6 +81,7 @@ def test_a_representation_is_for_distances_only(few_labels):
     assert student.estimator_.n_features_in_ == 84
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -178,6 +180,7 @@ def test_minus_one_is_a_class_where_only_one_other_label_occurs():
         student.fit(X, np.full(120, -1))
 
 
+@pytest.mark.slow
 def test_further_rounds_train_on_confident_predictions(few_labels):
     X, y, labels = few_labels
     logistic = LogisticRegression(max_iter=1000)
@@ -216,6 +219,7 @@ def test_columns_are_found_by_name():
     assert student.feature_names_in_.tolist() == ["age", "town"]
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_fit_and_none_leaves_the_parts_as_they_are(few_labels):
     X, _, labels = few_labels
     X, labels = X[:500], labels[:500]
@@ -247,6 +251,7 @@ def test_bad_parameters_are_named_before_any_work(parameters, message):
         student.fit(None, None)
 
 
+@pytest.mark.slow
 def test_labels_that_do_not_converge_are_reported():
     X, y = np.arange(12000.0)[:, np.newaxis], np.full(12000, -1)
     y[[0, -1]] = 0, 1
@@ -255,6 +260,7 @@ def test_labels_that_do_not_converge_are_reported():
         student.fit(X, y)
 
 
+@pytest.mark.slow
 def test_as_a_student_it_learns_more_from_a_hundred_answers(digits):
     X, y = digits[0] / 16, digits[1]
 

@@ -71,6 +71,7 @@ def test_students_that_accept_hints_are_found(student, accepts):
     assert accepts_hints(student) is accepts
 
 
+@pytest.mark.slow
 def test_a_hint_reaches_the_student_as_it_is_and_no_hint_is_not_passed(blobs):
     X, y, _, _ = blobs
     queried, hint = np.arange(40), object()
@@ -122,6 +123,7 @@ def test_auto_makes_fewer_queries_for_a_semi_supervised_student(
     assert len(fit(student, blobs).answers_) == n_queries
 
 
+@pytest.mark.slow
 def test_unlabeled_rows_help_where_answers_are_few(digits):
     X, y = digits
     scores = {

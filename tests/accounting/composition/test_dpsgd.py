@@ -33,6 +33,7 @@ def cost(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
     )[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", TRAININGS)
 def test_the_cost_lies_between_two_bounds_of_another_library(training):
     noise_multiplier, rate, n_steps, delta = training
@@ -91,6 +92,7 @@ def test_moments_agree_with_another_library_up_to_interpolation(training):
     assert (1 - 1e-9) * theirs <= ours <= 1.05 * theirs
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.floats(0.3, 30),

@@ -39,6 +39,7 @@ def divergences(noise_multiplier, rate, order):
         return divergence(mixed, without), divergence(without, mixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [0.7, 2.0, 8.0])
 @pytest.mark.parametrize("rate", [0.01, 0.15, 0.6])
 @pytest.mark.parametrize("order", [1.3, 2, 3.5, 8, 20])
@@ -84,6 +85,7 @@ def test_epsilon_is_that_of_dp_accounting(noise_multiplier, rate, n_times):
     assert curve.to_epsilon(1e-5) >= other.get_epsilon(1e-5) * (1 - 1e-6)
 
 
+@pytest.mark.slow
 @given(noise_multipliers, sampling_rates)
 def test_a_smaller_sample_and_more_noise_never_cost_more(noise_multiplier, rate):
     cost = sampled_gaussian_curve(noise_multiplier, rate).values

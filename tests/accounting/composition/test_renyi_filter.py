@@ -66,6 +66,7 @@ def excess(privacy_filter, epsilon, wishes):
     return total
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     BUDGETS,
@@ -281,6 +282,7 @@ def exact_law(mechanism, counts):
     return np.exp(of_value[0, place])
 
 
+@pytest.mark.slow
 def test_no_pure_epsilon_is_known_of_gaussian_noise():
     assert GNMax(1.0).worst_case_curve(3).pure_epsilon == np.inf
     both = LNMax(0.1).worst_case_curve(3) + GNMax(1.0).worst_case_curve(3)

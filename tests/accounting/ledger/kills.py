@@ -5,6 +5,7 @@ Processes are forked from one that has imported everything: a fit starts at once
 """
 
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -31,7 +32,7 @@ from sklearn_pate.students import UncertaintyQueries
 
 N_PROCESSES = 4
 N_QUERIES = 12
-# Chosen such that the budget is spent towards the end.
+# Chosen such that the budget is spent towards the end, whatever the speed.
 CHARGES_A_KILL = 1.2
 EPSILON, DELTA = 3.0, 1e-6
 
@@ -103,6 +104,12 @@ def fork(*args):
     return child
 
 
+def wait_for_lines(log, n_lines):
+    """Wait until fits have written as many lines to their log."""
+    while log.read_bytes().count(b"\n") < n_lines:
+        time.sleep(0.001)
+
+
 def kill_one(children):
     """Kill any of the children, and wait until it is gone."""
     victim = children.pop(random.randrange(len(children)))
@@ -127,18 +134,22 @@ def run(folder, n_kills, seed=0):
     next_tag = 0
     children = []
     try:
-        for kill in range(n_kills):
+        for kill in itertools.count():
+            written = log.read_bytes()
+            if kill >= n_kills and b"refused" in written:
+                break
             while len(children) < N_PROCESSES:
                 children.append(fork(path, c, log, next_tag))
                 next_tag += 2
-            time.sleep(random.uniform(0, 0.12))
+            wait_for_lines(log, written.count(b"\n") + random.randrange(10))
+            time.sleep(random.uniform(0, 0.02))
             kill_one(children)
             check(path, log, f"after kill {kill}")
     finally:
         while children:
             kill_one(children)
     return {
-        "kills": n_kills + N_PROCESSES - 1,
+        "kills": kill + N_PROCESSES - 1,
         "processes": N_PROCESSES,
         **check(path, log, "at the end"),
         "seconds": time.monotonic() - started,

@@ -1,16 +1,9 @@
-"""PrivacyLedger: file, budget, entries, report and errors."""
+"""PrivacyLedger: budget, entries, report and errors."""
 
 import copy
-import json
 import os
 import pickle
-import sqlite3
-import stat
-import subprocess
-import sys
-import tempfile
 from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,55 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate import (
-    BudgetExceededError,
-    LedgerError,
-    PATEClassifier,
-    PrivacyLedger,
-)
+from sklearn_pate import BudgetExceededError, LedgerError, PATEClassifier, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.mechanisms import PermuteAndFlip
-
-HERE = Path(__file__).parent
-
-
-WHAT = {
-    "delta": 1e-6,
-    "unit": "row",
-    "relation": "replace-one",
-    "description": "",
-}
-
-
-def curve(share_of_order_one):
-    return RdpCurve(DEFAULT_ORDERS, share_of_order_one * DEFAULT_ORDERS)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "patients.sqlite"
-
-
-@pytest.fixture
-def ledger(path):
-    return PrivacyLedger(path, epsilon=3, delta=1e-6)
-
-
-def charge(ledger, rho=0.01, **changes):
-    return ledger.charge(curve(rho), **(WHAT | {"description": "a test"} | changes))
-
-
-def run_alone(script, *arguments, **kwargs):
-    """Run a script in a separate process, as it changes limits or the user."""
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **kwargs,
-    )
+from tests.accounting.ledger.charges import WHAT, charge, curve
 
 
 def test_an_entry_is_read_when_the_file_is_opened_again(path, ledger):
@@ -197,190 +147,6 @@ def test_a_budget_cannot_be_changed_afterwards(path, ledger):
         PrivacyLedger(path, epsilon=4, delta=1e-6)
     with pytest.raises(ValueError, match="are not those of"):
         PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[30])
-
-
-def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(path):
-    with pytest.raises(LedgerError, match=r"There is no ledger at .*; pass epsilon="):
-        PrivacyLedger(path)
-    assert not path.exists()
-
-
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(LedgerError, match="is a folder; name a file in it"):
-        PrivacyLedger(tmp_path, epsilon=3, delta=1e-6)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(LedgerError, match=r"There is no folder .*nowhere; create it"):
-        PrivacyLedger(tmp_path / "nowhere" / "patients.sqlite", epsilon=3, delta=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "is no ledger"),
-        (b"This is a text file, and long enough to be looked at." * 100, "is no l"),
-    ],
-    ids=["empty", "text"],
-)
-def test_a_file_that_is_no_ledger_is_left_alone(path, content, message):
-    path.write_bytes(content)
-    with pytest.raises(LedgerError, match=message):
-        PrivacyLedger(path, epsilon=3, delta=1e-6)
-    assert path.read_bytes() == content
-
-
-def test_another_database_is_no_ledger(path):
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE budget (id INTEGER)")
-    other.close()
-    with pytest.raises(LedgerError, match="is no ledger; name another file"):
-        PrivacyLedger(path, epsilon=3, delta=1e-6)
-
-
-def test_a_newer_format_is_refused(path, ledger):
-    with sqlite3.connect(path) as file:
-        file.execute("PRAGMA user_version = 3")
-    file.close()
-    with pytest.raises(LedgerError, match="has format 3, and this version"):
-        charge(ledger)
-
-
-@pytest.mark.parametrize("start", [20, 100, 4096, 8192, 20_000])
-def test_a_damaged_file_charges_nothing_and_raises(path, ledger, start):
-    for _ in range(20):
-        charge(ledger, 0.0001)
-    content = bytearray(path.read_bytes())
-    for place in range(start, len(content), 7):
-        content[place] ^= 0xFF
-    path.write_bytes(content)
-    with pytest.raises(LedgerError, match=r"damaged|is no ledger|has format"):
-        charge(ledger)
-
-
-AS_ANOTHER_USER = """
-import os, sys
-from sklearn_pate import LedgerError, PrivacyLedger
-from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-if os.getuid() == 0:
-    os.setuid(65534)
-ledger = PrivacyLedger(sys.argv[1])
-print(ledger.report())
-curve = RdpCurve(DEFAULT_ORDERS, 0.01 * DEFAULT_ORDERS)
-try:
-    ledger.charge(curve, delta=1e-6, unit="row", relation="replace-one", description="")
-except LedgerError as error:
-    print(error)
-"""
-
-
-def test_a_read_only_ledger_can_be_read_and_not_charged():
-    with tempfile.TemporaryDirectory() as folder:  # readable by all users
-        Path(folder).chmod(0o755)
-        ledger = PrivacyLedger(f"{folder}/patients.sqlite", epsilon=3, delta=1e-6)
-        charge(ledger)
-        ledger.path.chmod(0o444)
-        done = run_alone(AS_ANOTHER_USER, ledger.path)
-        assert "in 1 entry" in done.stdout, done.stderr
-        assert "nothing can be charged, so no query was answered" in done.stdout
-        assert len(ledger.entries()) == 1
-
-
-ON_A_FULL_DISK = """
-import os, resource, signal, sys
-from sklearn_pate import LedgerError, PrivacyLedger
-from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-ledger = PrivacyLedger(sys.argv[1])
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-limit = os.path.getsize(sys.argv[1]) + int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-curve = RdpCurve(DEFAULT_ORDERS, 0.0001 * DEFAULT_ORDERS)
-charged = 0
-try:
-    while True:
-        ledger.charge(
-            curve, delta=1e-6, unit="row", relation="replace-one", description=""
-        )
-        charged += 1
-except LedgerError as error:
-    print(charged, error)
-"""
-
-
-@pytest.mark.parametrize("limit", [0, 3000, 30_000])
-def test_a_full_disk_charges_all_or_nothing(path, ledger, limit):
-    done = run_alone(ON_A_FULL_DISK, path, limit)
-    n_charged, message = done.stdout.split(" ", 1)
-    assert "Free space on the disk and try again" in message, done.stderr
-    assert len(ledger.entries()) == int(n_charged)
-    charge(ledger)
-
-
-def test_a_ledger_in_use_is_waited_for(path, ledger):
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    waiting = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from sklearn_pate import PrivacyLedger; "
-            "from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve; "
-            "PrivacyLedger(sys.argv[1]).charge(RdpCurve(DEFAULT_ORDERS, "
-            "0.01 * DEFAULT_ORDERS), delta=1e-6, unit='row', relation='replace-one', "
-            "description='')",
-            str(path),
-        ]
-    )
-    with pytest.raises(subprocess.TimeoutExpired):
-        waiting.wait(4)
-    assert ledger.entries() == []
-    other.execute("ROLLBACK")
-    other.close()
-    assert waiting.wait(60) == 0
-    assert len(ledger.entries()) == 1
-
-
-def test_the_key_is_for_this_user_only_and_made_once(path, ledger):
-    key = ledger.key
-    assert len(key) >= 32
-    assert PrivacyLedger(path).key == key
-    assert stat.S_IMODE(Path(f"{path}.key").stat().st_mode) == 0o600
-    assert key not in pickle.dumps(ledger)
-    assert key not in path.read_bytes()
-
-
-def test_a_given_key_is_used_and_a_short_one_refused(tmp_path, path):
-    (tmp_path / "key").write_bytes(bytes(range(40)))
-    ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=tmp_path / "key")
-    assert ledger.key == bytes(range(40))
-    (tmp_path / "key").write_bytes(b"secret")
-    with pytest.raises(LedgerError, match="has 6 bytes, and a key needs 32; put the"):
-        _ = ledger.key
-
-
-def test_the_ledger_is_not_its_own_key(path):
-    with pytest.raises(ValueError, match="is the ledger itself; name another file"):
-        PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=path)
-    with pytest.raises(ValueError, match="key_file=3 must name a file"):
-        PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=3)
-
-
-@pytest.mark.parametrize("name", ["a b", "what?", "#1", "100%25", "\u00e4"])
-def test_a_file_may_have_any_name(tmp_path, name):
-    ledger = PrivacyLedger(tmp_path / name, epsilon=3, delta=1e-6)
-    charge(ledger)
-    assert PrivacyLedger(tmp_path / name).spent > 0
-    assert sorted(os.listdir(tmp_path)) == [name]
-
-
-def test_another_ledger_in_its_place_is_refused(path, ledger):
-    kept = pickle.dumps(ledger)
-    path.unlink()
-    PrivacyLedger(path, epsilon=0.1, delta=1e-6)
-    for one in (ledger, pickle.loads(kept)):
-        with pytest.raises(LedgerError, match="is another ledger than the one that"):
-            charge(one)
-    assert PrivacyLedger(path).entries() == []
 
 
 def test_an_object_that_is_no_curve_is_refused(ledger):
@@ -531,19 +297,3 @@ def test_entries_make_a_table(ledger):
     charge(ledger)
     table = pandas.DataFrame(ledger.entries())
     assert table.loc[0, "share"] == pytest.approx(ledger.spent, rel=1e-12)
-
-
-def test_killed_processes_lose_no_entry(tmp_path):
-    done = subprocess.run(
-        [sys.executable, HERE / "kills.py", tmp_path, "40"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["kills"] >= 40
-    assert found["queries drawn"] <= found["queries charged"]
-    assert found["fits finished"] > 10
-    assert found["fits refused"] > 0, "the budget was never reached"

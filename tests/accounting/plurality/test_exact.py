@@ -1,7 +1,4 @@
-from decimal import Decimal, localcontext
-from functools import lru_cache
-from itertools import product
-from math import ceil
+"""Exact costs: their properties, their bounds and extreme votes."""
 
 import numpy as np
 import pytest
@@ -24,35 +21,21 @@ from sklearn_pate.accounting.bounds import (
     permute_and_flip_worst_case,
     pure_dp_curve,
 )
-from sklearn_pate.accounting.plurality._divergence import log_moment
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,
 )
-from sklearn_pate.accounting.plurality._outcomes import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
-)
-from tests.accounting.oracles import (
-    DIGITS,
-    distinct_neighbours,
-    exact_divergence,
-    exact_law,
-    exact_local_costs,
-    neighbours,
-    noise_table,
+from tests.accounting.plurality.costs import (
+    ORDERS,
+    PLURALITIES,
+    by_kind,
+    cost,
+    divergence,
+    noisy_check_law,
 )
 
-PLURALITIES = {
-    "gaussian": GaussianPlurality,
-    "laplace": LaplacePlurality,
-    "gumbel": GumbelPlurality,
-    "flip": PermuteAndFlipPlurality,
-}
-by_kind = pytest.mark.parametrize("kind", PLURALITIES)
 kinds = st.sampled_from(sorted(PLURALITIES))
-ORDERS = np.array([1.05, 1.5, 2, 3.7, 8, 16, 33, 64])
 votes = st.lists(st.integers(0, 60), min_size=2, max_size=5)
 few_examples = settings(deadline=None, max_examples=60)
 
@@ -60,284 +43,6 @@ few_examples = settings(deadline=None, max_examples=60)
 def scales(kind):
     """Scales that make the noise a few votes wide."""
     return st.floats(1, 20) if kind == "gaussian" else st.floats(0.05, 1)
-
-
-def cost(kind, scale, counts, orders=ORDERS, **options):
-    return local_cost(PLURALITIES[kind](scale), counts, orders, **options).values
-
-
-# Against 50 digits
-
-
-def random_example(kind, rng):
-    """A scale, counts and orders with an exact cost that can be computed quickly."""
-    many = rng.random() < 0.2
-    if kind == "gaussian":
-        scale = float(np.exp(rng.uniform(np.log(0.4), np.log(1.2 if many else 5))))
-        span = rng.uniform(0, 30) * scale
-    else:
-        scale = float(np.exp(rng.uniform(np.log(0.7), np.log(3))))
-        span = rng.uniform(0, 40) / scale
-    if many:
-        counts = np.repeat(
-            rng.integers(0, int(span) + 2, size=2), rng.integers(1, 11, 2)
-        )
-    else:
-        n_classes = rng.choice([2, 3, 4], p=[0.4, 0.4, 0.2])
-        counts = rng.integers(0, int(span) + 2, size=n_classes)
-    orders = 1 + np.exp(rng.uniform(np.log(0.05), np.log(60), size=2))
-    return scale, [int(n) for n in rng.permutation(counts)], np.sort(orders)
-
-
-@by_kind
-def test_every_cost_is_right_to_nine_digits(kind):
-    rng = np.random.default_rng(5)
-    least, deepest = 1, 0
-    for _ in range(75):
-        scale, counts, orders = random_example(kind, rng)
-        found = cost(kind, scale, [counts], orders)
-        exact = np.array(exact_local_costs(kind, scale, counts, orders), dtype=float)
-        # Where probabilities leave float64, so may their share of the cost.
-        np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-27)
-        least = min([least, *exact[exact > 1e-18]])
-        law = exact_law(kind, scale, counts)
-        deepest = min(deepest, *(float(p.ln()) for p in law))
-    assert least < 1e-10  # or the cases would be too easy
-    assert deepest < -25
-
-
-@pytest.mark.parametrize(
-    ("kind", "scale"),
-    [
-        ("gaussian", 3.0),
-        ("gaussian", 8.0),
-        ("laplace", 0.7),
-        ("gumbel", 0.7),
-        ("flip", 0.7),
-    ],
-)
-def test_divergences_far_below_the_precision_of_probabilities_keep_their_digits(
-    kind, scale
-):
-    gap = {"gaussian": int(13 * scale), "laplace": 60, "gumbel": 60, "flip": 60}[kind]
-    for order in (1.1, 2, 3):
-        for counts in ([gap, 0], [gap, 3, 1]):
-            found = cost(kind, scale, [counts], [order])[0]
-            exact = float(exact_local_costs(kind, scale, counts, [order])[0])
-            assert found == pytest.approx(exact, rel=1e-9, abs=0)
-            assert found < 1e-9
-
-
-@pytest.mark.parametrize("order", [1.05, 2, 7.5, 64])
-def test_the_divergence_of_close_laws_keeps_its_digits(order):
-    # a r goes from where g(r) is a series to where it is not.
-    for size in np.geomspace(1e-6, 0.1, 40) / order:
-        with localcontext(prec=DIGITS):
-            q = [Decimal("0.75"), Decimal("0.25")]
-            p = [q[0] * Decimal(size).exp()]
-            p.append(1 - p[0])
-            ratio = np.array([float((a / b).ln()) for a, b in zip(p, q, strict=True)])
-            exact = (Decimal(order) - 1) * exact_divergence(p, q, order)
-        log_q = np.log(np.array(q, dtype=float))
-        found = log_moment(log_q[None], ratio[None], order)[0]
-        assert found == pytest.approx(float(exact), rel=1e-10, abs=0)
-
-
-@pytest.mark.parametrize("sigma", [64.0, 90.0])
-def test_costs_under_wide_noise_are_right_to_nine_digits(sigma):
-    # Here the law comes from a formula, and sums go over every few votes.
-    for counts in ([250, 0], [140, 100, 10]):
-        found = cost("gaussian", sigma, [counts], [2, 20])
-        exact = np.array(
-            exact_local_costs("gaussian", sigma, counts, [2, 20]), dtype=float
-        )
-        np.testing.assert_allclose(found, exact, rtol=1e-9)
-
-
-@pytest.mark.parametrize("counts", [[6, 5], [4, 4, 1], [9, 3, 3, 0]])
-def test_the_joint_cost_with_a_check_is_right_to_nine_digits(counts):
-    threshold, sigma_check, sigma, order = 7, 2.5, 1.7, 5.5
-
-    def joint(counts):
-        _, cdf = noise_table("gaussian", sigma_check, 40)
-        fails = cdf[threshold - 1 - max(counts) + len(cdf) // 2]
-        with localcontext(prec=DIGITS):
-            answers = [(1 - fails) * p for p in exact_law("gaussian", sigma, counts)]
-            return [fails, *answers]
-
-    here = joint(counts)
-    exact = max(
-        exact_divergence(*pair, order)
-        for moved in distinct_neighbours(counts)
-        for pair in ((here, joint(moved)), (joint(moved), here))
-    )
-    check = NoisyCheck(threshold, sigma_check)
-    found = cost("gaussian", sigma, [counts], [order], check=check)[0]
-    assert found == pytest.approx(float(exact), rel=1e-9, abs=0)
-
-
-# Against every neighbour of every vote of a few teachers
-
-
-def divergence(p, q, order):
-    """D_a(p || q) along the last axis, in float64, without cancellation."""
-    r = np.log(p) - np.log(q)
-    moment = np.sum(q * (np.expm1(order * r) - order * np.expm1(r)), axis=-1)
-    return np.log1p(moment) / (order - 1)
-
-
-class EveryVote:
-    """All counts that some teachers can give, and the law of each by itself."""
-
-    def __init__(self, kind, scale, n_teachers, n_classes):
-        counts = product(range(n_teachers + 1), repeat=n_classes)
-        # One teacher at least abstains: otherwise no teacher could start to vote.
-        self.counts = np.array([c for c in counts if sum(c) <= n_teachers])
-        self.at = {tuple(c): i for i, c in enumerate(self.counts.tolist())}
-        plurality = PLURALITIES[kind](scale)
-        ones = np.ones(self.counts.shape)
-        self.laws = np.exp(plurality.log_probabilities(self.counts.astype(float), ones))
-
-    def inner(self):
-        """Counts with all their neighbours in this list."""
-        full = self.counts.sum(axis=1).max()
-        return self.counts[self.counts.sum(axis=1) < full].tolist()
-
-    def after(self, counts, loser, gainer):
-        """The index of the vector after one vote; None is an abstention."""
-        moved = list(counts)
-        if loser is not None:
-            moved[loser] -= 1
-        if gainer is not None:
-            moved[gainer] += 1
-        return self.at[tuple(moved)]
-
-    def worst(self, counts, laws, order, direction="both"):
-        here = laws[self.at[tuple(counts)]]
-        there = laws[[self.at[moved] for moved in neighbours(counts)]]
-        costs = divergence(here, there, order)
-        if direction == "both":
-            costs = np.maximum(costs, divergence(there, here, order))
-        return costs.max()
-
-
-@lru_cache
-def every_vote(kind, n_teachers=11, n_classes=3):
-    scale = {"gaussian": 2.0, "laplace": 0.6, "gumbel": 0.5, "flip": 0.5}[kind]
-    return scale, EveryVote(kind, scale, n_teachers, n_classes)
-
-
-def noisy_check_law(margin, sigma):
-    """Pr[Z < margin] and Pr[Z >= margin] for whole margins, as a plain sum."""
-    z = np.arange(-int(40 * sigma), int(40 * sigma) + 1)
-    mass = np.exp(-(z**2) / (2 * sigma**2))
-    mass /= mass.sum()
-    return mass[z < margin].sum(), mass[z >= margin].sum()
-
-
-def joint_laws(votes_, scores, threshold, sigma):
-    """The laws of "none" and the classes, for a check of these scores."""
-    bits = np.array([noisy_check_law(ceil(threshold - s), sigma) for s in scores])
-    return np.hstack([bits[:, :1], bits[:, 1:] * votes_.laws])
-
-
-@by_kind
-@pytest.mark.parametrize(("n_teachers", "n_classes"), [(12, 2), (11, 3), (6, 4)])
-@pytest.mark.parametrize("direction", ["both", "forward"])
-def test_the_cost_is_the_largest_over_all_votes_by_teacher(
-    kind, n_teachers, n_classes, direction
-):
-    scale, everything = every_vote(kind, n_teachers, n_classes)
-    for counts in everything.inner():
-        found = cost(kind, scale, [counts], [1.3, 9], direction=direction)
-        for order, value in zip([1.3, 9], found, strict=True):
-            worst = everything.worst(counts, everything.laws, order, direction)
-            assert value == pytest.approx(worst, rel=1e-9, abs=0), counts
-
-
-@by_kind
-@pytest.mark.parametrize(("threshold", "sigma"), [(7, 1.5), (0, 3.0), (25.5, 4.0)])
-def test_the_joint_cost_is_the_largest_over_all_votes_by_teacher(
-    kind, threshold, sigma
-):
-    scale, everything = every_vote(kind)
-    laws = joint_laws(everything, everything.counts.max(axis=1), threshold, sigma)
-    check = NoisyCheck(threshold, sigma)
-    for counts in everything.inner()[::3]:
-        for direction in ("both", "forward"):
-            found = cost(kind, scale, [counts], [4], check=check, direction=direction)
-            worst = everything.worst(counts, laws, 4, direction)
-            assert found[0] == pytest.approx(worst, rel=1e-8, abs=0), counts
-
-
-@by_kind
-@pytest.mark.parametrize(
-    "expected", [[5.25, 3, 0.1], [0, 0, 11], [4, 4, 4], [-0.5, 2, 2]]
-)
-def test_an_interactive_check_subtracts_the_expected_votes(kind, expected):
-    scale, everything = every_vote(kind)
-    scores = (everything.counts - np.array(expected)).max(axis=1)
-    laws = joint_laws(everything, scores, threshold=3, sigma=2.0)
-    check = NoisyCheck(3, 2.0)
-    chosen = everything.inner()[::3]
-    for counts in chosen:
-        found = cost(kind, scale, [counts], [4], check=check, expected=[expected])
-        worst = everything.worst(counts, laws, 4)
-        assert found[0] == pytest.approx(worst, rel=1e-8, abs=0), counts
-
-
-def test_a_check_that_always_passes_costs_nothing():
-    check = NoisyCheck(-1000, 2.0)
-    queries = [[9, 5, 1], [4, 4, 4]]
-    np.testing.assert_allclose(
-        cost("gaussian", 3.0, queries, check=check),
-        cost("gaussian", 3.0, queries),
-        rtol=1e-12,
-    )
-
-
-def test_queries_that_never_pass_the_check_cost_nothing():
-    check = NoisyCheck(1000, 2.0)
-    assert np.all(cost("gaussian", 3.0, [[9, 5, 1]], check=check) < 1e-300)
-
-
-@by_kind
-@pytest.mark.parametrize("checked", [False, True])
-def test_with_votes_by_teacher_the_cost_is_that_of_the_worst_teacher(kind, checked):
-    n_teachers, n_queries, n_classes = 11, 6, 3
-    scale, everything = every_vote(kind)
-    rng = np.random.default_rng(8)
-    expected = rng.integers(0, 5, size=(n_queries, n_classes))
-    for _ in range(10):
-        votes_by_teacher = rng.integers(-1, n_classes, size=(n_teachers, n_queries))
-        counts = np.array(
-            [np.bincount(v[v >= 0], minlength=n_classes) for v in votes_by_teacher.T]
-        )
-        options = {}
-        laws = [everything.laws] * n_queries
-        if checked:
-            options = {"check": NoisyCheck(4, 2.0), "expected": expected}
-            laws = [
-                joint_laws(everything, (everything.counts - e).max(axis=1), 4, 2.0)
-                for e in expected
-            ]
-        total = np.zeros(n_teachers)
-        for query, law, vote in zip(
-            counts.tolist(), laws, votes_by_teacher.T, strict=True
-        ):
-            here = law[everything.at[tuple(query)]]
-            for teacher, own in enumerate(vote):
-                loser = None if own < 0 else own
-                others = [c for c in (*range(n_classes), None) if c != loser]
-                moved = law[[everything.after(query, loser, c) for c in others]]
-                total[teacher] += max(
-                    divergence(here, moved, 4).max(), divergence(moved, here, 4).max()
-                )
-        found = cost(
-            kind, scale, counts, [4], votes_by_teacher=votes_by_teacher, **options
-        )[0]
-        assert found == pytest.approx(total.max(), rel=1e-8, abs=0)
-        assert found <= cost(kind, scale, counts, [4], **options)[0] * (1 + 1e-12)
 
 
 # Properties
@@ -392,6 +97,7 @@ def test_forward_is_at_most_both(kind, counts, data):
     assert np.all(both > 0)
 
 
+@pytest.mark.slow
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
 def test_the_cost_at_an_order_does_not_depend_on_other_orders(kind, counts, data):
@@ -406,6 +112,7 @@ def test_the_cost_at_an_order_does_not_depend_on_other_orders(kind, counts, data
 WORST_CASE_ORDERS = np.array([1.02, 1.1, 1.6, 2, 4, 8, 16, 32, 64, 200])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     sigma=st.sampled_from([0.7, 1.5, 3.0, 8.0, 20.0, 45.0, 100.0]),
@@ -534,6 +241,7 @@ def test_the_local_cost_may_rise_with_the_noise():
 # The published votes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
     [
@@ -607,27 +315,7 @@ def test_a_cost_that_is_above_the_ceiling_by_rounding_is_the_ceiling():
     np.testing.assert_array_equal(found, ceiling.values)
 
 
-@pytest.mark.parametrize("direction", ["both", "forward"])
-@pytest.mark.parametrize("order", [40, 60])
-@pytest.mark.parametrize("counts", [[90, 10], [90, 40, 10]])
-def test_costs_of_tens_of_nats_are_right_too(direction, order, counts):
-    # They come from an outcome with probability below 1e-600.
-    found = cost("gaussian", 1.0, [counts], [order], direction=direction)[0]
-    here = exact_law("gaussian", 1.0, counts)
-    laws = [exact_law("gaussian", 1.0, list(n)) for n in neighbours(counts)]
-    exact = max(exact_divergence(here, law, order) for law in laws)
-    if direction == "both":
-        exact = max(exact, *(exact_divergence(law, here, order) for law in laws))
-    assert found == pytest.approx(float(exact), rel=1e-9, abs=0)
-
-
-def test_a_small_cost_that_comes_from_a_rarest_outcome_keeps_its_digits():
-    # e^{-1602} times the 20th power of e^{79}.
-    found = cost("gaussian", 1.0, [[90, 10]], [20])[0]
-    exact = exact_local_costs("gaussian", 1.0, [90, 10], [20])[0]
-    assert found == pytest.approx(float(exact), rel=1e-9, abs=0)
-
-
+@pytest.mark.slow
 @by_kind
 def test_5000_teachers_and_1000_classes_are_not_too_many(kind):
     rng = np.random.default_rng(0)

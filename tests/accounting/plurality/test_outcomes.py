@@ -54,6 +54,7 @@ def random_votes(kind, rng):
     return scale, [int(n) for n in counts]
 
 
+@pytest.mark.slow
 @by_kind
 def test_every_probability_is_right_to_nine_digits(kind):
     rng = np.random.default_rng(11)

@@ -127,6 +127,7 @@ def test_three_outcomes_of_this_module_are_a_law():
 # Nothing exceeds the bound
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     sigma=st.sampled_from(SIGMAS),
@@ -204,6 +205,7 @@ def test_a_check_reaches_its_tight_worst_case(sigma):
     np.testing.assert_allclose(found, reached, rtol=1e-6 if sigma < 24 else 0.01)
 
 
+@pytest.mark.slow
 def test_the_coarse_lattice_is_close_above_every_whole_lead():
     # From sigma = 42 on, the search goes over every few votes.
     sigma, orders = 60.0, np.array([2.0, 8, 20, 40, 80])
@@ -221,6 +223,7 @@ def test_the_coarse_lattice_is_close_above_every_whole_lead():
 # Values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "epsilons"),
     [
@@ -257,6 +260,7 @@ def test_it_is_two_over_pi_of_the_classical_worst_case_at_small_orders(sigma):
 # As curves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sigma", [0.05, 0.2, 0.3, 0.5, 1, 2.2, 5, 15, 31.9, 32, 64, 250, 3000, 1e5]
 )
@@ -306,6 +310,7 @@ def test_three_classes_cost_as_much_as_a_thousand():
     )
 
 
+@pytest.mark.slow
 def test_the_value_at_an_order_is_a_bound_whatever_the_other_orders():
     # Orders are searched together, and a larger order's value may serve a smaller one.
     sigma, orders = 8.0, np.array([1.2, 1.6, 3.0, 7.0, 20.0])

@@ -140,6 +140,7 @@ def test_the_summand_is_worst_at_an_end_and_on_the_positive_side(order):
 # Nothing lies above the bound.
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(
     gamma=st.sampled_from(GAMMAS),
@@ -156,6 +157,7 @@ def test_no_pair_of_leads_costs_more(gamma, order, ties, x, y):
     assert cost <= bound(gamma, order)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     gamma=st.sampled_from([0.02, 0.05, 0.1, 0.3, 1.0, 2.0]),
@@ -168,6 +170,7 @@ def test_no_votes_cost_more(gamma, counts):
     assert np.all(cost <= tight * (1 + 1e-9))
 
 
+@pytest.mark.slow
 @by_gamma
 def test_no_votes_near_a_tie_cost_more(gamma):
     votes = [
@@ -182,6 +185,7 @@ def test_no_votes_near_a_tie_cost_more(gamma):
         assert np.all(cost.values <= tight.values)
 
 
+@pytest.mark.slow
 def test_two_classes_have_the_cost_of_the_worst_gap():
     gamma = 0.1
     # Far above the threshold, two classes are alone.
@@ -209,6 +213,7 @@ def test_orders_between_those_searched_lose_little(order):
     assert reached <= bound(0.1, order) <= reached * 1.002
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [1 / 180, 0.02, 0.05, 0.1])
 def test_a_tie_of_two_costs_it_with_much_noise(gamma):
     """At the orders that decide about 30 answers and more."""
@@ -221,6 +226,7 @@ def test_a_tie_of_two_costs_it_with_much_noise(gamma):
 # Against the classical bounds.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("gamma", [1e-3, 1 / 180, 0.05, 0.1, 0.5, 2.0])
 def test_never_above_the_classical_bound(gamma, n_classes):
@@ -228,6 +234,7 @@ def test_never_above_the_classical_bound(gamma, n_classes):
     assert np.all(tight <= laplace_worst_case(gamma).values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("gamma", [1e-7, 1e-3, 2.0, 20.0, 140.0, 1e3])
 def test_never_above_the_classical_bounds_of_discrete_noise(gamma, n_classes):
@@ -251,6 +258,7 @@ def test_one_discrete_count_costs_more_than_a_continuous_one(gamma):
     assert cost > one_continuous
 
 
+@pytest.mark.slow
 def test_two_classes_cost_no_more_than_many():
     for gamma in GAMMAS:
         two = tight_laplace_worst_case(gamma, 2).values
@@ -272,6 +280,7 @@ def test_a_larger_order_never_costs_less(gamma):
     assert np.all(np.diff(values) >= -1e-12 * values[1:])
 
 
+@pytest.mark.slow
 def test_more_noise_never_costs_more():
     gammas = [1e-3, 1 / 180, 0.02, 0.05, 0.051, 0.1, 0.11, 0.5, 0.6, 1, 2, 3]
     values = [tight_laplace_worst_case(gamma, 3).values for gamma in gammas]

@@ -171,6 +171,7 @@ def test_a_missing_dependency_is_named(monkeypatch):
         DPSGDClassifier(network()).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_imported_before_it_is_needed():
     script = (
         "import sys; from sklearn_pate.baselines import DPSGDClassifier as C; "

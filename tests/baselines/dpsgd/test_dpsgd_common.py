@@ -18,6 +18,8 @@ from torch import nn
 
 from sklearn_pate.baselines import DPSGDClassifier
 
+pytestmark = pytest.mark.slow
+
 
 class AnyRows(nn.Module):
     """Logits from any number of features."""

@@ -435,6 +435,7 @@ def encoded_adult(adult_frame):
     return rows[:30_000], y[:30_000], rows[30_000:], y[30_000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "method", "least"),
     [
@@ -454,6 +455,7 @@ def test_incomes_are_predicted_with_an_epsilon_of_one(
     assert np.max(scores) > least
 
 
+@pytest.mark.slow
 def test_ten_digits_are_distinguished(digits):
     X, y = digits
     learner = DPLinearSVC(method="gaussian", epsilon=4, feature_bounds=(0, 16))
@@ -461,6 +463,7 @@ def test_ten_digits_are_distinguished(digits):
     assert learner.fit(X[:1400], y[:1400]).score(X[1400:], y[1400:]) > 0.65
 
 
+@pytest.mark.slow
 def test_random_features_make_a_kernel_machine_and_read_no_row():
     X, y = make_circles(20_000, noise=0.1, factor=0.3, random_state=0)
     sampler = RBFSampler(gamma=1, n_components=50, random_state=0)

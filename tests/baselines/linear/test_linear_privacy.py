@@ -65,6 +65,7 @@ def largest_ratio(one, other, loss, perturbation):
 # Pure privacy of the objective's noise
 
 
+@pytest.mark.slow
 @every_loss
 @settings(max_examples=60)
 @given(
@@ -301,6 +302,7 @@ def p_value(sample, law):
     return stats.kstest(sample, law).pvalue
 
 
+@pytest.mark.slow
 def test_the_size_of_the_noise_has_its_law(noises):
     method, found, scale = noises
     lengths = np.linalg.norm(found, axis=1) / scale
@@ -321,6 +323,7 @@ def test_the_direction_of_the_noise_is_uniform_and_independent_of_its_size(noise
     assert stats.spearmanr(lengths, directions[:, 0]).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_problem_draws_its_own_noise(method):
     X = np.eye(3)
@@ -331,6 +334,7 @@ def test_every_problem_draws_its_own_noise(method):
         assert stats.spearmanr(weights[:, one, 0], weights[:, other, 0]).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["objective", "gaussian"])
 def test_the_minimiser_gets_noise_that_hides_its_tolerance(method, monkeypatch):
     X, y = data()

@@ -54,6 +54,7 @@ def test_the_p_value_is_that_of_the_paper():
     )
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 200).flatmap(lambda r: st.tuples(st.integers(0, r), st.just(r))),
     st.floats(0, 8),
@@ -111,6 +112,7 @@ def test_the_bound_is_where_the_p_value_reaches_the_error_probability():
 # Canaries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["answers", "histogram"])
 def test_canaries_do_not_contradict_the_package(release):
     X, y, X_canaries = canaries(400, 100)
@@ -143,6 +145,7 @@ def test_canaries_are_seen_where_there_is_next_to_no_noise():
     assert 0.5 < result.epsilon_lower < result.epsilon_claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["answers", "histogram"])
 def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, release):
     monkeypatch.setattr(
@@ -161,6 +164,7 @@ def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, release):
     assert "contradicts the claim of epsilon=1.000" in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, sp.csr_array])
 def test_canaries_in_frames_and_sparse_rows_with_string_labels(container):
     X, y, X_canaries = canaries(60, 20)

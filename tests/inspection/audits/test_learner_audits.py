@@ -43,6 +43,7 @@ LEARNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_sound_noise_in_training_is_not_contradicted(name):
     result = audit(*LEARNERS[name])
@@ -60,12 +61,14 @@ def quieten(monkeypatch, factor):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_noise_of_a_tenth_of_its_scale_is_found(name, monkeypatch):
     quieten(monkeypatch, 10)
     assert audit(*LEARNERS[name]).contradicted
 
 
+@pytest.mark.slow
 def test_a_private_search_is_not_contradicted():
     search = PrivateSearchCV(
         DPLogisticRegression(method="output", **LINEAR),
@@ -146,6 +149,7 @@ def guess_in_plane():
     return guess(petdl(), X, np.zeros(600, dtype=int), X_canaries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LEARNERS, "DP-SGD"])
 def test_canaries_do_not_contradict_sound_noise(name):
     result = guess_on_axes(name)
@@ -153,12 +157,14 @@ def test_canaries_do_not_contradict_sound_noise(name):
     assert f"of 200 guesses of {N_CANARIES} bits" in result.evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LEARNERS, "DP-SGD"])
 def test_canaries_show_that_noise_is_missing(name, monkeypatch):
     quieten(monkeypatch, 1e4)
     assert guess_on_axes(name).contradicted
 
 
+@pytest.mark.slow
 def test_canaries_among_public_rows_of_petdl(monkeypatch):
     assert not guess_in_plane().contradicted
     monkeypatch.setattr(

@@ -32,6 +32,7 @@ TWENTY = {"n_queries": 20, "n_trials": 10_000}
 # The statistics
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 300), st.floats(1e-9, 1 - 1e-9), st.sampled_from([1e-5, 0.01, 0.1])
 )
@@ -44,6 +45,7 @@ def test_clopper_pearson_covers_every_probability(n_trials, probability, alpha):
     assert mass[upper < probability].sum() <= alpha + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_tight_claim_is_contradicted_no_more_often_than_stated(delta):
     # Randomized response that shows the truth outright with probability delta: no
@@ -64,6 +66,7 @@ def test_a_tight_claim_is_contradicted_no_more_often_than_stated(delta):
     assert n_contradicted <= binom.isf(1e-6, n_audits, 1 - confidence)
 
 
+@pytest.mark.slow
 def test_equal_distributions_show_nothing():
     rng = np.random.default_rng(0)
     bounds = [
@@ -98,6 +101,7 @@ def test_either_data_set_and_either_tail_may_have_the_event(sign, order):
 # The package
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "counts", "neighbour", "n_queries"),
     [
@@ -136,12 +140,14 @@ def test_a_claim_is_rounded_up_and_what_is_shown_down():
     assert "epsilon is at least 0.712 (seen)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [LNMax(gamma=0.5), PermuteAndFlip(c=0.5)])
 def test_the_price_of_pure_noise_is_nearly_reached(mechanism):
     result = audit_mechanism(mechanism, [6, 1], [5, 2])
     assert result.epsilon_lower > 0.6 * result.epsilon_claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise_scale", "n_parts", "counts", "neighbour", "n_queries"),
     [
@@ -169,6 +175,7 @@ def test_the_price_of_a_sum_is_not_contradicted(
     assert result.epsilon_claimed == mechanism.stated_epsilon(n_queries, size, delta)
 
 
+@pytest.mark.slow
 def test_the_price_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind():
     mechanism = NoisySum(noise_scale=2, n_parts=5)
     result = audit_mechanism(mechanism, SURE, CONTRARY, delta=1e-2)
@@ -181,6 +188,7 @@ def test_the_price_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind
 # Defects
 
 
+@pytest.mark.slow
 def test_gaussian_noise_of_half_the_scale_is_found(monkeypatch):
     draw = NoiseSource.discrete_gaussian
     monkeypatch.setattr(
@@ -206,6 +214,7 @@ class OnePartIsFree(NoisySum):
         return fewer.stated_epsilon(n_queries, n_classes, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_queries", [1, 4])
 def test_a_sum_with_half_of_its_noise_is_found(n_queries):
     result = audit_mechanism(
@@ -219,12 +228,14 @@ def test_a_sum_with_half_of_its_noise_is_found(n_queries):
     assert result.contradicted
 
 
+@pytest.mark.slow
 def test_a_sum_of_more_parts_than_are_paid_for_is_found():
     one_hots = SURE[:2], CONTRARY[:2]
     mechanism = OnePartIsFree(noise_scale=4, n_parts=2)
     assert audit_mechanism(mechanism, *one_hots, delta=1e-2).contradicted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [ConfidentGNMax(10, 8, 5), InteractiveGNMax(1, 8, 5)]
 )
@@ -258,6 +269,7 @@ def test_coins_of_twice_the_rate_are_found(monkeypatch):
     assert audit_mechanism(PermuteAndFlip(c=0.5), [5, 2], [4, 3]).contradicted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "data_sets"),
     [

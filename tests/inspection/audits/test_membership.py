@@ -16,6 +16,7 @@ def people(adult):
     return adult.data[:2000], adult.target[:2000], PublicData(adult.data[2000:2500])
 
 
+@pytest.mark.slow
 def test_rows_of_a_forest_are_found_and_those_of_a_student_are_not(people):
     X, y, X_public = people
     forest = audit_membership(RandomForestClassifier(30), X, y, random_state=0)

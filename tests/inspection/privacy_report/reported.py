@@ -22,6 +22,11 @@ from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
 
 BOUNDS = ([-20.0, -20.0], [20.0, 20.0])
+CANARY = "CANARY-31415926"
+QUALITY = {
+    "quality": {"accuracy": 0.8125, "AUC": 0.9},
+    "evaluated_on": "rows that no model was trained on.",
+}
 
 
 def rows():

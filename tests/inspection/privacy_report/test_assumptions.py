@@ -103,6 +103,7 @@ def test_every_assumption_about_private_rows_has_a_question(learner):
     assert not without_question(learner)
 
 
+@pytest.mark.slow
 def test_every_assumption_about_a_network_has_a_question():
     assert not without_question(network())
     search = PrivateSearchCV(network(), {"max_grad_norm": [0.5]}, mean_n_trials=2)

@@ -7,33 +7,11 @@ from scipy import stats
 from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.mechanisms.noise._source import NoiseSource
+from tests.mechanisms.noise.laws import goodness_of_fit
 
 # A fair test fails below this: once in a million runs.
 P_VALUE = 1e-6
 N_DRAWS = 1_000_000
-
-
-def goodness_of_fit(draws, log_weight, scale):
-    """p-value of the chi-square test, on groups of neighbours, tails joined."""
-    reach = int(60 * scale) + 2
-    support = np.arange(-reach, reach + 1)
-    probabilities = np.exp(log_weight(support.astype(float)))
-    probabilities /= probabilities.sum()
-    width = 1 + int(scale / 50)
-    groups = np.bincount((support + reach) // width, weights=probabilities)
-    enough = np.flatnonzero(groups * draws.size >= 10)
-    first, last = enough[0], enough[-1]
-
-    def join_tails(per_group):
-        joined = per_group[first : last + 1].copy()
-        joined[0] += per_group[:first].sum()
-        joined[-1] += per_group[last + 1 :].sum()
-        return joined
-
-    assert np.abs(draws).max() <= reach
-    observed = np.bincount((draws + reach) // width, minlength=groups.size)
-    expected = join_tails(groups) * draws.size
-    return stats.chisquare(join_tails(observed), expected).pvalue
 
 
 def source_of(first_bytes):
@@ -44,6 +22,7 @@ def source_of(first_bytes):
     return source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.3, 1, 3, 7.3, 10, 40, 100, 1000, 1e5])
 def test_gaussian_draws_follow_their_law(sigma):
     draws = NoiseSource().discrete_gaussian(sigma, (1000, N_DRAWS // 1000))

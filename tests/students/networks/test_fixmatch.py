@@ -29,6 +29,7 @@ def few_answers(digits):
     return X[:1200], answers, X[1200:], y[1200:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("student", "without"),
     [
@@ -151,6 +152,7 @@ def test_shares_are_equal_unless_the_labels_contradict():
     assert 0.09 < shrunken_shares(rare)[1] < 0.13
 
 
+@pytest.mark.slow
 def test_alignment_keeps_guesses_from_collapsing_to_few_classes(few_answers):
     X, answers, X_test, y_test = few_answers
     student = FixMatchClassifier(image_shape=(8, 8), max_epochs=20, random_state=0)

@@ -34,6 +34,7 @@ def public(digits):
     return X[:N_PUBLIC], answers, y[:N_PUBLIC]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
@@ -137,6 +138,7 @@ def test_a_pickled_student_predicts_the_same_and_holds_no_rows(student, public):
     assert len(pickled) < 4 * n_weights + 30_000 < X.astype("f4").nbytes + 170_000
 
 
+@pytest.mark.slow
 def test_flat_rows_and_images_are_the_same_to_a_student(public):
     X, answers, _ = public
     flat = clone(STUDENTS[0]).set_params(image_shape=(8, 8)).fit(X, answers)
@@ -159,6 +161,7 @@ def test_single_and_double_precision_give_nearly_the_same_student(public):
     assert np.mean(single.predict(X) == double.predict(X)) > 0.97
 
 
+@pytest.mark.slow
 def test_the_scale_of_rows_does_not_matter(public):
     X, answers, _ = public
     for image_shape in (None, (8, 8)):
@@ -174,6 +177,7 @@ def linear(input_shape, n_classes):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", STUDENTS)
 def test_a_module_can_be_given(student, public):
     X, answers, y = public
@@ -303,6 +307,7 @@ def test_sparse_rows_are_refused_clearly(public):
         clone(STUDENTS[0]).fit(sp.csr_array(X), answers)
 
 
+@pytest.mark.slow
 def test_without_torch_the_error_names_the_packages_to_install():
     code = """
 import sys

@@ -82,6 +82,7 @@ def mean_score(student, public, hint):
     return np.mean(scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", STUDENTS, ids=["rows", "images", "small", "VAT"])
 def test_the_content_of_a_hint_helps_short_training(student, public, hint):
     taught = mean_score(student, public, hint)
@@ -89,6 +90,7 @@ def test_the_content_of_a_hint_helps_short_training(student, public, hint):
     assert taught > mean_score(student, public, mixed_up(hint)) + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [None, (8, 8)])
 def test_a_gan_learns_from_a_hint_too(shape, public, hint):
     student = GANClassifier(image_shape=shape)

@@ -167,6 +167,7 @@ def pate(digits, **parameters):
     ).fit(X[:900], y[:900], X_public=PublicData(X[900:1400]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["uncertainty", "experts"])
 def test_the_privacy_cost_is_that_of_as_many_random_queries(digits, strategy):
     adaptive, random = pate(digits, query_strategy=strategy), pate(digits)

@@ -1,0 +1,224 @@
+"""Fits whose files are forged, and how to forge them."""
+
+import hashlib
+import io
+import json
+import tracemalloc
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
+from sklearn_pate._cli._report_command import read_released
+from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    InteractiveGNMax,
+    LNMax,
+    PermuteAndFlip,
+)
+from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.students import DistillationClassifier
+
+N_PARTIES, N_PUBLIC = 60, 40
+
+
+def vote(mechanism, n_classes=3, **parameters):
+    """Fit on made-up votes, by parties that nearly agree."""
+    rng = np.random.default_rng(0)
+    y = np.arange(N_PUBLIC) % n_classes
+    X_public = rng.normal(size=(N_PUBLIC, 2)) + 4 * y[:, np.newaxis]
+    wrong = rng.random((N_PARTIES, N_PUBLIC)) < 0.1
+    votes = np.where(wrong, (y + 1) % n_classes, y)
+    pate = PATEClassifier(
+        GaussianNB(),
+        GaussianNB(),
+        mechanism=mechanism,
+        epsilon=None,
+        classes=list(range(n_classes)),
+        random_state=0,
+        **({"query_strategy": "random"} | parameters),
+    )
+    return pate.fit_from_votes(X_public, votes)
+
+
+def nearest(blobs, **parameters):
+    X, y, X_public, _ = blobs
+    knn = PrivateKNNClassifier(
+        student=GaussianNB(),
+        n_neighbors=20,
+        n_queries=20,
+        sampling_rate=0.3,
+        random_state=0,
+        **parameters,
+    )
+    return knn.fit(X, y, X_public=PublicData(X_public))
+
+
+def distil(blobs, **parameters):
+    X, y, X_public, _ = blobs
+    petdl = PETDLClassifier(
+        GaussianNB(),
+        DistillationClassifier(LogisticRegression()),
+        n_teachers=30,
+        public_batch_size=20,
+        random_state=0,
+        **({"epsilon": 3.0} | parameters),
+    )
+    return petdl.fit(X, y, X_public=PublicData(X_public))
+
+
+FITS = {
+    "GNMax": lambda blobs: vote(GNMax(sigma=8.0)),
+    "ConfidentGNMax": lambda blobs: vote(
+        ConfidentGNMax(30, sigma_threshold=20.0, sigma=8.0, max_answers=25)
+    ),
+    "PETDL": distil,
+    "Private-kNN": nearest,
+}
+OTHER_FITS = {
+    "LNMax": lambda blobs: vote(LNMax(gamma=0.05), n_classes=2),
+    "GumbelMax": lambda blobs: vote(GumbelMax(c=0.2)),
+    "PermuteAndFlip": lambda blobs: vote(PermuteAndFlip(c=np.float64(0.2))),
+    "InteractiveGNMax": lambda blobs: vote(
+        InteractiveGNMax(20, sigma_threshold=20.0, sigma=8.0),
+        query_strategy="interactive",
+    ),
+    "NoisyHistogram": lambda blobs: vote(GNMax(sigma=9.0), release="histogram"),
+    "Private-kNN with a check": lambda blobs: nearest(blobs, mechanism="confident"),
+    "nothing private": lambda blobs: void(blobs),
+    "nothing private of a sample": lambda blobs: nearest(
+        blobs, mechanism=GNMax(sigma=5.0), noise_seed=1, epsilon=None
+    ),
+}
+
+
+def void(blobs):
+    with pytest.warns(PrivacyLeakWarning):
+        return vote(GNMax(sigma=8.0), noise_seed=12345)
+
+
+def published_of(kind, blobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return publish((FITS | OTHER_FITS)[kind](blobs))
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, members, card):
+    """Write a model file and its card so that all hashes and copies fit."""
+    text = json.dumps(card, sort_keys=True).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (members | {"privacy_card.json": text}).items():
+            archive.writestr(name, content)
+    card = card | {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    path.with_suffix(".json").write_text(json.dumps(card))
+
+
+def card_of(path):
+    card = json.loads(path.with_suffix(".json").read_text())
+    del card["sha256"]
+    return card
+
+
+def forge(path, change=dict, *, curve=None, statement=None):
+    """Change the card, both copies, and what the model file has of the statement."""
+    members, card = members_of(path), card_of(path)
+    changed = change(card)
+    card = card if changed is None else changed
+    index = json.loads(members["schema.json"])["content"]
+    for name, edit in (curve or {}).items():
+        array = np.load(io.BytesIO(members[index[name]["file"]]))
+        out = io.BytesIO()
+        np.save(out, edit(array))
+        members[index[name]["file"]] = out.getvalue()
+    if statement is not None:
+        card["statement"] = statement
+        schema = json.loads(members["schema.json"])
+        schema["content"]["statement"]["content"] = json.dumps(statement)
+        members["schema.json"] = json.dumps(schema).encode()
+    write(path, members, card)
+
+
+def setting(**changes):
+    return lambda card: card | changes
+
+
+def number(name, value):
+    """Change a parameter of the mechanism, in numbers and in words."""
+
+    def change(card):
+        fields = card["mechanism_fields"]
+        if name not in fields["parameters"]:
+            fields = fields["parameters"]["mechanism"]
+        old = fields["parameters"][name]
+        fields["parameters"][name] = value
+        card["mechanism"] = card["mechanism"].replace(
+            f"{name}={old!r}", f"{name}={value!r}"
+        )
+
+    return change
+
+
+def refused(path):
+    """Return the error when a forged model is read, in both ways."""
+    with pytest.raises(ValueError, match="contradicts itself or its model") as loaded:
+        PublishedClassifier.load(path)
+    with pytest.raises(ValueError, match="contradicts itself or its model") as read:
+        read_released(path)
+    assert str(loaded.value) == str(read.value)
+    message = str(loaded.value).partition("its model: ")[2]
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def peak_memory(read, path):
+    """Return why a file was not read, if so, and the most memory it took, in MiB."""
+    message = "was read"
+    tracemalloc.start()
+    try:
+        read(path)
+    except ValueError as error:
+        message = str(error)
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    return message, peak / 2**20
+
+
+READERS = pytest.mark.parametrize("read", [PublishedClassifier.load, read_released])
+
+
+def edit_index(path, change, **others):
+    """Change the index of a model file, and add members or replace them."""
+    members = members_of(path)
+    index = json.loads(members["schema.json"])
+    changed = change(index)
+    index = json.dumps(index) if changed is None else changed
+    write(path, members | {"schema.json": index.encode()} | others, card_of(path))
+
+
+def hold(path, **attributes):
+    """Give the student in a model file what its publisher did not."""
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(attributes))) as archive:
+        added = {name: archive.read(name) for name in archive.namelist()}
+    nodes = json.loads(added.pop("schema.json"))["content"]
+
+    def change(index):
+        state = index["content"]["student"]["content"]
+        state["content"] |= nodes
+        state["key_types"]["content"] += [state["key_types"]["content"][0]] * len(nodes)
+
+    edit_index(path, change, **added)

@@ -1,0 +1,104 @@
+"""Private classifiers of every kind."""
+
+import numpy as np
+import skorch
+import torch
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.baselines import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPSGDClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
+from sklearn_pate.model_selection import PrivateSearchCV
+
+CLASSES = ["ill", "unsure", "well"]
+LINEAR = {"feature_bounds": (-15.0, 15.0), "classes": CLASSES}
+
+
+class Net(torch.nn.Module):
+    """A network of somebody's own."""
+
+    def __init__(self, n_hidden=4):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(2, n_hidden), torch.nn.ReLU(), torch.nn.Linear(n_hidden, 3)
+        )
+
+    def forward(self, X):
+        return self.layers(X)
+
+
+def network(module=Net, **parameters):
+    given = {"batch_size": 100, "max_epochs": 2, "lr": 0.5} | parameters
+    return skorch.NeuralNetClassifier(
+        module, **({"criterion": torch.nn.CrossEntropyLoss} | given)
+    )
+
+
+PUBLIC = {"n_queries": 20, "classes": CLASSES, "random_state": 0}
+LEARNERS = {
+    "pate": PATEClassifier(LogisticRegression(), n_teachers=40, **PUBLIC),
+    "knn": PrivateKNNClassifier(LogisticRegression(), **PUBLIC),
+    "petdl": PETDLClassifier(
+        LogisticRegression(),
+        LogisticRegression(),
+        n_teachers=40,
+        public_batch_size=20,
+        classes=CLASSES,
+        random_state=0,
+    ),
+    "objective": DPLogisticRegression(**LINEAR),
+    "output": DPLogisticRegression(method="output", **LINEAR),
+    "gaussian": DPLinearSVC(method="gaussian", **LINEAR),
+    "dpsgd": DPSGDClassifier(network(module__n_hidden=5), classes=CLASSES),
+    "pure search": PrivateSearchCV(
+        make_pipeline(Normalizer(), DPLogisticRegression(data_norm=1.0)),
+        {"dplogisticregression__C": [0.1, 1.0]},
+        n_trials_distribution="geometric",
+        mean_n_trials=2,
+        classes=CLASSES,
+    ),
+    "search": PrivateSearchCV(
+        PATEClassifier(LogisticRegression(), n_teachers=40, n_queries=20),
+        {"epsilon": [0.5, 1.0]},
+        mean_n_trials=2,
+        classes=CLASSES,
+    ),
+    "disjoint search": PrivateSearchCV(
+        PrivateKNNClassifier(LogisticRegression(), n_queries=20),
+        {"epsilon": [0.5, 1.0]},
+        n_trials_distribution="disjoint",
+        classes=CLASSES,
+    ),
+    "search of networks": PrivateSearchCV(
+        make_pipeline(Normalizer(), DPSGDClassifier(network())),
+        {"dpsgdclassifier__max_grad_norm": [0.5, 1.0]},
+        mean_n_trials=2,
+        classes=CLASSES,
+    ),
+}
+TRUSTED = [Net]
+WITHOUT_PUBLIC = ("objective", "output", "gaussian", "dpsgd", "pure search")
+
+
+def fit(learner, rows, *, public=True):
+    X, y = rows
+    given = {"X_public": PublicData(X[2000:2200])} if public else {}
+    return clone(learner).fit(X[:2000], y[:2000], **given)
+
+
+def assert_predicts_alike(one, other, X):
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    for method in ("predict_proba", "decision_function"):
+        assert hasattr(one, method) == hasattr(other, method)
+        if hasattr(one, method):
+            of_one, of_other = getattr(one, method)(X), getattr(other, method)(X)
+            # A copy lies elsewhere in memory, which decides the last bits of a sum.
+            np.testing.assert_allclose(of_one, of_other, rtol=1e-12, atol=1e-14)

@@ -1,0 +1,190 @@
+"""Files of every private classifier whose statement was forged."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from sklearn_pate import PublishedClassifier
+from sklearn_pate._estimators._delegation import last_step
+from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.publication._mechanism_fields import rebuilt
+from tests.publication.learners import LEARNERS, TRUSTED, WITHOUT_PUBLIC, fit
+
+#: Each costs more than is stated, or is not what the words say.
+FORGERIES = [
+    ("output", "output_scale", 1e9),
+    ("output", "n_problems", 1),
+    ("objective", "linear_scale", 1e9),
+    ("objective", "curvature", 1e3),
+    ("gaussian", "linear_scale", 1e3),
+    ("dpsgd", "noise_multiplier", 1e3),
+    ("dpsgd", "n_steps", 1),
+    ("dpsgd", "n_steps", 0.5),
+    ("pure search", "mean_n_trials", 1.01),
+    ("pure search", "fits", [{"pure_epsilon": 5.0, "values": None}]),
+    ("search", "score_scale", 1e9),
+    ("search", "n_trials_distribution", "disjoint"),
+    ("search", "fits", []),
+]
+
+
+def forge(path, change):
+    """Write a card and a model anew, alike, with a changed statement."""
+    published = PublishedClassifier.load(path, trusted=TRUSTED)
+    change(published)
+    published._card["statement"] = str(published.privacy_spent_)
+    published.save(path, overwrite=True)
+
+
+@pytest.mark.parametrize("part", [2e-6, 2e-5])
+def test_rounding_of_steps_on_another_platform_is_no_contradiction(
+    part, rows, tmp_path
+):
+    path = tmp_path / "model.skops"
+    fit(LEARNERS["dpsgd"], rows, public=False).publish().save(path)
+
+    def lower(published):
+        spent = published.privacy_spent_
+        epsilon = published._card["epsilon"] = spent.epsilon * (1 - part)
+        published.privacy_spent_ = replace(spent, epsilon=epsilon)
+
+    forge(path, lower)
+    if part > 1e-5:
+        with pytest.raises(ValueError, match="it states epsilon="):
+            PublishedClassifier.load(path, trusted=TRUSTED)
+    else:
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+@pytest.mark.parametrize("name", ["output", "gaussian", "dpsgd", "search"])
+def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
+    path = tmp_path / "model.skops"
+    fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
+
+    def halve(published):
+        spent = published.privacy_spent_
+        epsilon = published._card["epsilon"] = spent.epsilon / 2
+        published.privacy_spent_ = replace(spent, epsilon=epsilon)
+
+    forge(path, halve)
+    with pytest.raises(ValueError, match=r"it states epsilon=.*, and .* cost"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+#: In each, the fit that won costs more than the search accounts for.
+WINNERS = [
+    ("search", "sigma", 0.1, "costs more than each"),
+    ("search of networks", "noise_multiplier", 0.3, "costs more than each"),
+    ("pure search", "output_scale", 1e-6, "costs more than each"),
+]
+
+
+def restate(published, fields):
+    """Let the card say of a winner what its changed mechanism is in words."""
+    text = rebuilt(fields, seeded=False).in_one_line()
+    published._card["mechanism"] = text
+    published.privacy_spent_ = replace(published.privacy_spent_, mechanism=text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "parameter", "value", "message"), WINNERS)
+def test_a_winner_that_costs_more_than_its_search_is_refused(
+    name, parameter, value, message, rows, tmp_path
+):
+    path = tmp_path / "winner.skops"
+    search = fit(LEARNERS[name], rows, public=name == "search")
+    last_step(search.best_estimator_).publish().save(path)
+
+    def change(published):
+        fields = published._card["mechanism_fields"]
+        fields["parameters"]["fit"]["parameters"][parameter] = value
+        restate(published, fields)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=message):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+@pytest.mark.slow
+def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
+    path = tmp_path / "winner.skops"
+    fit(LEARNERS["search"], rows).best_estimator_.publish().save(path)
+
+    def change(published):
+        published._card["n_queries"] = None
+        published.privacy_spent_ = replace(published.privacy_spent_, n_queries=None)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match="by GNMax, has no n_queries"):
+        PublishedClassifier.load(path)
+
+
+@pytest.mark.slow
+def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path):
+    path = tmp_path / "winner.skops"
+    search = fit(LEARNERS["search of networks"], rows, public=False)
+    last_step(search.best_estimator_).publish().save(path)
+    stronger = "replace-one"
+
+    def change(published):
+        published._card["mechanism_fields"]["parameters"]["add_remove"] = False
+        published._card["relation"] = stronger
+        published._card["neighbours"] = NEIGHBOURS["row", stronger]
+        published.privacy_spent_ = replace(published.privacy_spent_, relation=stronger)
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=r"by DPSGDSteps, does not"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
+PURE = {"pure_epsilon": 1.0, "values": None}
+#: Values of another kind than a parameter has, also where they change no cost.
+ODD_VALUES = [
+    ("output", "linear_scale", 1e9),
+    ("output", "curvature", True),
+    ("output", "learner", "a model without any noise, by DPLogisticRegression"),
+    ("output", "learner", None),
+    ("output", "method", None),
+    ("gaussian", "output_scale", "1.0"),
+    ("dpsgd", "expected_batch_size", None),
+    ("dpsgd", "expected_batch_size", -1),
+    ("dpsgd", "max_grad_norm", "nan"),
+    ("dpsgd", "accountant", True),
+    ("search", "fit", 1.0),
+    ("search", "pure_scores", None),
+    ("search", "add_remove", 0),
+    ("search", "mean_n_trials", True),
+    ("search", "score_scale", {"class": "GNMax", "parameters": {"sigma": 1.0}}),
+    ("search", "fits", [PURE | {"pure_epsilon": True}]),
+    ("search", "fits", [PURE | {"pure_epsilon": "1"}]),
+    ("search", "fits", [PURE | {"values": ["1"] * 385}]),
+    ("search", "fits", [PURE | {"values": [True] * 385}]),
+    ("search", "fits", 10_001 * [PURE]),
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), ODD_VALUES)
+def test_a_parameter_of_another_kind_is_refused(name, parameter, value, originals):
+    fields = deepcopy(originals(name).card["mechanism_fields"])
+    rebuilt(fields, seeded=False)
+    fields["parameters"][parameter] = value
+    with pytest.raises(ValueError, match=rf"{parameter}|epsilon=|curve"):
+        rebuilt(fields, seeded=False)
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), FORGERIES)
+def test_a_mechanism_that_is_not_the_one_in_words_is_refused(
+    name, parameter, value, rows, tmp_path
+):
+    path = tmp_path / "model.skops"
+    fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
+
+    def change(published):
+        fields = published._card["mechanism_fields"]["parameters"]
+        assert fields[parameter] != value
+        fields[parameter] = value
+
+    forge(path, change)
+    with pytest.raises(ValueError, match="contradicts itself or its model"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
