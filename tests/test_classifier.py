@@ -101,6 +101,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, mechanism, epsilon):
     assert pate.privacy_spent_.curve.to_epsilon(delta) == spent
 
 
+@pytest.mark.slow
 def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
     X, y, X_public, _ = blobs
     spent = (
@@ -241,6 +242,7 @@ def test_a_row_with_a_label_outside_classes_is_dropped(blobs):
     assert pate.n_features_in_ == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "odd", ["other", 0.5, None, np.nan, pd.NA, 10**30, (1, 2), ["unhashable"]]
 )
@@ -436,6 +438,7 @@ def test_public_size_holds_out_rows_once(blobs):
     assert refitted.public_indices_ is None
 
 
+@pytest.mark.slow
 def test_lnmax_analysis_gives_the_papers_figure_below_the_worst_case(blobs):
     X, y, X_public, _ = blobs
     pate = make(n_teachers=60, mechanism=LNMax(0.2), n_queries=50)

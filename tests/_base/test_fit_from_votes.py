@@ -133,6 +133,7 @@ def test_five_votes_drown_at_a_small_epsilon(blobs, votes_by_teacher):
     assert pate.mechanism_.sigma > 5 * 5
 
 
+@pytest.mark.slow
 def test_a_refit_on_votes_forgets_the_rows_held_out_before(blobs, votes_by_teacher):
     X, y, X_public, _ = blobs
     pate = make(student=None, public_size=0.2)

@@ -33,6 +33,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_fit_that_died_goes_on_and_pays_again_only_for_what_was_not_stored(

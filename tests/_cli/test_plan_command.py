@@ -23,6 +23,7 @@ def test_a_plan_is_printed(capsys):
     assert capsys.readouterr().out == f"{plan}\n"
 
 
+@pytest.mark.slow
 def test_every_option_reaches_the_plan(capsys):
     options = (
         "--unit group --teachers 50 --queries 30 --classes 4 --epsilon 2 --delta 1e-6 "

@@ -102,6 +102,7 @@ def store(tmp_path, monkeypatch):
     mlflow.set_tracking_uri(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
 @pytest.mark.parametrize(
     "teacher",
@@ -175,6 +176,7 @@ def test_integrations_that_were_off_stay_off(store, blobs):
     assert store.runs() == []
 
 
+@pytest.mark.slow
 def test_the_last_block_turns_autologging_on(store, blobs):
     X, y, _, _ = blobs
     first, second = autologging_off(), autologging_off()

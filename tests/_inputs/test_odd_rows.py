@@ -240,6 +240,7 @@ class Wrapped(ClassifierMixin, BaseEstimator):
 NO_TEXT = [5, 2.5, datetime.date(2020, 1, 2), True, [1, 2], (1,), 1j, 10**5000]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", NO_TEXT, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize(
     "contain", [partial(pd.DataFrame, columns=["a", "b"], dtype=object), np.array]

@@ -33,6 +33,7 @@ def test_every_row_goes_to_exactly_one_teacher(n_teachers, more, seed):
     assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow
 @given(
     ids=st.sets(st.integers(0, 10**9), min_size=20, max_size=60),
     newcomer=st.integers(0, 10**9),

@@ -302,6 +302,7 @@ def contributions(X, y, X_public, layout):
     return vectors, votes.counts([0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_hint_parts", [0, 3])
 @pytest.mark.parametrize("codes", ["all wrong", "one class", "dropped", "nonsense"])
 def test_replacing_the_rows_of_one_teacher_moves_the_sum_through_it_alone(

@@ -42,6 +42,7 @@ def test_default_orders_lose_little_against_the_best_order():
     assert fine <= at(DEFAULT_ORDERS) <= 1.002 * fine
 
 
+@pytest.mark.slow
 @given(k=st.integers(1, 50), sigma=sigmas)
 def test_adding_a_curve_k_times_is_multiplying_by_k(k, sigma):
     curve = gaussian_worst_case(sigma)

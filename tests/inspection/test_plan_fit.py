@@ -62,6 +62,7 @@ def all_votes(n_teachers, n_classes, *, abstaining):
             yield list(counts), lead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "epsilon"), MECHANISMS)
 def test_a_fit_states_what_was_planned(rows, mechanism, epsilon):
     X, y, X_public = rows
@@ -89,12 +90,14 @@ def test_a_plan_of_histograms_is_that_of_their_largest_counts(rows):
     assert histograms.at_margins == answers.at_margins
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:public_size:sklearn_pate.PublicDataWarning")
 def test_a_plan_of_public_rows_held_out_counts_the_others(rows):
     pate = PATEClassifier(n_queries=30, public_size=0.1)
     assert pate.plan_fit(*rows[:2]).n_rows == 810
 
 
+@pytest.mark.slow
 def test_the_plan_of_an_interactive_fit_is_refused(rows):
     X, y, X_public = rows
     pate = PATEClassifier(mechanism="interactive", n_queries=30)
@@ -115,6 +118,7 @@ def test_a_fit_on_groups_states_what_was_planned():
     assert pate.plan_fit(X, y, **rest) == found
 
 
+@pytest.mark.slow
 @by_law
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_no_votes_with_a_lead_have_fewer_right_answers(kind, n_classes):

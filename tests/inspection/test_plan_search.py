@@ -34,6 +34,7 @@ def make(ledger, **changes):
     return PATEClassifier(GaussianNB(), **(parameters | changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("in_pipeline", [True, False])
 def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):

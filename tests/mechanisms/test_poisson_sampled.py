@@ -103,6 +103,7 @@ def test_the_cost_has_its_known_values(n_queries, epsilon):
     assert cost == pytest.approx(epsilon, abs=0.006)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [2.0, 10.0, 50.0])
 @pytest.mark.parametrize("rate", [0.01, 0.15, 0.9, 1.0])
 def test_the_cost_is_that_of_another_library(sigma, rate):

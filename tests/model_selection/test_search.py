@@ -223,6 +223,7 @@ def test_the_best_estimator_states_the_cost_of_the_search():
     assert "PrivateSearchCV(" in own.mechanism
 
 
+@pytest.mark.slow
 def test_a_published_estimator_states_the_cost_of_the_search(easy):
     X, y, X_public, _ = easy
     pate = PATEClassifier(GaussianNB(), n_teachers=20)

@@ -77,6 +77,7 @@ def test_as_many_trials_are_made_as_expected(name):
     assert abs(np.mean(draws) - law.mean) < 8 * deviation
 
 
+@pytest.mark.slow
 def test_every_candidate_is_as_likely_as_any_other():
     four = candidates(*({"answer": answer} for answer in range(4)))
     law = TruncatedPoisson.of_mean(600)

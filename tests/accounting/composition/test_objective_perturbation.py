@@ -71,6 +71,7 @@ NEIGHBOURS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("case", NEIGHBOURS)
 @pytest.mark.parametrize(("sigma", "regularisation"), [(1, 0.5), (3, 2), (3, 0.1)])

@@ -157,6 +157,7 @@ def test_the_pure_cost_is_reached(name):
     assert pure - 0.05 < reached < pure
 
 
+@pytest.mark.slow
 @each_law
 @pytest.mark.parametrize("mean", [2, 10, 100])
 @pytest.mark.parametrize("sigma", [0.7, 5, 40])

@@ -254,6 +254,7 @@ def test_admitted_releases_compose_within_the_budget_by_privacy_loss_distributio
     assert together.get_epsilon_for_delta(delta) <= epsilon + rounding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [LNMax(0.3), GumbelMax(0.3), PermuteAndFlip(0.3), LNMax(2.0)]
 )

@@ -20,6 +20,7 @@ def test_replacing_costs_four_times_removing_with_gaussian_noise(rho):
     assert np.all(curve.values[:250] >= 4 * rho * ORDERS * (1 - 1e-12))
 
 
+@pytest.mark.slow
 @given(epsilon=st.floats(0.01, 5))
 def test_replacing_costs_at_most_twice_a_pure_epsilon(epsilon):
     values = add_remove_to_replace_one(pure_dp_curve(epsilon)).values[:250]

@@ -65,6 +65,7 @@ def joint_laws(votes_, scores, threshold, sigma):
     return np.hstack([bits[:, :1], bits[:, 1:] * votes_.laws])
 
 
+@pytest.mark.slow
 @by_kind
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(12, 2), (11, 3), (6, 4)])
 @pytest.mark.parametrize("direction", ["both", "forward"])
@@ -79,6 +80,7 @@ def test_the_cost_is_the_largest_over_all_votes_by_teacher(
             assert value == pytest.approx(worst, rel=1e-9, abs=0), counts
 
 
+@pytest.mark.slow
 @by_kind
 @pytest.mark.parametrize(("threshold", "sigma"), [(7, 1.5), (0, 3.0), (25.5, 4.0)])
 def test_the_joint_cost_is_the_largest_over_all_votes_by_teacher(
@@ -94,6 +96,7 @@ def test_the_joint_cost_is_the_largest_over_all_votes_by_teacher(
             assert found[0] == pytest.approx(worst, rel=1e-8, abs=0), counts
 
 
+@pytest.mark.slow
 @by_kind
 @pytest.mark.parametrize(
     "expected", [[5.25, 3, 0.1], [0, 0, 11], [4, 4, 4], [-0.5, 2, 2]]
@@ -125,6 +128,7 @@ def test_queries_that_never_pass_the_check_cost_nothing():
     assert np.all(cost("gaussian", 3.0, [[9, 5, 1]], check=check) < 1e-300)
 
 
+@pytest.mark.slow
 @by_kind
 @pytest.mark.parametrize("checked", [False, True])
 def test_with_votes_by_teacher_the_cost_is_that_of_the_worst_teacher(kind, checked):

@@ -247,6 +247,7 @@ def test_no_two_tails_cost_more_than_the_bound(q, share, sigma, order):
         assert min(truth, cap) <= cost * (1 + 1e-6) + 1e-10 / (order - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [0.4, 0.1, 1e-2, 1e-5])
 @pytest.mark.parametrize("order", [1.5, 8, 30])
 def test_some_two_tails_cost_nearly_the_bound(q, order):

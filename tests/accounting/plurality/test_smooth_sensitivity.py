@@ -209,6 +209,7 @@ def test_local_sensitivities_cover_every_change_of_one_query(small):
         assert np.all(within <= sensitivities[:, d] * (1 + 1e-12) + 1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smoothness", [0.01, 0.3])
 def test_smooth_sensitivity_is_smooth_over_lists_of_queries(small, smoothness):
     votes, table, (rows, cells), _, _ = small

@@ -200,6 +200,7 @@ def test_two_classes_have_the_cost_of_the_worst_gap():
 # It is close.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.1, 0.5])
 @pytest.mark.parametrize("order", DEFAULT_ORDERS[::32][:8])
 def test_the_bound_is_reached(gamma, order):

@@ -45,6 +45,7 @@ def power(null, alternative, false_alarms):
     return found
 
 
+@pytest.mark.slow
 @given(EPSILONS, DELTAS)
 def test_guesses_are_those_of_the_worst_case_mechanism(epsilon, delta):
     null, alternative = worst_case(epsilon, delta)

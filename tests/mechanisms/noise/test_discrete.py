@@ -76,6 +76,7 @@ def settle_every_word(law, width, n_words):
     return settled, n_open
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [64, 128])
 @pytest.mark.parametrize(
     "law",
@@ -109,6 +110,7 @@ def test_thresholds_of_a_finite_law_are_one_fewer_than_its_outcomes():
     assert len(list(geometric(0.3, 4).thresholds(64))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "n_words"), [(2, 12), (5, 5)])
 @pytest.mark.parametrize(
     "law",

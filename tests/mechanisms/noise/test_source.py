@@ -32,6 +32,7 @@ def test_gaussian_draws_follow_their_law(sigma):
     assert p_value > P_VALUE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [10, 3, 1, 0.7, 0.3, 0.05, 0.01, 0.001, 1e-5])
 def test_laplace_draws_follow_their_law(gamma):
     draws = NoiseSource().discrete_laplace(gamma, (1000, N_DRAWS // 1000))

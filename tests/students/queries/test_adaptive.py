@@ -190,6 +190,7 @@ def test_interactive_end_to_end(digits):
     assert clf.privacy_spent_.n_queries == 60
 
 
+@pytest.mark.slow
 def test_interactive_by_its_name_is_calibrated():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((3000, 2))
