@@ -151,7 +151,7 @@ WRONG_FITS = {
     "no public rows": ({}, {"X_public": None}, r"needs public rows.*X_public=PublicData\(X_public\).*public_size=0.2"),
     "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed, but the target y is None"),
-    "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only, 1.0.*Pass classes="),
+    "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only, 1.0.*the parameter classes"),
     "y is continuous": ({}, {"y": X[:, 0]}, r"Unknown label type: continuous"),
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
     "y holds NaN": ({}, {"y": np.where(Y, np.nan, 1.0)}, r"Input y contains NaN"),

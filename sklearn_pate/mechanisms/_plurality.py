@@ -108,7 +108,8 @@ class Mechanism(AnalysedMechanism):
         max_answers: int,
         probabilities: ArrayLike | None = None,
     ) -> Response:
-        answers = self.answer(counts, max_answers=max_answers, noise=noise)
+        needed = {"probabilities": probabilities} if self.needs_probabilities else {}
+        answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
 
     def _capped(

@@ -54,7 +54,7 @@ from sklearn_pate.model_selection._trials import (
     best_of_trials,
     best_on_disjoint_rows,
 )
-from sklearn_pate.publication._student_state import without_fitted_estimators
+from sklearn_pate.publication._student_state import without_caches
 
 __all__ = ["PrivateSearchCV"]
 
@@ -336,7 +336,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
                 "means, with privacy_spent_ as its statement."
             )
         model = with_last_step(self.best_estimator_, learner._published_model())
-        return without_fitted_estimators(model)
+        return without_caches(model)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route further arguments of `fit`.

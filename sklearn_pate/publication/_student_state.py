@@ -21,7 +21,7 @@ __all__ = [
     "reachable",
     "restored",
     "taken_apart",
-    "without_fitted_estimators",
+    "without_caches",
 ]
 
 # Networks whose weights are saved as arrays, without pickle.
@@ -43,7 +43,7 @@ OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
 _LEAVES = (str, bytes, int, float, type, FunctionType, ModuleType)
 
 
-def without_fitted_estimators(student: Any) -> Any:
+def without_caches(student: Any) -> Any:
     """Copy a fitted student without caches, callbacks and histories.
 
     `memory` of a Pipeline, and callbacks and history of skorch networks, name folders

@@ -100,8 +100,17 @@ class ImageAugmentation(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise ValueError for a parameter that is out of range."""
-        for name, value in self.get_params(deep=False).items():
-            check_number(name, value, 0, 180 if name == "rotation" else 1)
+        check_number("rotation", self.rotation, 0, 180)
+        for name in (
+            "shift",
+            "scale",
+            "shear",
+            "elastic",
+            "erase",
+            "contrast",
+            "weak_shift",
+        ):
+            check_number(name, getattr(self, name), 0, 1)
 
     def weak(self, images: Tensor) -> Tensor:
         """Shift images a little.

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.accounting.composition._dpsgd import dpsgd_curve
+from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost
 from sklearn_pate.baselines import DPLogisticRegression, PETDLClassifier
 from sklearn_pate.inspection import EpsilonDeltaDisplay
 from sklearn_pate.inspection.displays._plotting import SENSITIVE
@@ -84,7 +84,7 @@ def test_a_statement_by_a_sharper_account_is_below_its_line(gaussian):
         public_batch_size=30,
     )
     of_petdl = petdl.plan_privacy(X[:600], Y[:600], X_public=PUBLIC)
-    epsilon, curve = dpsgd_curve(1.0, 0.1, 100, delta=1e-5, accountant="pld")
+    epsilon, curve = dpsgd_cost(1.0, 0.1, 100, delta=1e-5, accountant="pld")
     of_steps = replace(gaussian, epsilon=epsilon, delta=1e-5, curve=curve)
     for spent in (of_petdl, of_steps):
         display = EpsilonDeltaDisplay.from_statements({"a": spent})
