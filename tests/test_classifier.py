@@ -412,7 +412,7 @@ def test_one_against_one_scores_pass_through_or_are_refused(blobs, digits):
     seen = y < 4
     pate = make(student=ovo, classes=range(10))
     pate.fit(X[:900][seen[:900]], y[:900][seen[:900]], X_public=X[900:1300])
-    with pytest.raises(ValueError, match="SVC saw 4 of 10 classes"):
+    with pytest.raises(ValueError, match="SVC has 4 of 10 classes"):
         pate.decision_function(X[:5])
 
 

@@ -62,7 +62,7 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     n_neighbors : int or "auto", default="auto"
         Number of rows (or groups) that vote on a query. It costs no privacy. It should
-        be large enough to outvote the noise, of scale `sigma` votes, and less than
+        be large enough to exceed the noise, of scale `sigma` votes, and less than
         ``sampling_rate * n``, where n is the number of private rows of a class, so that
         the voters are near. "auto" is 6 sigma, rounded up. It does not depend on the
         number of private rows, which is not public here, and suits thousands of rows
@@ -78,7 +78,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         costs no privacy.
 
     mechanism : {"gnmax", "confident"}, GNMax or ConfidentGNMax, default="gnmax"
-        How queries are answered. "confident" answers if most neighbours agree, and is
+        Answers the queries. "confident" answers if most neighbours agree, and is
         charged for every query, answered or not. Other mechanisms and `max_answers` are
         refused: the cost of a sample is known for Gaussian noise only. Noise and
         samples come from the operating system and never from `random_state`.

@@ -314,7 +314,7 @@ class AnalysedMechanism(AccountedMechanism):
         **release : float
             `order`, `smoothness` and `noise_scale` of
             :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none, chosen
-            without a look at the votes. By default
+            independently of the votes. By default
             :func:`~sklearn_pate.accounting.plurality.release_parameters` chooses them
             from public numbers.
 

@@ -136,7 +136,7 @@ class VATClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. It may be known to anyone.
+        Seed of weights, batches and changes. It may be public.
 
     Attributes
     ----------
