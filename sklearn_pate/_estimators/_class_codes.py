@@ -120,7 +120,7 @@ class DelegatedPredictionMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows. Prediction costs no privacy, even on private rows.
+            Rows. Prediction has no privacy cost, even on private rows.
 
         Returns
         -------

@@ -29,7 +29,7 @@ class GANClassifier(SemiSupervisedNetwork):
     The student of PATE-G. A generator makes rows; a discriminator distinguishes them
     from the public rows, and classifies the answered rows. The first task teaches it
     the distribution of the rows, so that few answers are enough for the second. It uses
-    public rows and answers only: none of its parameters costs any privacy.
+    public rows and answers only: none of its parameters has a privacy cost.
 
     Parameters
     ----------

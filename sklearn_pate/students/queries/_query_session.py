@@ -74,7 +74,7 @@ class Clusters:
 class QuerySession:
     """Queries on public rows and their answers so far; nothing in it is sensitive.
 
-    A query strategy gets this object only, so that its choices cost no privacy.
+    A query strategy gets this object only, so that its choices have no privacy cost.
 
     Parameters
     ----------
