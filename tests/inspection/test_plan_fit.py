@@ -210,7 +210,7 @@ def test_a_margin_is_a_share_as_it_is_written(margin, lead):
     assert plan(n_teachers=100, margins=[margin]).at_margins[0].lead == lead
 
 
-def test_one_question_costs_less_than_all():
+def test_one_query_costs_less_than_all():
     found = plan(n_queries=50)
     alone = plan(n_queries=1)
     assert found.epsilon_of_one == alone.epsilon == alone.epsilon_of_one

@@ -81,7 +81,7 @@ def test_splits_that_look_at_labels_are_pointed_out(ledger):
     assert text not in str(privacy_leaks(shuffled)[0])
 
 
-def test_a_random_search_is_priced_if_its_candidates_are_known(ledger):
+def test_a_random_search_has_a_cost_if_its_candidates_are_known(ledger):
     search = RandomizedSearchCV(
         make(ledger), GRID, n_iter=3, random_state=0, cv=KFold(2), refit=False
     )
@@ -112,7 +112,7 @@ def test_held_out_rows_count_as_public(ledger):
         (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read only once"),
     ],
 )
-def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):
+def test_a_search_without_a_known_cost_is_refused(ledger, search, message):
     with pytest.raises(ValueError, match=message):
         plan_search(search(make(ledger)), X, Y, X_public=PUBLIC)
 

@@ -86,7 +86,7 @@ def test_rounding_of_another_platform_is_no_contradiction(honest):
 
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_a_smaller_epsilon_than_the_price_is_refused(honest, kind, everywhere):
+def test_a_smaller_epsilon_than_the_cost_is_refused(honest, kind, everywhere):
     path = honest(kind)
     card, wanted = card_of(path), "(epsilon=0.100, delta=1e-05)"
     text = None
@@ -99,7 +99,7 @@ def test_a_smaller_epsilon_than_the_price_is_refused(honest, kind, everywhere):
 
 
 @pytest.mark.parametrize("kind", FITS)
-def test_a_smaller_curve_than_the_price_is_refused(honest, kind):
+def test_a_smaller_curve_than_the_cost_is_refused(honest, kind):
     path = honest(kind)
     forge(path, curve={"divergences": lambda values: values / 2})
     assert "its Renyi curve is" in refused(path)

@@ -204,7 +204,9 @@ def _unit_of_privacy(facts: dict[str, Any]) -> Section:
         (f"k {unit.plural}", "epsilon", "delta", "Correct guesses at most, of 1000"),
         tuple(map(_line_of_several, facts["promise"]["several"])),
     )
-    change = Text(f"Change of the data that is hidden: {facts['neighbours']}.")
+    change = Text(
+        f"Change of the data that the guarantee covers: {facts['neighbours']}."
+    )
     return Section("Unit of privacy", [Text(text), change, table])
 
 

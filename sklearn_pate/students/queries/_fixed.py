@@ -243,8 +243,8 @@ class ClusterQueries(QueryStrategy):
     ----------
     core : float, default=0.5
         Share of each cluster's rows, in (0, 1] and nearest to its centre, that teachers
-        vote on and that get the answer. The others stay unlabelled. It costs no
-        privacy: a teacher has one vote per cluster, whatever its size.
+        vote on and that get the answer. The others stay unlabelled. It has no privacy
+        cost: a teacher has one vote per cluster, whatever its size.
 
     Notes
     -----

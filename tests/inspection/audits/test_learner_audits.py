@@ -90,7 +90,7 @@ def test_neighbours_are_those_of_the_statement():
         audit(gaussian, TURNED)
 
 
-def test_an_estimator_without_a_price_is_refused():
+def test_an_estimator_without_a_stated_cost_is_refused():
     from sklearn.linear_model import LogisticRegression
 
     with pytest.raises(ValueError, match="cannot state its cost"):

@@ -62,7 +62,7 @@ def test_a_margin_is_the_largest_count_minus_the_second():
     assert display.turned_bars_ is display.line_ is None
 
 
-def test_bars_are_shares_of_all_teachers_and_count_every_question():
+def test_bars_are_shares_of_all_teachers_and_count_every_query():
     display = draw(np.array([[3, 1], [4, 0], [0, 0]]), n_teachers=4, bins=4)
     assert [bar.get_height() for bar in display.bars_] == [1, 0, 1, 1]
     assert [bar.get_x() for bar in display.bars_] == [0, 0.25, 0.5, 0.75]
