@@ -1,4 +1,4 @@
-"""Every public name is on a page of the reference; its docstring says how to use it."""
+"""Every public name is on a page of the reference; its docstring describes its use."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""Rows that no teacher learned from, told to the data holder alone."""
+"""Report of dropped rows, for the data holder only."""
 
 import pickle
 

@@ -219,7 +219,7 @@ def test_a_killed_fit_goes_on_with_its_teachers_and_its_answers(tmp_path):
 
 
 class Halting(Diary):
-    """Trains some teachers where the environment says so, and then no more."""
+    """Teacher that stops after some fits, if an environment variable is set."""
 
     def fit(self, X, y):
         super().fit(X, y)
