@@ -101,7 +101,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, mechanism, epsilon):
     assert pate.privacy_spent_.curve.to_epsilon(delta) == spent
 
 
-def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
+def test_the_statement_is_a_text_and_a_dictionary(blobs):
     X, y, X_public, _ = blobs
     spent = (
         make(epsilon=1.0, mechanism="gnmax")

@@ -40,7 +40,7 @@ def test_a_fit_is_charged_its_publishable_cost(ledger):
     assert charge.description == "20 queries to 10 teachers, GumbelMax(c=0.5)"
 
 
-def test_the_statement_says_what_equal_answers_would_tell(ledger):
+def test_the_statement_assumes_another_random_state_for_other_rows(ledger):
     assert OTHER_RANDOM_STATE in fit(ledger).privacy_spent_.assumptions
     without_seed = fit(ledger, random_state=None).privacy_spent_.assumptions
     assert OTHER_RANDOM_STATE not in without_seed
@@ -152,7 +152,7 @@ def test_a_frame_is_recognised_in_another_process(ledger):
     assert len(ledger.entries()) == 1
 
 
-def test_data_sets_are_told_apart_without_being_named(ledger, tmp_path):
+def test_data_sets_are_distinguished_without_a_name(ledger, tmp_path):
     fit(ledger)
     fit(ledger, n_queries=5)
     fit(ledger, X=X[::-1].copy())
@@ -171,7 +171,9 @@ def test_a_lost_key_charges_equal_fits_again(ledger):
 
 
 @pytest.mark.slow
-def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(tmp_path):
+def test_a_fit_beyond_the_budget_trains_no_teacher_and_names_an_affordable_one(
+    tmp_path,
+):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": "gnmax", "estimator": CountedTeacher()}
     fit(ledger, epsilon=0.8, **wanted)

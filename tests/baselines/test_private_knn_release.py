@@ -170,7 +170,9 @@ def test_a_killed_fit_goes_on_with_the_answers_it_paid_for(blobs, ledger, monkey
 
 
 @pytest.mark.slow
-def test_a_fit_beyond_the_budget_draws_nothing_and_says_what_would_fit(blobs, tmp_path):
+def test_a_fit_beyond_the_budget_draws_nothing_and_names_the_affordable_epsilon(
+    blobs, tmp_path
+):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": "gnmax", "ledger": ledger}
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S+ would fit") as caught:

@@ -36,7 +36,7 @@ def make(ledger, **changes):
 
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("in_pipeline", [True, False])
-def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
+def test_a_search_has_the_planned_cost(ledger, refit, in_pipeline):
     pate, grid = make(ledger), {"n_queries": [15, 25], "delta": [1e-6]}
     if in_pipeline:
         pate = make_pipeline(FunctionTransformer(), pate)
@@ -56,7 +56,7 @@ def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
     assert plan_search(search, X, Y, X_public=PUBLIC).left == 1 - ledger.spent
 
 
-def test_it_says_how_often_and_whether_it_will_do(ledger):
+def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     cv = KFold(3, shuffle=True)
     cost = plan_search(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
     assert str(cost).startswith(

@@ -174,7 +174,7 @@ def test_canaries_among_public_rows_of_petdl(monkeypatch):
     assert guess_in_plane().contradicted
 
 
-def test_public_rows_for_a_learner_that_asks_about_none_are_refused():
+def test_public_rows_for_a_learner_without_queries_are_refused():
     with pytest.raises(ValueError, match="DPLogisticRegression has none"):
         audit_canaries(
             LEARNERS["output"][0],

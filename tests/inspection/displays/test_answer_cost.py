@@ -269,7 +269,7 @@ def test_costs_on_secret_samples_compare_among_themselves():
     assert np.all(display.epsilons["0.1"] < display.epsilons["0.2"])
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, pate):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch, pate):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"AnswerCostDisplay.*sklearn-pate\[plot\]"):

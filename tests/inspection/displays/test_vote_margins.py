@@ -215,7 +215,7 @@ def test_what_cannot_be_votes_is_refused_and_nothing_is_drawn(wrong, message):
     assert not plt.get_fignums()
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"VoteMarginsDisplay.*sklearn-pate\[plot\]"):
