@@ -109,7 +109,7 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     release : {"answers", "histogram"}, default="answers"
         "histogram" releases all vote counts with noise. It costs no more than answers,
-        which on a sample cost as much as histograms. A student that takes soft labels
+        which on a sample cost as much as histograms. A student that accepts soft labels
         learns from them, see :class:`~sklearn_pate.students.DistillationClassifier`.
 
     epsilon : float or None, default=1.0

@@ -453,8 +453,7 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     # A constant student takes any number of features.
     if of_student != n_features and not isinstance(student, DummyClassifier):
         raise ValueError(
-            f"the student takes {of_student} features, and that of the card "
-            f"{n_features}"
+            f"the student has {of_student} features, and that of the card {n_features}"
         )
     # scikit-learn writes these links into notebooks without escaping them.
     for one in reachable(student):

@@ -194,7 +194,7 @@ def test_rows_that_are_replaced_and_rows_that_are_added_have_ledgers_of_their_ow
     X, y, X_public, _ = blobs
     fit(blobs, ledger=ledger)
     pate = PATEClassifier(GaussianNB(), n_queries=5, epsilon=0.5, ledger=ledger)
-    with pytest.raises(ValueError, match="unit='row' with relation='add-remove', and"):
+    with pytest.raises(ValueError, match="unit='row' with relation='add-remove', but"):
         pate.fit(X, y, X_public=PublicData(X_public))
     assert len(ledger.entries()) == 1
 

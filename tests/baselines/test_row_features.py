@@ -172,13 +172,13 @@ def of_float32(X):
     [
         (
             FunctionTransformer(lambda X: X - X.mean(axis=0)),
-            "depend on other rows or on earlier calls",
+            "depend on other rows or earlier calls",
         ),
         (
             FunctionTransformer(lambda X: X + np.random.normal(size=X.shape)),
-            "depend on other rows or on earlier calls",
+            "depend on other rows or earlier calls",
         ),
-        (CountingTransformer(), "depend on other rows or on earlier calls"),
+        (CountingTransformer(), "depend on other rows or earlier calls"),
         (FunctionTransformer(of_two_or_more), "single row of float64.*not enough"),
         (FunctionTransformer(of_float32), "single row of float64.*got float64"),
     ],

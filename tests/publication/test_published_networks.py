@@ -89,7 +89,7 @@ def test_a_network_that_predicts_in_its_own_way_is_not_published(rows):
         Net, criterion=torch.nn.CrossEntropyLoss, batch_size=100, max_epochs=1
     )
     fitted = fit(DPSGDClassifier(net, classes=CLASSES), rows, public=False)
-    with pytest.raises(ValueError, match="is a Scaling with infer of its own"):
+    with pytest.raises(ValueError, match="is a Scaling that overrides infer"):
         fitted.publish()
 
 

@@ -261,7 +261,7 @@ def release_parameters(
     log_fail: ArrayLike | None = None,
     confidence: float = 0.975,
 ) -> dict[str, float]:
-    """Choose the parameters of :func:`sanitize` from public numbers only.
+    """Choose the parameters of `sanitize` from public numbers only.
 
     Parameters
     ----------

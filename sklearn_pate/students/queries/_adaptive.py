@@ -113,13 +113,13 @@ class UncertaintyQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``ask``.
+            Public rows and ``query``.
         """
         first, *later = self._round_sizes(session)
-        session.ask(self._first().choose(session, first))
+        session.query(self._first().choose(session, first))
         for n_rows in later:
             confidence = session.probabilities(self.student).max(axis=1)
-            session.ask(_smallest(confidence, session.new_rows(), n_rows))
+            session.query(_smallest(confidence, session.new_rows(), n_rows))
 
 
 class ExpertQueries(AdaptiveQueries):
@@ -214,10 +214,10 @@ class ExpertQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``ask``.
+            Public rows and ``query``.
         """
         first, *later = self._round_sizes(session)
-        session.ask(self._first().choose(session, first))
+        session.query(self._first().choose(session, first))
         experts = OneExpertPerClass(
             session.student if self.expert is None else self.expert
         )
@@ -228,7 +228,7 @@ class ExpertQueries(AdaptiveQueries):
                 np.count_nonzero(scores > self.doubtful, axis=1) >= self.n_doubtful
             )
             # Disputed rows first, in the random order of the new rows.
-            session.ask(
+            session.query(
                 _smallest(np.where(is_disputed, -1.0, best), session.new_rows(), n_rows)
             )
 
@@ -306,12 +306,12 @@ class InteractiveQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``ask``.
+            Public rows and ``query``.
         """
         rows = self._first().choose(session, session.n_queries)
         ends = np.cumsum(self._round_sizes(session))
         for part in np.split(rows, ends[:-1]):
-            session.ask(part, session.probabilities(self.student)[part])
+            session.query(part, session.probabilities(self.student)[part])
 
 
 def _smallest(

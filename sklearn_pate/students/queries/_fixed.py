@@ -48,7 +48,7 @@ class QueryStrategy(BaseEstimator, ABC):
     >>> from sklearn_pate.students import QueryStrategy
     >>> class FirstRows(QueryStrategy):
     ...     def query(self, session):
-    ...         session.ask(np.arange(session.n_queries))
+    ...         session.query(np.arange(session.n_queries))
     >>> X, y = make_blobs(1000, centers=3, random_state=0)
     >>> pate = PATEClassifier(
     ...     GaussianNB(), n_teachers=50, n_queries=30, query_strategy=FirstRows()
@@ -94,7 +94,7 @@ class QueryStrategy(BaseEstimator, ABC):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``ask``, for ``session.n_queries`` distinct rows.
+            Public rows and ``query``, for ``session.n_queries`` distinct rows.
         """
 
 
@@ -125,9 +125,9 @@ class FixedQueries(QueryStrategy):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``ask``.
+            Public rows and ``query``.
         """
-        session.ask(self.choose(session, session.n_queries))
+        session.query(self.choose(session, session.n_queries))
 
 
 class RandomQueries(FixedQueries):
@@ -286,9 +286,9 @@ class ClusterQueries(QueryStrategy):
         Parameters
         ----------
         session : QuerySession
-            Public rows, ``clusters`` and ``ask``.
+            Public rows, ``clusters`` and ``query``.
         """
-        session.ask(session.clusters.medoids)
+        session.query(session.clusters.medoids)
 
 
 def find_clusters(

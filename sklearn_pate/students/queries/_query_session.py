@@ -78,7 +78,7 @@ class QuerySession:
 
     Parameters
     ----------
-    ask : callable
+    answer : callable
         Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
         shape (n_rows, n_classes) or None; returns class indices, -1 for no answer. Its
         privacy cost must be recorded: pass :meth:`Oracle.answer
@@ -141,10 +141,10 @@ class QuerySession:
     ...     n_queries=4,
     ...     seed=0,
     ... )
-    >>> session.ask([0, 5])
+    >>> session.query([0, 5])
     array([0, 1])
     >>> confidence = session.probabilities().max(axis=1)
-    >>> session.ask(np.argsort(confidence)[:2])  # where the student is least confident
+    >>> session.query(np.argsort(confidence)[:2])  # the least confident
     array([0, 1])
     >>> session.queried
     array([0, 5, 2, 3])
@@ -152,7 +152,7 @@ class QuerySession:
 
     def __init__(
         self,
-        ask: Callable[..., NDArray[np.intp]],
+        answer: Callable[..., NDArray[np.intp]],
         X_public: Any,
         student: Any,
         *,
@@ -162,7 +162,7 @@ class QuerySession:
         features: NDArray[np.float64] | None = None,
         clusters: Clusters | None = None,
     ) -> None:
-        self._ask = ask
+        self._answer = answer
         # Not None for a strategy that needs them.
         self.features: Any = features
         self.clusters: Any = clusters
@@ -179,7 +179,7 @@ class QuerySession:
         """Number of public rows."""
         return self.X_public.shape[0]
 
-    def ask(
+    def query(
         self, rows: ArrayLike, probabilities: NDArray[np.floating] | None = None
     ) -> NDArray[np.intp]:
         """Query public rows that were not queried before.
@@ -203,7 +203,7 @@ class QuerySession:
             If a row is repeated or was queried before; then no row is queried.
 
         Exception
-            Any exception of `ask`, such as
+            Any exception of `answer`, such as
             :class:`~sklearn_pate.BudgetExceededError`; then no answer is kept.
         """
         rows = np.asarray(rows, dtype=np.intp)
@@ -213,7 +213,7 @@ class QuerySession:
                 "A query strategy queried a public row twice, which gives no new "
                 "information; query session.new_rows()."
             )
-        answers = self._ask(rows, probabilities)
+        answers = self._answer(rows, probabilities)
         self.queried = queried
         self.answers = np.concatenate([self.answers, answers])
         return answers

@@ -33,7 +33,7 @@ class Answers:
         return self.y[rows]
 
 
-def ask(strategy, X, y, n_queries, seed=0):
+def query(strategy, X, y, n_queries, seed=0):
     answers = Answers(y)
     session = QuerySession(
         answers,
@@ -51,7 +51,7 @@ def ask(strategy, X, y, n_queries, seed=0):
 @pytest.mark.parametrize("kind", STRATEGIES)
 @pytest.mark.parametrize("n_queries", [1, 3, 40, 300])
 def test_all_queries_are_made_and_no_row_is_queried_twice(kind, n_queries, blobs):
-    answers = ask(kind(n_rounds=4), *blobs[2:], n_queries)
+    answers = query(kind(n_rounds=4), *blobs[2:], n_queries)
     rows = np.concatenate(answers.rows)
     assert len(rows) == len(set(rows.tolist())) == n_queries
     assert len(answers.rows) == min(4, n_queries)
@@ -62,7 +62,7 @@ def test_a_strategy_follows_the_seed_and_the_answers(kind, digits):
     X, y = digits[0][:300] / 16, digits[1][:300]
 
     def rows(y, seed):
-        return np.concatenate(ask(kind(n_rounds=3), X, y, 60, seed).rows).tolist()
+        return np.concatenate(query(kind(n_rounds=3), X, y, 60, seed).rows).tolist()
 
     assert rows(y, 0) == rows(y, 0)
     assert rows(y, 0) != rows(y, 1)
@@ -73,9 +73,9 @@ def test_the_first_round_may_be_of_typical_rows(blobs):
     strategy = UncertaintyQueries(n_rounds=2, first=RepresentativeQueries())
     assert strategy.needs_features
     assert not UncertaintyQueries().needs_features
-    first = ask(strategy, *blobs[2:], 20).rows[0]
+    first = query(strategy, *blobs[2:], 20).rows[0]
     assert set(first) != set(
-        ask(UncertaintyQueries(n_rounds=2), *blobs[2:], 20).rows[0]
+        query(UncertaintyQueries(n_rounds=2), *blobs[2:], 20).rows[0]
     )
 
 
@@ -87,7 +87,7 @@ def line(n=201):
 
 def test_uncertainty_queries_the_least_confident_rows():
     X, y = line()
-    first, second = ask(UncertaintyQueries(n_rounds=2), X, y, 40).rows
+    first, second = query(UncertaintyQueries(n_rounds=2), X, y, 40).rows
     student = LogisticRegression().fit(X[first], y[first])
     sureness = student.predict_proba(X).max(axis=1)
     left = np.setdiff1d(np.arange(len(X)), first)
@@ -100,7 +100,7 @@ def test_experts_query_rows_with_several_possible_classes_and_no_confident_exper
 ):
     X, y = digits[0][:600] / 16, digits[1][:600]
     strategy = ExpertQueries(n_rounds=2, n_doubtful=2)
-    first, second = ask(strategy, X, y, 120).rows
+    first, second = query(strategy, X, y, 120).rows
     scores = np.column_stack(
         [
             LogisticRegression().fit(X[first], y[first] == one).predict_proba(X)[:, 1]
@@ -116,7 +116,7 @@ def test_experts_query_rows_with_several_possible_classes_and_no_confident_exper
 def test_experts_add_the_least_confident_rows_if_too_few_are_disputed():
     X, y = line()
     strategy = ExpertQueries(n_rounds=2, n_doubtful=3)  # there are two classes
-    first, second = ask(strategy, X, y, 40).rows
+    first, second = query(strategy, X, y, 40).rows
     student = LogisticRegression().fit(X[first], y[first])
     sureness = student.predict_proba(X).max(axis=1)
     left = np.setdiff1d(np.arange(len(X)), first)
@@ -127,7 +127,7 @@ def test_interactive_queries_have_the_students_probabilities_from_the_second_rou
     blobs,
 ):
     X, y = blobs[2:]
-    answers = ask(InteractiveQueries(n_rounds=3), X, y, 60)
+    answers = query(InteractiveQueries(n_rounds=3), X, y, 60)
     np.testing.assert_allclose(answers.probabilities[0], 1 / 3)
     rows, before = answers.rows[1], answers.rows[0]
     student = LogisticRegression().fit(X[before], y[before])
@@ -148,7 +148,7 @@ def test_a_class_that_was_never_answered_has_probability_zero(digits):
         n_queries=30,
         seed=0,
     )
-    session.ask(np.arange(30))
+    session.query(np.arange(30))
     probabilities = session.probabilities()
     assert probabilities.shape == (len(X), 5)
     assert np.all(probabilities[:, [1, 3, 4]] == 0)
@@ -212,7 +212,7 @@ def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
     def score(strategy):
         scores = []
         for seed in range(5):
-            rows = np.concatenate(ask(strategy, X, y, 20, seed).rows)
+            rows = np.concatenate(query(strategy, X, y, 20, seed).rows)
             student = LogisticRegression(C=1e4).fit(X[rows], y[rows])
             scores.append(student.score(X, y))
         return np.mean(scores)
@@ -224,17 +224,17 @@ def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
 def test_a_custom_strategy_cannot_query_a_row_twice(blobs):
     class Stubborn(QueryStrategy):
         def query(self, session):
-            session.ask(np.array([3, 4]))
-            session.ask(np.array([4, 5]))
+            session.query(np.array([3, 4]))
+            session.query(np.array([4, 5]))
 
     with pytest.raises(ValueError, match="queried a public row twice"):
-        ask(Stubborn(), *blobs[2:], 4)
+        query(Stubborn(), *blobs[2:], 4)
 
 
 def test_a_custom_strategy_cannot_exceed_the_number_of_queries(digits):
     class Greedy(QueryStrategy):
         def query(self, session):
-            session.ask(session.new_rows())
+            session.query(session.new_rows())
 
-    with pytest.raises(BudgetExceededError, match="only 60 of 60 are left"):
+    with pytest.raises(BudgetExceededError, match="exceed the 60 of 60 that are left"):
         pate(digits, query_strategy=Greedy())

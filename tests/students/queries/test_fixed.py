@@ -20,9 +20,9 @@ from sklearn_pate.students import (
 from sklearn_pate.students.queries._fixed import find_clusters
 
 
-def session_about(X, n_queries, *, seed=0, ask=None):
+def session_about(X, n_queries, *, seed=0, answer=None):
     return QuerySession(
-        ask or (lambda rows, probabilities: np.zeros(len(rows), int)),
+        answer or (lambda rows, probabilities: np.zeros(len(rows), int)),
         X,
         LogisticRegression(),
         n_classes=3,
