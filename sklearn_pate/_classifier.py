@@ -68,7 +68,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident", \
             "interactive"} or Mechanism, default="gnmax"
-        How queries are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
+        Answers the queries. A :class:`~sklearn_pate.mechanisms.Mechanism` object
         has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
         comes from the operating system, never from `random_state`.
 
@@ -160,7 +160,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         infinite. None draws the noise from the operating system.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds shards, teachers, queries and student. It may be known to anyone.
+        Seeds shards, teachers, queries and student. It may be public.
 
     Attributes
     ----------

@@ -27,8 +27,8 @@ _FEW_ROWS = 30
 _ACCURATE = 0.9
 _REMEDY = "Use fewer queries, more teachers or a larger epsilon."
 _OPENING = (
-    "An answer is right if it is the class with the most votes of teachers. By the "
-    "lead of that class over every other class, at least this share of the"
+    "An answer is right if it is the class with the most votes. For each lead of that "
+    "class over every other class, at least this share of the"
 )
 _CLOSING = (
     "The lead depends on the data, and so does how often most teachers are right."

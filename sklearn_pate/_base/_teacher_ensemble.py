@@ -67,7 +67,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Seeds:
-    """One seed for each part of a fit, which may be known to anyone."""
+    """Seeds of the parts of a fit, which may be public."""
 
     shards: int
     teachers: int

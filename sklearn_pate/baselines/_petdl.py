@@ -66,8 +66,8 @@ class PETDLClassifier(TeacherEnsemble):
 
     public_batch_size : int, default=128
         Approximate number of public rows in a public batch. Larger batches are fewer,
-        and cost less privacy in total, but are less informative about each row. It is
-        also the batch size of the default student.
+        and have a lower privacy cost in total, but are less informative about each row.
+        It is also the batch size of the default student.
 
     batches : {"cluster", "random"}, default="cluster"
         Assignment of public rows to public batches. "cluster" puts similar rows

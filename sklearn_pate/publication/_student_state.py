@@ -131,7 +131,7 @@ def reachable(root: Any) -> Iterator[Any]:
 
 
 def is_of(one: Any, *packages: str) -> bool:
-    """Tell whether an object's class, or a base of it, is from one of the packages."""
+    """Check whether an object's class, or a base of it, is from one of the packages."""
     return any(
         kind.__module__.partition(".")[0] in packages for kind in type(one).__mro__
     )
@@ -147,7 +147,7 @@ def _is_folder(memory: Any) -> bool:
 
 
 def _is_built_again(network: Any) -> bool:
-    """Tell whether a network's module, without its weights, follows from parameters."""
+    """Check that a network's module, without its weights, follows from parameters."""
     name = full_name(type(network))
     if name == TRAINED_NETWORK:
         return isinstance(network.module, type)

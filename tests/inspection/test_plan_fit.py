@@ -235,7 +235,7 @@ def test_a_margin_is_a_share_as_it_is_written(margin, lead):
     assert plan(n_teachers=100, margins=[margin]).at_margins[0].lead == lead
 
 
-def test_one_question_costs_less_than_all():
+def test_one_query_costs_less_than_all():
     found = plan(n_queries=50)
     alone = plan(n_queries=1)
     assert found.epsilon_of_one == alone.epsilon == alone.epsilon_of_one
@@ -310,7 +310,10 @@ UNKNOWN = {"n_teachers": "auto"}
 SHARES = "must be shares of the teachers, above 0 and up to 1"
 WRONG = [
     (UNKNOWN, "n_teachers='auto' is the square root of .*; pass n_rows, or n_teachers"),
-    (UNKNOWN | GROUPS, "n_teachers='auto' counts rows, which are not public"),
+    (
+        UNKNOWN | GROUPS,
+        "n_teachers='auto' reads the number of rows, which is not public",
+    ),
     (UNKNOWN | GROUPS | {"n_rows": 900}, "n_rows=900 is not public .*; leave it out"),
     ({"n_rows": 900} | GROUPS, "n_rows=900 is not public where a group is the unit"),
     ({"n_rows": 6}, "n_teachers=7 is more than n_rows=6; lower n_teachers"),

@@ -29,8 +29,8 @@ class ImageAugmentation(BaseEstimator):
 
     A weak change is a shift; a strong one has all of them. Values from outside an image
     repeat its border. Random numbers come from torch's generator, which a student seeds
-    from its `random_state`. A student changes public images only: no parameter costs
-    any privacy, unless it was chosen on private images.
+    from its `random_state`. A student changes public images only: no parameter has a
+    privacy cost, unless it was chosen on private images.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class TabularAugmentation(BaseEstimator):
     Values are swapped with those of other rows in the batch, which keeps them plausible
     for any distribution of a feature, or noise is added. Random numbers come from
     torch's generator, which a student seeds from its `random_state`. A student changes
-    public rows only: no parameter costs any privacy, unless it was chosen on private
+    public rows only: no parameter has a privacy cost, unless it was chosen on private
     rows. This noise gives no privacy guarantee.
 
     Parameters

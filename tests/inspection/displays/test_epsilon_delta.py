@@ -129,7 +129,7 @@ def test_statements_of_different_units_are_refused(pure, gaussian):
     assert not plt.get_fignums()
 
 
-def test_what_promises_nothing_has_no_line(pure):
+def test_a_fit_without_a_guarantee_has_no_line(pure):
     void = replace(pure, epsilon=np.inf, curve=pure.curve.unbounded())
     with pytest.raises(ValueError, match=r"epsilon=inf.*leave it out"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": void})
@@ -170,7 +170,7 @@ def test_nothing_of_it_is_stamped_and_the_unit_is_named(pate):
     assert display.ax_.get_ylabel() == ("publishable epsilon (unit: row, replace-one)")
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, pate):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch, pate):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"EpsilonDeltaDisplay.*sklearn-pate\[plot\]"):
