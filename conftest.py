@@ -36,6 +36,17 @@ def pytest_configure(config):
         sys.meta_path.insert(0, WithoutTorch())
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark examples of docstrings that import torch as slow."""
+    for item in items:
+        if (
+            isinstance(item, pytest.DoctestItem)
+            and "import torch" in item.dtest.docstring
+        ):
+            item.add_marker("slow")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
     """Leave out a file that cannot be imported without torch."""

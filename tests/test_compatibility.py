@@ -187,6 +187,7 @@ def test_boosters_teach_though_shards_lack_classes(name, digits):
     assert pate.score(X[1500:], names[y[1500:]]) > 0.55
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOOSTERS)
 def test_boosters_take_frames_with_categories(name, adult_frame):
     X = adult_frame.data[["age", "workclass", "education", "hours-per-week"]][:6000]

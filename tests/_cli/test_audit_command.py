@@ -29,6 +29,7 @@ def test_an_audit_prints_the_claim_and_the_result(capsys):
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_noise_of_a_quarter_of_its_scale_is_contradicted(capsys, monkeypatch):
     def answer(self, counts, noise):
         return gaussian_plurality(counts, self.sigma / 4, noise)

@@ -156,6 +156,7 @@ def test_autologging_is_on_again_after_a_fit(store, blobs):
     assert store.estimators() == ["LogisticRegression"]
 
 
+@pytest.mark.slow
 def test_autologging_is_on_again_after_a_fit_that_failed(store, blobs):
     X, y, _, _ = blobs
     with pytest.raises(ValueError, match="All teachers"):

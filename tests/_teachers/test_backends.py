@@ -22,7 +22,7 @@ from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.mechanisms import GNMax
 
 # Votes must not depend on how many threads there are here.
-pytestmark = pytest.mark.usefixtures("two_threads")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("two_threads")]
 
 N_TEACHERS = 12
 
@@ -73,7 +73,6 @@ def dask_cluster():
         yield client
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TEACHERS)
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_votes_do_not_depend_on_the_backend(name, backend, alone, digits_votes):
@@ -82,7 +81,6 @@ def test_votes_do_not_depend_on_the_backend(name, backend, alone, digits_votes):
     np.testing.assert_array_equal(votes, alone[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TEACHERS)
 def test_votes_of_a_dask_cluster_are_the_same(name, dask_cluster, alone, digits_votes):
     with parallel_config(backend="dask"):
@@ -150,7 +148,6 @@ assert np.array_equal(first, poll())
 """
 
 
-@pytest.mark.slow
 def test_a_teacher_that_is_the_first_to_import_torch_is_seeded_too():
     done = subprocess.run(
         [sys.executable, "-c", LATE_IMPORT], capture_output=True, text=True, check=False
@@ -191,7 +188,6 @@ class ReturnsErrors(ThreadingBackend):
         return out.get()
 
 
-@pytest.mark.slow
 def test_an_error_that_a_backend_returns_as_a_result_is_shown(blobs):
     X, y, X_public, _ = blobs
     register_parallel_backend("returns-errors", ReturnsErrors)

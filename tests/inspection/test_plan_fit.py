@@ -174,6 +174,7 @@ def test_no_votes_of_all_teachers_with_a_lead_have_fewer_answers(n_classes):
     assert [one.answered for one in found] == pytest.approx(passing, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [mechanism for mechanism, _ in LAWS.values()], ids=LAWS
 )

@@ -114,6 +114,7 @@ def test_our_own_students_need_no_trust(student, digits, tmp_path):
     assert_same(loaded, published, X[1400:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image_shape", [None, (8, 8)])
 @pytest.mark.parametrize(
     "name", ["FixMatchClassifier", "GANClassifier", "VATClassifier"]
@@ -134,6 +135,7 @@ def test_our_own_networks_need_no_trust(name, image_shape, digits, tmp_path):
     loaded.save(tmp_path / "again.skops")
 
 
+@pytest.mark.slow
 def test_an_augmentation_of_ours_needs_no_trust(digits, tmp_path):
     pytest.importorskip("skorch")
     X, y = digits
@@ -262,6 +264,7 @@ def test_a_student_that_skops_cannot_save_is_named(blobs, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_networks_are_pickled_without_their_training_log(digits, tmp_path):
     torch = pytest.importorskip("torch")
     skorch = pytest.importorskip("skorch")

@@ -122,6 +122,7 @@ def test_the_planted_values_are_there_to_be_found(fitted):
     assert sum(secret in leaky for secret in planted(pate)) >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["pickle", "joblib", "skops"])
 def test_a_saved_estimator_holds_no_planted_value(fitted, how):
     pate, _ = fitted
@@ -204,6 +205,7 @@ def test_the_html_representation_shows_teacher_and_student(fitted):
     assert "DecisionTreeClassifier" in html
 
 
+@pytest.mark.slow
 def test_the_warning_does_not_say_how_many_teachers_failed(blobs):
     X, y, X_public, _ = blobs
     X = X.copy()

@@ -87,6 +87,7 @@ def test_without_a_limit_the_same_queries_break_the_budget():
     assert excess(unlimited, 1.0, [1.0] * 127) > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [GNMax(), GumbelMax()])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1, 1e-5), (3, 1e-6)])
 def test_the_default_order_holds_a_fit_that_spends_the_whole_budget(

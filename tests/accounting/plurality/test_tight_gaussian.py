@@ -237,6 +237,7 @@ def test_epsilons_of_many_answers(sigma, epsilons):
     np.testing.assert_allclose(found, epsilons, rtol=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_queries", "n_answers", "sigmas", "epsilon"),
     [(640, 286, (150.0, 40.0), 2.15), (1500, 524, (200.0, 40.0), 2.97)],
@@ -291,6 +292,7 @@ def test_large_orders_have_the_classical_cost(sigma):
     np.testing.assert_array_equal(found, threshold_worst_case(sigma, orders).values)
 
 
+@pytest.mark.slow
 def test_more_noise_never_costs_more():
     # To within the slack of the search, about half a percent.
     for bound in (

@@ -273,6 +273,7 @@ def test_the_number_of_other_classes_does_not_matter():
 # The shape of the curve.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 2.0])
 def test_a_larger_order_never_costs_less(gamma):
     orders = np.concatenate([[1.001, 1.005], DEFAULT_ORDERS[:-1] + 0.001, [1e6, 1e9]])
@@ -296,6 +297,7 @@ def test_the_curve_goes_on_where_the_search_ends(gamma):
     assert np.all(values[1:] <= values[:-1] * 1.02)
 
 
+@pytest.mark.slow
 def test_a_value_does_not_depend_on_the_other_orders():
     everything = tight_laplace_worst_case(0.1, 3).values
     for i in (0, 100, 200, 384):

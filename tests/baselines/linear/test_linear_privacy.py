@@ -311,6 +311,7 @@ def test_the_size_of_the_noise_has_its_law(noises):
     assert p_value(1.2 * lengths, law.cdf) < 1e-6, "another scale would be seen"
 
 
+@pytest.mark.slow
 def test_the_direction_of_the_noise_is_uniform_and_independent_of_its_size(noises):
     _, found, _ = noises
     lengths = np.linalg.norm(found, axis=1)

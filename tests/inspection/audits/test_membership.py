@@ -77,6 +77,7 @@ def test_a_label_that_a_model_never_saw_has_no_probability():
     assert 0 <= result.auc <= 1
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_the_attack(people):
     X, y, _ = people
     one, other = (

