@@ -299,14 +299,14 @@ def defects(n_audits=3):
             )
     with planted(_classifier, "assign_shards", deal_by_class):
         add(
-            "rows are dealt by class",
+            "rows are assigned by class",
             lambda: stratified_shards(48, 11.9, 100),
             seen_by="audit_neighbours",
         )
         add(
-            "rows are dealt by class",
+            "rows are assigned by class",
             lambda: secret_bits(250, 100, epsilon=1.0),
-            seen_by="audit_canaries, which is not made to see this one",
+            seen_by="audit_canaries, which does not test for this one",
         )
     return rows
 

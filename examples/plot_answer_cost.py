@@ -67,7 +67,8 @@ for n_queries in [200, 400, 600]:
 # Many queries are not always better. For a fixed epsilon, more queries mean more noise
 # in each answer, and a student that also learns from rows without labels needs few.
 #
-# A smaller delta has a small cost: a ten thousandth of it does not double epsilon.
+# A smaller delta increases epsilon only slightly: a delta that is ten thousand times
+# smaller does not double it.
 # Choose a very small delta before the fit, and then choose epsilon.
 #
 # Before a fit, :meth:`AnswerCostDisplay.from_mechanisms

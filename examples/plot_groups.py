@@ -56,8 +56,8 @@ print(f"A split of patients has {len(common)}.")
 #
 # With ``privacy_unit="group"`` and ``groups``, all stays of a patient go to the same
 # teacher, by a keyed hash of the patient's id, so that an additional patient does not
-# move others. ``n_teachers`` has to be a number: "auto" would count patients, and with
-# groups as the unit their number is not public.
+# move others. ``n_teachers`` has to be a number: "auto" depends on the number of rows,
+# which is not public with groups as the unit.
 
 model = make_pipeline(StandardScaler(), LogisticRegression())
 fits = {}

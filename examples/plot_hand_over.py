@@ -43,7 +43,7 @@ ledger = PrivacyLedger(Path(folder.name, "digits.sqlite"), epsilon=8, delta=1e-5
 # Fits within the budget
 # ----------------------
 #
-# A fit at half of epsilon takes less than half of the budget: Renyi costs add, which
+# A fit at half of epsilon takes less than half of the budget: Renyi costs add, and
 # are about proportional to the square of epsilon. A repeated fit gets the same answers,
 # at no further cost.
 

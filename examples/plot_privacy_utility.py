@@ -90,11 +90,9 @@ plt.show()
 # Before such a picture is published, note two points:
 #
 # - Each point has its own privacy cost. The cost of the whole picture is that of all
-#   fits
-#   together, the sum of their ``privacy_spent_.curve``.
+#   fits together, the sum of their ``privacy_spent_.curve``.
 # - The choice of the best point by its score on private rows is covered by no
-#   statement.
-#   Choose on public data, or with
+#   statement. Choose on public data, or with
 #   :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
 together = fits[0].privacy_spent_.curve

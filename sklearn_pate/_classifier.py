@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_pate._base._fit_plan import MARGINS, FitPlan
+from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
@@ -68,7 +68,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident", \
             "interactive"} or Mechanism, default="gnmax"
-        How queries are answered. A :class:`~sklearn_pate.mechanisms.Mechanism` object
+        Answers the queries. A :class:`~sklearn_pate.mechanisms.Mechanism` object
         has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
         comes from the operating system, never from `random_state`.
 
@@ -160,7 +160,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         infinite. None draws the noise from the operating system.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds shards, teachers, queries and student. It may be known to anyone.
+        Seeds shards, teachers, queries and student. It may be public.
 
     Attributes
     ----------
@@ -336,7 +336,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
         votes, problems = self._train_teachers(
             poll_teachers,
-            assign_shards(private, plan.release.n_teachers, plan.seeds.shards),
+            plan.shards,
             private,
             plan.queries.X_for_teachers,
             plan.queries.representation,
@@ -432,8 +432,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
 
-        Nothing is fitted, drawn or charged. Numbers of rows, classes and queries are
-        read from the data, the rest from the parameters.
+        No teacher or student is trained, and nothing is drawn or charged; a
+        `representation` is fitted on the public rows. Numbers of rows, classes and
+        queries are read from the data, the rest from the parameters.
 
         Parameters
         ----------
@@ -447,8 +448,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Returns
         -------
         plan : FitPlan
-            To be printed, or read. It may be published where the number of rows may,
-            or where groups are the unit.
+            To be printed, or read. It may be published if its `assumptions` hold.
 
         Raises
         ------
@@ -459,6 +459,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         --------
         sklearn_pate.inspection.plan_fit : Plan from numbers alone, without data.
         """
+        check_margins(margins)
         plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
         return FitPlan.of_mechanism(
             plan.release.mechanism,
@@ -469,6 +470,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             delta=self.delta,
             unit=self.privacy_unit,
             margins=margins,
+            assumptions=plan.statement.assumptions,
         )
 
     def _plan(
@@ -480,8 +482,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
         queries = self._plan_queries(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, queries, n_teachers)
-        return FitSetup(public, release, seeds, queries, private)
+        return FitSetup(public, release, seeds, queries, private, shards)
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
         """Plan the queries, by public rows and parameters alone."""

@@ -50,7 +50,7 @@ class PrivacyLeakWarning(UserWarning):
     ...         GNMax(sigma=40, noise_seed=0).answer([[200, 50]])
     ...     except PrivacyLeakWarning as leak:
     ...         print(leak)
-    noise_seed=0 makes the noise reproducible: whoever knows the seed can subtract it...
+    noise_seed=0 makes the noise reproducible: an attacker with the seed can subtrac...
     """
 
 
@@ -135,8 +135,9 @@ class BudgetExceededError(RuntimeError):
     :class:`~sklearn_pate.PrivacyLedger`, and by an
     :class:`~sklearn_pate.mechanisms.Oracle` with more queries than its cost covers. No
     noise was drawn. The message has costs only, no private value. Use fewer queries or
-    more noise; `shares` of the ledger returns the share that would fit. A new ledger
-    would not include the earlier releases.
+    more noise; `budget_fractions` of the ledger returns the fraction of the budget that
+    a cost takes, and the fraction that is left. A new ledger would not include the
+    earlier releases.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A sampler as pipelines of imbalanced-learn take them, of nobody's class."""
+"""Sampler for pipelines of imbalanced-learn, without a base class."""
 
 from sklearn.base import BaseEstimator
 

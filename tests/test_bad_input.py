@@ -151,7 +151,7 @@ WRONG_FITS = {
     "no public rows": ({}, {"X_public": None}, r"needs public rows.*X_public=PublicData\(X_public\).*public_size=0.2"),
     "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed, but the target y is None"),
-    "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only, 1.0.*Pass classes="),
+    "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only, 1.0.*the parameter classes"),
     "y is continuous": ({}, {"y": X[:, 0]}, r"Unknown label type: continuous"),
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
     "y holds NaN": ({}, {"y": np.where(Y, np.nan, 1.0)}, r"Input y contains NaN"),
@@ -176,7 +176,7 @@ WRONG_FITS = {
     # groups
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
     "the unit without groups": (GROUPED, {}, r"needs groups in fit.*set_config\(enable_metadata_routing=True\).*set_fit_request\(groups=True\)"),
-    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows, which are not public"),
+    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' reads the number of rows, which is not public"),
     "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups holds one group only, so that one teacher"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
     "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
@@ -279,7 +279,7 @@ def charge(**changes):
 WRONG_CALLS = {
     "PublicData of nothing": (lambda: PublicData(None), r"PublicData\(None\) holds no rows"),
     "answering without noise": (lambda: GNMax().answer([[1, 2]]), r"GNMax has sigma=None"),
-    "pricing without noise": (lambda: LNMax().worst_case_curve(2), r"LNMax has gamma=None"),
+    "a cost without noise": (lambda: LNMax().worst_case_curve(2), r"LNMax has gamma=None"),
     "a share without teachers": (lambda: ConfidentGNMax(0.8, 1, 1).answer([[1, 2]]), r"threshold=0.8 is a share of an unknown number of teachers; pass a number of votes"),
     "counts of one class": (lambda: GNMax(1).answer([[1], [2]]), r"counts has shape \(2, 1\)"),
     "counts of one query as a vector": (lambda: GNMax(1).answer([1, 2]), r"counts has shape \(2,\)"),

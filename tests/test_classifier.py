@@ -102,7 +102,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, mechanism, epsilon):
 
 
 @pytest.mark.slow
-def test_the_statement_is_one_honest_sentence_and_a_dictionary(blobs):
+def test_the_statement_is_a_text_and_a_dictionary(blobs):
     X, y, X_public, _ = blobs
     spent = (
         make(epsilon=1.0, mechanism="gnmax")
@@ -414,7 +414,7 @@ def test_one_against_one_scores_pass_through_or_are_refused(blobs, digits):
     seen = y < 4
     pate = make(student=ovo, classes=range(10))
     pate.fit(X[:900][seen[:900]], y[:900][seen[:900]], X_public=X[900:1300])
-    with pytest.raises(ValueError, match="SVC saw 4 of 10 classes"):
+    with pytest.raises(ValueError, match="SVC has 4 of 10 classes"):
         pate.decision_function(X[:5])
 
 

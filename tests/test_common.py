@@ -118,7 +118,7 @@ def test_with_noise_that_matters_only_checks_that_compare_two_fits_can_differ():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("noise_seed", [None, 0])
-def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
+def test_the_tag_non_deterministic_depends_on_the_noise(blobs, noise_seed):
     X, y, X_public, _ = blobs
     pate = PATEClassifier(
         mechanism=GNMax(sigma=100),
@@ -134,7 +134,7 @@ def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
 
 
 @pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
-def test_the_tag_says_whether_small_data_drown_in_noise(blobs, epsilon, poor):
+def test_the_tag_poor_score_depends_on_the_noise(blobs, epsilon, poor):
     X, y, X_public, y_public = blobs
     mechanism = GNMax(sigma=1.0 if epsilon is None else None)
     pate = PATEClassifier(

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md shows a contributor runs as it stands there."""
+"""Examples in CONTRIBUTING.md run unchanged."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the user guide tells a reader to type runs, and prints what it says it prints.
+"""Code of the user guide runs, and prints the output that its pages show.
 
 The ``python`` and ``console`` blocks of a page run in order, in an empty folder. What
 is to be printed is in a ``text`` block right behind the Python, and below the command

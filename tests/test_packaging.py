@@ -1,4 +1,4 @@
-"""What the project says of itself agrees, wherever it says it."""
+"""Metadata of the project agree in all files."""
 
 import importlib.metadata
 import re

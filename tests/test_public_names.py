@@ -1,4 +1,4 @@
-"""Every public name is on a page of the reference; its docstring says how to use it."""
+"""Every public name is on a page of the reference; its docstring describes its use."""
 
 import doctest
 import importlib
@@ -117,7 +117,7 @@ def test_the_docstring_of_a_public_name_describes_all_that_it_takes(path):
 
 
 @pytest.mark.parametrize("path", FUNCTIONS)
-def test_the_docstring_of_a_public_function_says_what_it_returns(path):
+def test_the_docstring_of_a_public_function_describes_its_result(path):
     checked = validate.Validator(docscrape.get_doc_object(resolve(path)))
     assert bool(sections(path)["Returns"]) == checked.method_returns_something
 
@@ -129,7 +129,7 @@ def test_the_docstring_of_a_public_method_describes_all_that_it_takes(method):
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_the_docstring_of_a_public_method_says_what_it_returns(method):
+def test_the_docstring_of_a_public_method_describes_its_result(method):
     checked = validate.Validator(docscrape.get_doc_object(method))
     assert bool(docscrape.FunctionDoc(method)["Returns"]) == (
         checked.method_returns_something

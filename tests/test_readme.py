@@ -1,4 +1,4 @@
-"""What README.md tells a newcomer to type works as it stands."""
+"""Code of README.md runs unchanged."""
 
 import re
 from pathlib import Path

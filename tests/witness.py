@@ -1,4 +1,4 @@
-"""A PATEClassifier that tells what reached it."""
+"""A PATEClassifier that records the arguments of its fits."""
 
 from sklearn_pate import PATEClassifier, PublicData
 

@@ -11,12 +11,13 @@ import numpy as np
 from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
 from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._base._terminal import WIDTH, fact_lines
-from sklearn_pate.accounting._assumptions import SEEDED
+from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import GNMax, Mechanism
+from sklearn_pate.publication._mechanism_fields import without_seeds
 
-__all__ = ["MARGINS", "FitPlan"]
+__all__ = ["MARGINS", "FitPlan", "check_margins"]
 
 #: Leads of the most-voted class at which label accuracy is planned.
 MARGINS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -26,12 +27,11 @@ _FEW_ROWS = 30
 _ACCURATE = 0.9
 _REMEDY = "Use fewer queries, more teachers or a larger epsilon."
 _OPENING = (
-    "An answer is right if it is the class with the most votes of teachers. By the "
-    "lead of that class over every other class, at least this share of the"
+    "An answer is right if it is the class with the most votes. For each lead of that "
+    "class over every other class, at least this share of the"
 )
 _CLOSING = (
-    "The lead depends on the data, and so does how often most teachers are right. This "
-    "plan depends on no private value and may be published."
+    "The lead depends on the data, and so does how often most teachers are right."
 )
 
 
@@ -39,8 +39,8 @@ _CLOSING = (
 class FitPlan:
     """Plan of a fit: its noise, its privacy cost, and its label accuracy.
 
-    It depends on no private value except, where rows are the unit of privacy, on their
-    number, which is public then. It may be published.
+    Made from numbers alone, it depends on no private value and may be published. Made
+    from data, it may be published if its `assumptions` hold.
 
     Parameters
     ----------
@@ -85,6 +85,9 @@ class FitPlan:
     warnings : tuple of str
         Reasons to change the plan.
 
+    assumptions : tuple of Assumption, default=()
+        Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
+
     Examples
     --------
     >>> from sklearn_pate.inspection import plan_fit
@@ -107,6 +110,7 @@ class FitPlan:
     margin_for_90: float | None
     margin_for_99: float | None
     warnings: tuple[str, ...]
+    assumptions: tuple[Assumption, ...] = ()
 
     @classmethod
     def of_mechanism(
@@ -120,6 +124,7 @@ class FitPlan:
         delta: float,
         unit: str,
         margins: Sequence[float],
+        assumptions: tuple[Assumption, ...] = (),
     ) -> Self:
         """Plan a fit with a mechanism whose noise is set.
 
@@ -134,6 +139,9 @@ class FitPlan:
         margins : sequence of float
             Leads of the most-voted class, as shares of the teachers.
 
+        assumptions : tuple of Assumption, default=()
+            Assumptions of the fit about the data.
+
         Returns
         -------
         plan : FitPlan
@@ -145,7 +153,7 @@ class FitPlan:
             If `margins` are no shares, or the answers depend on a student's
             probabilities, which are not known before a fit.
         """
-        _check_margins(margins)
+        check_margins(margins)
         if mechanism.needs_probabilities:
             raise ValueError(
                 f"{type(mechanism).__name__} compares votes with probabilities of a "
@@ -160,7 +168,7 @@ class FitPlan:
             n_teachers=int(n_teachers),
             n_queries=int(n_queries),
             n_classes=int(n_classes),
-            mechanism=mechanism.in_one_line(),
+            mechanism=without_seeds(mechanism.in_one_line()),
             epsilon=mechanism.stated_epsilon(n_queries, n_classes, delta),
             delta=float(delta),
             unit=unit,
@@ -170,6 +178,7 @@ class FitPlan:
             margin_for_90=votes.margin_for(0.9),
             margin_for_99=votes.margin_for(0.99),
             warnings=tuple(_warnings(mechanism, votes, n_teachers, n_rows, delta)),
+            assumptions=assumptions,
         )
 
     @property
@@ -205,6 +214,7 @@ class FitPlan:
         return asdict(self) | {
             "at_margins": [asdict(one) for one in self.at_margins],
             "warnings": list(self.warnings),
+            "assumptions": [asdict(one) for one in self.assumptions],
             "neighbours": self.neighbours,
             "rows_per_teacher": self.rows_per_teacher,
         }
@@ -213,7 +223,8 @@ class FitPlan:
         paragraphs = [
             "\n".join(fact_lines(self._facts())),
             self._table(),
-            f"{_wrapped(self._needed())}\n{_wrapped(_CLOSING)}",
+            _wrapped(self._needed()),
+            _wrapped(f"{_CLOSING} {self._publication()}"),
             *(_wrapped(f"Warning: {warning}") for warning in self.warnings),
         ]
         return "\n\n".join(paragraphs)
@@ -252,12 +263,19 @@ class FitPlan:
             return f"{text}; fewer than 99 % are right where all teachers agree."
         return f"{text}, 99 % from {self._lead(self.margin_for_99)} on."
 
+    def _publication(self) -> str:
+        if not self.assumptions:
+            return "This plan depends on no private value and may be published."
+        sentences = "; ".join(one.sentence for one in self.assumptions if one != SEEDED)
+        return f"This plan may be published if these assumptions hold: {sentences}."
+
     def _lead(self, margin: float) -> str:
         votes = round(margin * self.n_teachers)
         return f"a lead of {votes} votes ({100 * margin:.1f} %)"
 
 
-def _check_margins(margins: Sequence[float]) -> None:
+def check_margins(margins: Sequence[float]) -> None:
+    """Raise ValueError unless leads are shares of the teachers."""
     if (
         np.ndim(margins) != 1
         or len(margins) == 0

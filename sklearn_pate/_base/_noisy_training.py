@@ -129,7 +129,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Draw the noise, and set the fitted attributes."""
 
     def _spends_delta(self) -> bool:
-        """Tell whether the statement has a delta."""
+        """Check whether the statement has a delta."""
         return True
 
     def _check_parameters(self) -> None:

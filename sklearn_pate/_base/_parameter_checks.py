@@ -122,7 +122,7 @@ def check_memory(memory: Any, random_state: Any) -> None:
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise ValueError unless a number of jobs is one that joblib takes."""
+    """Raise ValueError unless a number of jobs is one that joblib accepts."""
     if n_jobs is not None and (
         isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
     ):

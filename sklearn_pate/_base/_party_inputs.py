@@ -34,7 +34,7 @@ def read_public_inputs(
     if estimator.classes is None:
         raise ValueError(
             f"{method} needs the label set: set classes= to all labels that count, "
-            "chosen without a look at the votes."
+            "chosen independently of the votes."
         )
     if estimator.public_size is not None:
         raise ValueError(

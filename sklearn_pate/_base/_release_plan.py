@@ -81,13 +81,13 @@ def analyse_votes(
     """Compute the privacy cost that depends on the votes. Sensitive."""
     mechanism, delta = release.mechanism, release.statement.delta
     counts = votes.counts(transcript.rows)
-    asked, optimal_epsilon, paper_epsilon = {}, None, None
+    needed, optimal_epsilon, paper_epsilon = {}, None, None
     if mechanism.needs_probabilities:
-        asked["probabilities"] = transcript.probabilities
+        needed["probabilities"] = transcript.probabilities
     else:
         optimal_epsilon = mechanism.optimal_curve(counts).quiet_epsilon(delta)
         paper_epsilon = mechanism.paper_epsilon(counts, delta)
-    costs = mechanism._local_costs(counts, **asked)
+    costs = mechanism._local_costs(counts, **needed)
     return PrivacyAnalysis(
         epsilon=costs.total.quiet_epsilon(delta),
         delta=delta,

@@ -223,8 +223,9 @@ def _check_n_teachers_of_groups(n_teachers: int | str) -> None:
     """Raise ValueError for a number of teachers that depends on private rows."""
     if n_teachers == "auto":
         raise ValueError(
-            "n_teachers='auto' counts rows, which are not public when a group is the "
-            "unit; pass a number, chosen without a look at the data, such as 100."
+            "n_teachers='auto' reads the number of rows, which is not public when a "
+            "group is the unit; pass a number, chosen independently of the data, such "
+            "as 100."
         )
 
 

@@ -1,6 +1,6 @@
 """Base classes of private classifiers whose student learns from a noisy release."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -50,7 +50,7 @@ from sklearn_pate.exceptions import TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
-from sklearn_pate.publication._student_state import without_fitted_estimators
+from sklearn_pate.publication._student_state import without_caches
 from sklearn_pate.students._train_student import train_student
 
 __all__ = [
@@ -67,7 +67,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Seeds:
-    """One seed for each part of a fit, which may be known to anyone."""
+    """Seeds of the parts of a fit, which may be public."""
 
     shards: int
     teachers: int
@@ -146,6 +146,8 @@ class FitSetup(AnswerPlan):
     """Plan of a fit on private rows."""
 
     private: PrivateInputs
+    #: Private rows of each teacher, where teachers are trained.
+    shards: Sequence[NDArray[np.intp]] = ()
 
 
 class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassifier):
@@ -192,7 +194,7 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         super()._check_parameters()
 
     def _published_model(self) -> BaseEstimator:
-        return without_fitted_estimators(self.student_)
+        return without_caches(self.student_)
 
     def _input_tags(self) -> InputTags:
         """Return the input tags of the estimator that gets the private rows."""
@@ -237,7 +239,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
     def _train_teachers(
         self,
         poll: Callable,
-        shards: list[NDArray[np.intp]],
+        shards: Sequence[NDArray[np.intp]],
         private: PrivateInputs,
         X_for_teachers: Table,
         representation: BaseEstimator | None,

@@ -51,7 +51,7 @@ def in_all_classes(
         return scores
     if scores.shape[1] != len(seen):
         raise ValueError(
-            f"{type(classifier).__name__} saw {len(seen)} of {n_classes} classes and "
+            f"{type(classifier).__name__} has {len(seen)} of {n_classes} classes and "
             f"returned {scores.shape[1]} columns; use a student with one column a "
             "class (decision_function_shape='ovr' for SVC)."
         )
@@ -120,7 +120,7 @@ class DelegatedPredictionMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows. Prediction costs no privacy, even on private rows.
+            Rows. Prediction has no privacy cost, even on private rows.
 
         Returns
         -------

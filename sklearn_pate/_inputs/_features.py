@@ -136,7 +136,7 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
 
 
 def check_column_names(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:
-    """Remember or compare the column names of dataframes if none of them is a string.
+    """Store or compare the column names of dataframes if none of them is a string.
 
     scikit-learn compares string names only, not numbers or the tuples of a pandas
     MultiIndex.

@@ -90,7 +90,7 @@ def collect(
 ) -> tuple[A, TeacherProblems]:
     """Train a teacher on each shard and aggregate the contributions. Sensitive.
 
-    Shards of row indices must be disjoint, and chosen without a look at X and y: then
+    Shards of row indices must be disjoint, and chosen independently of X and y: then
     neighbouring data sets differ in one contribution (Papernot et al. 2017, Section
     2.1). A code of -1 drops a row. Contributions reach `aggregate` in any order, None
     for a failed teacher or an empty shard; fitted teachers are not kept, so that memory

@@ -67,7 +67,7 @@ def hold_out_rows(n_rows: int, share: float, seed: int) -> NDArray[np.bool_]:
 def group_ids(groups: Any) -> tuple[NDArray[np.str_], NDArray[np.intp]]:
     """Return distinct ids in one spelling, and the index of each row's id.
 
-    A row without an id has index -1 and must not be used, as it could be anyone's.
+    A row without an id has index -1 and must not be used: any person may own it.
     numpy changes the type of all ids when one of another type is added: 5 becomes 5.0,
     "5" or "5.0". All are spelled "5" here; two ids with one spelling are one group,
     which protects both. Types whose spelling numpy changes irreversibly are refused.
@@ -164,7 +164,7 @@ def shard_groups(ids: NDArray[np.str_], n_teachers: int, seed: int) -> NDArray[n
 
     Adding or removing a group moves no other group. Shards are equal in expectation
     only, and may be empty. The result and the errors are sensitive: they depend on the
-    groups. `n_teachers` must be chosen without a look at their number.
+    groups. `n_teachers` must be chosen independently of their number.
     """
     if len(ids) == 1:
         raise ValueError(

@@ -119,7 +119,7 @@ class Votes:
             class.
 
         classes : array-like of shape (n_classes,)
-            All labels that count, chosen without a look at the votes. They are
+            All labels that count, chosen independently of the votes. They are
             published with the student.
 
         clusters : ndarray of int of shape (n_public,), default=None

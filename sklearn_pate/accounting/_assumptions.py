@@ -134,7 +134,7 @@ N_FITTED = Assumption(
 # Parties.
 OWN_DATA = Assumption(
     "party-own-data",
-    "what each party says was made from its own data alone",
+    "what each party sent was made from its own data alone",
     "Did every party label the public rows by itself, with a model trained on "
     "no other party's private rows?",
 )
@@ -148,7 +148,7 @@ ONE_PARTY = Assumption(
 # Choices.
 CHOSEN_BLINDLY = Assumption(
     "parameters-chosen-blindly",
-    "all parameters were chosen without a look at private data",
+    "all parameters were chosen independently of private data",
     "Were models, thresholds, numbers of teachers and queries chosen without these "
     "data, for instance on public data?",
 )

@@ -74,7 +74,7 @@ def calibrate_noise(
         The target, positive.
 
     delta : float
-        The probability mass that epsilon need not cover, in (0, 1), well below one over
+        The probability mass that epsilon does not cover, in (0, 1), well below one over
         the number of rows.
 
     rough_curve_at_scale : callable, default=None
@@ -181,7 +181,7 @@ def calibrate_n_queries(
         Privacy budget, positive.
 
     delta : float
-        The probability mass that epsilon need not cover, in (0, 1), well below one over
+        The probability mass that epsilon does not cover, in (0, 1), well below one over
         the number of rows.
 
     Returns

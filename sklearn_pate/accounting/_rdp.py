@@ -176,7 +176,7 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon need not cover, in (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         conversion : {"cks", "classical"}, default="cks"
             The inequality to use. "classical", used in the PATE papers, never gives a
@@ -223,7 +223,7 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon need not cover, in (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         conversion : {"cks", "classical"}, default="cks"
             The inequality to use.
@@ -247,7 +247,7 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon need not cover, in (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------
@@ -278,7 +278,7 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon need not cover, in (0, 1).
+            The probability mass that epsilon does not cover, in (0, 1).
 
         Returns
         -------

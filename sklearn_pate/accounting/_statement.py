@@ -175,7 +175,7 @@ class PrivacySpent:
         Returns
         -------
         neighbours : str
-            Description by `unit` and `relation`, to follow "neighbouring data sets".
+            Description by `unit` and `relation`.
         """
         return NEIGHBOURS[self.unit, self.relation]
 
@@ -197,7 +197,7 @@ class PrivacySpent:
                 f"delta={self.delta})-differentially private"
             )
         if self.n_queries is None:
-            release = f"one model was released by {self.mechanism}"
+            release = f"One model was released by {self.mechanism}"
         else:
             # Of the learners with votes, only nearest neighbours have this relation.
             from_samples = self.relation == "add-remove"
@@ -208,9 +208,9 @@ class PrivacySpent:
                 f"answered by {self.mechanism}"
             )
         return (
-            f"{guarantee}, where neighbouring data sets {self.neighbours}: {release}; "
-            "the statement covers this fit alone, no search or other fit around it, "
-            f"and assumes {_enumerate(self.assumptions)}."
+            f"{guarantee}. Neighbouring data sets differ by one change: "
+            f"{self.neighbours}. {release}. The statement covers this fit alone, no "
+            f"search or other fit around it. It assumes {_enumerate(self.assumptions)}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def laplace_2017(
     ----------
     counts : array-like of shape (n_queries, n_classes)
         Votes per class for each query. The list of queries must have been fixed
-        without looking at answers.
+        independently of answers.
 
     gamma : float
         Inverse scale of the Laplace noise, in 1 / votes; positive.
@@ -146,7 +146,7 @@ def laplace_2017_strong_composition(
         Inverse scale of the Laplace noise, in 1 / votes; positive.
 
     delta : float
-        The probability mass that epsilon need not cover, in (0, 1).
+        The probability mass that epsilon does not cover, in (0, 1).
 
     Returns
     -------
@@ -189,7 +189,7 @@ def gaussian_2018(
     ----------
     counts : array-like of shape (n_queries, n_classes)
         Votes per class for each query. The list of queries must have been fixed
-        without looking at answers.
+        independently of answers.
 
     sigma : float
         Standard deviation of the noise on every count, in votes; positive.

@@ -38,7 +38,7 @@ class Grid:
     order they are added.
 
     The box is twice as wide as the widest column of the public rows; rows beyond it are
-    moved to its border. It depends on public rows, and costs no privacy. For the
+    moved to its border. It depends on public rows, and has no privacy cost. For the
     cosine, each row is first divided by its own largest number, then rounded, then
     divided by its own length, the square root of a whole number.
     """

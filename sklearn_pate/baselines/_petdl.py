@@ -66,8 +66,8 @@ class PETDLClassifier(TeacherEnsemble):
 
     public_batch_size : int, default=128
         Approximate number of public rows in a public batch. Larger batches are fewer,
-        and cost less privacy in total, but are less informative about each row. It is
-        also the batch size of the default student.
+        and have a lower privacy cost in total, but are less informative about each row.
+        It is also the batch size of the default student.
 
     batches : {"cluster", "random"}, default="cluster"
         Assignment of public rows to public batches. "cluster" puts similar rows
@@ -331,7 +331,7 @@ class PETDLClassifier(TeacherEnsemble):
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
         soft_votes, problems = self._train_teachers(
             collect,
-            assign_shards(private, plan.release.n_teachers, plan.seeds.shards),
+            plan.shards,
             private,
             batches.X_for_teachers,
             batches.representation,
@@ -415,8 +415,9 @@ class PETDLClassifier(TeacherEnsemble):
         check_default_student(self, public.X_public)
         batches = self._plan_batches(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, batches, n_teachers)
-        return SumFitPlan(public, release, seeds, batches, private)
+        return SumFitPlan(public, release, seeds, batches, private, shards)
 
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
         """Plan the public batches and the vectors of teachers."""

@@ -148,6 +148,7 @@ class SumFitPlan(SumPlan):
     """Plan of a fit on private rows."""
 
     private: PrivateInputs
+    shards: list[NDArray[np.intp]]
 
 
 def plan_batches(

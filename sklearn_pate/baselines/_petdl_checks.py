@@ -68,8 +68,8 @@ def check_petdl_parameters(petdl: Any) -> None:
     teacher = as_teacher(petdl.estimator)
     if not hasattr(teacher, "predict_proba"):
         raise ValueError(
-            f"estimator={teacher!r} has no predict_proba, and teachers send class "
-            "probabilities; use another classifier, or PATEClassifier."
+            f"estimator={teacher!r} has no predict_proba, and teachers vote with "
+            "class probabilities; use another classifier, or PATEClassifier."
         )
     if petdl.hint_epochs and not accepts_hints(petdl_student(petdl)):
         raise ValueError(

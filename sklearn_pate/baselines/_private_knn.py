@@ -57,16 +57,16 @@ class PrivateKNNClassifier(QueryingClassifier):
         None is a :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with the
         same `representation`, which also assumes that near rows are alike, and learns
         from all public rows. A student that accepts unlabelled rows gets all public
-        rows, others the answered ones, as in :class:`~sklearn_pate.PATEClassifier`. It
-        costs no privacy, however it is trained.
+        rows, others the answered ones, as in :class:`~sklearn_pate.PATEClassifier`. Its
+        training has no privacy cost.
 
     n_neighbors : int or "auto", default="auto"
-        Number of rows (or groups) that vote on a query. It costs no privacy. It should
-        be large enough to outvote the noise, of scale `sigma` votes, and less than
-        ``sampling_rate * n``, where n is the number of private rows of a class, so that
-        the voters are near. "auto" is 6 sigma, rounded up. It does not depend on the
-        number of private rows, which is not public here, and suits thousands of rows
-        per class.
+        Number of rows (or groups) that vote on a query. The privacy cost does not
+        depend on it. It should be large enough to exceed the noise, of scale `sigma`
+        votes, and less than ``sampling_rate * n``, where n is the number of private
+        rows of a class, so that the voters are near. "auto" is 6 sigma, rounded up. It
+        does not depend on the number of private rows, which is not public here, and
+        suits thousands of rows per class.
 
     sampling_rate : float, default=0.15
         Probability that a row (or group) is in the sample of a query, in (0, 1]. At a
@@ -74,32 +74,32 @@ class PrivateKNNClassifier(QueryingClassifier):
         the distance of the voters, until the noise is a few votes.
 
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance of rows in the `representation`. Columns should be of one scale. It
-        costs no privacy.
+        Distance of rows in the `representation`. Columns should be of one scale. The
+        privacy cost does not depend on it.
 
     mechanism : {"gnmax", "confident"}, GNMax or ConfidentGNMax, default="gnmax"
-        How queries are answered. "confident" answers if most neighbours agree, and is
+        Answers the queries. "confident" answers if most neighbours agree, and is
         charged for every query, answered or not. Other mechanisms and `max_answers` are
         refused: the cost of a sample is known for Gaussian noise only. Noise and
         samples come from the operating system and never from `random_state`.
 
     n_queries : int or "auto", default="auto"
-        Number of queries, each about another public row. Each costs privacy; at a fixed
-        epsilon, more queries mean more noise in each answer. "auto" is 100 for a
+        Number of queries, each about another public row. Each has a privacy cost; at a
+        fixed epsilon, more queries mean more noise in each answer. "auto" is 100 for a
         student that accepts unlabelled rows, 2000 for another; in either case at most
         the number of public rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "cluster"} or QueryStrategy, default="auto"
         Choice of the public rows to query, as in
-        :class:`~sklearn_pate.PATEClassifier`; it costs no privacy. "cluster" queries
+        :class:`~sklearn_pate.PATEClassifier`; it has no privacy cost. "cluster" queries
         the row in the middle of each cluster, and trains the student with its answer
         for the whole cluster.
 
     representation : transformer, default=None
         Fitted on public rows, and applied to public and private rows before distances
-        are computed: votes are accurate if near rows have the same class. It costs no
-        privacy, if it computes the same features of a row each time, from that row
+        are computed: votes are accurate if near rows have the same class. It has no
+        privacy cost, if it computes the same features of a row each time, from that row
         alone: private rows are transformed one at a time, arrays as float64, which
         takes much longer than all at once. A transformer that fails for a single row,
         or computes other features of a public row alone than among others, is refused.
@@ -109,7 +109,7 @@ class PrivateKNNClassifier(QueryingClassifier):
 
     release : {"answers", "histogram"}, default="answers"
         "histogram" releases all vote counts with noise. It costs no more than answers,
-        which on a sample cost as much as histograms. A student that takes soft labels
+        which on a sample cost as much as histograms. A student that accepts soft labels
         learns from them, see :class:`~sklearn_pate.students.DistillationClassifier`.
 
     epsilon : float or None, default=1.0

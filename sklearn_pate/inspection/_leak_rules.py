@@ -230,7 +230,7 @@ def rule_around(estimator: Any) -> Rule:
 
 
 def splits_by_labels(cv: Any) -> bool:
-    """Tell whether the splits of a classifier's rows depend on y.
+    """Check whether the splits of a classifier's rows depend on y.
 
     None, a number of folds and a share of rows stand for stratified splitters.
     """
@@ -238,7 +238,7 @@ def splits_by_labels(cv: Any) -> bool:
 
 
 def transforms_row_by_row(step: Any) -> bool:
-    """Tell whether each transformed row depends on no other row, to the last bit."""
+    """Check whether each transformed row depends on no other row, to the last bit."""
     if isinstance(step, FunctionTransformer):
         return _is_elementwise(step)
     return step in (None, "passthrough", "drop") or type(step) in ROW_BY_ROW
@@ -249,7 +249,7 @@ def _is_elementwise(step: FunctionTransformer) -> bool:
 
 
 def _chooses_by_values(column_transformer: ColumnTransformer) -> bool:
-    """Tell whether columns are chosen by a function that may read values."""
+    """Check whether columns are chosen by a function that may read values."""
     return any(
         callable(columns) and type(columns) is not make_column_selector
         for *_, columns in column_transformer.transformers

@@ -190,7 +190,7 @@ def _is_row_by_row(step: Any) -> bool:
 
 
 def _counts_rows(estimator: Any) -> bool:
-    """Tell whether neighbouring data sets may differ in the number of rows."""
+    """Check whether neighbouring data sets may differ in the number of rows."""
     return getattr(estimator, "_counts_rows", False) or any(
         map(_counts_rows, _inner(estimator))
     )

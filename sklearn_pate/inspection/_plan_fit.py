@@ -58,7 +58,7 @@ def plan_fit(
 
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident"} or \
             Mechanism, default="gnmax"
-        How queries are answered. Not "interactive", whose answers depend on a student.
+        Answers the queries. Not "interactive", whose answers depend on a student.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.
@@ -129,9 +129,9 @@ def _resolve_n_teachers(pate: PATEClassifier, n_rows: int | None) -> int:
             )
         if pate.n_teachers == "auto":
             raise ValueError(
-                "n_teachers='auto' counts rows, which are not public where a group is "
-                "the unit; pass a number, chosen without a look at the data, such as "
-                "100."
+                "n_teachers='auto' reads the number of rows, which is not public where "
+                "a group is the unit; pass a number, chosen independently of the data, "
+                "such as 100."
             )
     if n_rows is None:
         if pate.n_teachers == "auto":

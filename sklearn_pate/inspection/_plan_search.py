@@ -114,8 +114,8 @@ class SearchPlan:
             f"on {self.n_splits} splits{refit}), and every new fit is charged: at most "
             f"{self.share:.2%} of the budget of {self.ledger}, of which "
             f"{self.left:.2%} is left.",
-            "The choice between candidates depends on private labels, which no charge "
-            "covers.",
+            "The choice between candidates depends on private labels, and no privacy "
+            "cost covers it.",
         ]
         if not self.fits:
             sentences.insert(

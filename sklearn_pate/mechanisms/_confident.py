@@ -41,8 +41,8 @@ class ConfidentGNMax(Mechanism):
     ----------
     threshold : int or float, default=0.8
         Minimum of the largest count, up to noise: a share of the teachers if it is a
-        float of at most 1.0, a number of votes otherwise. It must be chosen without a
-        look at the votes.
+        float of at most 1.0, a number of votes otherwise. It must be chosen
+        independently of the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the largest count, in votes. None lets

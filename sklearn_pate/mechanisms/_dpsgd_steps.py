@@ -5,7 +5,7 @@ from typing import Literal
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.composition._dpsgd import dpsgd_curve
+from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 
@@ -18,7 +18,7 @@ class DPSGDSteps(AccountedRelease):
     `noise_multiplier` is the standard deviation of the noise on a sum of gradients in
     units of `max_grad_norm`, the bound on the L2 norm of a row's gradient. Noisy sums
     are divided by `expected_batch_size`. `accountant` composes the steps, see
-    ``dpsgd_curve``.
+    ``dpsgd_cost``.
     """
 
     released = "model"
@@ -50,7 +50,7 @@ class DPSGDSteps(AccountedRelease):
         """Stated epsilon of all steps together, by the `accountant`."""
         if self.noise_seed is not None:
             return super().stated_epsilon(n_queries, n_classes, delta)
-        epsilon, _ = dpsgd_curve(
+        epsilon, _ = dpsgd_cost(
             self.noise_multiplier,
             self.sampling_rate,
             self.n_steps,

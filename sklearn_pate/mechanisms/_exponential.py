@@ -55,8 +55,8 @@ class GumbelMax(_AcceptedByGap):
     c : float, default=None
         Inverse scale of the noise, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c gives more noise and more privacy. Public: it must be chosen without
-        a look at votes.
+        smaller c gives more noise and more privacy. Public: it must be chosen
+        independently of votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible

@@ -30,7 +30,7 @@ class GNMax(Mechanism):
         Scale of the noise on every count, in votes: its standard deviation, except for
         noise below one vote. None lets :class:`~sklearn_pate.PATEClassifier` calibrate
         it to a target epsilon. More noise gives more privacy. Public: it must be chosen
-        without a look at votes.
+        independently of votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible

@@ -33,7 +33,7 @@ class InteractiveGNMax(ConfidentGNMax):
         share of the teachers if it is a float of at most 1.0, a number of votes
         otherwise. With equal probabilities the expectation is one vote in `n_classes`,
         so that for two classes no count exceeds it by more than half of the teachers.
-        It must be chosen without a look at the votes.
+        It must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the check, in votes. None lets

@@ -34,7 +34,7 @@ class LNMax(Mechanism):
         Inverse scale of the noise on every count, in 1 / votes. None lets
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
         smaller gamma gives more noise and more privacy. Public: it must be chosen
-        without a look at votes.
+        independently of votes.
 
     noise_seed : int, default=None
         None draws the noise from the operating system. An integer makes it reproducible

@@ -33,7 +33,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         Standard deviation of the noise on every coordinate of the sum, in clipping
         bounds. None lets :class:`~sklearn_pate.baselines.PETDLClassifier` calibrate it
         to a target epsilon. More noise gives more privacy. Public: it must be chosen
-        without a look at private data.
+        independently of private data.
 
     n_parts : int, default=1
         Number of parts of a vector, each clipped to the bound. The privacy cost grows
@@ -180,7 +180,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
             scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
             if scale > self.largest_scale:
                 raise ValueError(
-                    f"epsilon={epsilon!r} takes noise of {scale:g} clipping bounds, "
+                    f"epsilon={epsilon!r} needs noise of {scale:g} clipping bounds, "
                     f"more than the {self.largest_scale:g} that can be drawn; raise "
                     "epsilon or batch_size."
                 )

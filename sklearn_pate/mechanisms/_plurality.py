@@ -74,7 +74,7 @@ class Mechanism(AnalysedMechanism):
 
         max_answers : int, default=None
             Maximum number of answers; further queries get no answer. None means the
-            mechanism's own limit. It must be fixed without a look at votes, and lowers
+            mechanism's own limit. It must be fixed independently of votes, and lowers
             no cost.
 
         noise : NoiseSource, default=None
@@ -108,7 +108,8 @@ class Mechanism(AnalysedMechanism):
         max_answers: int,
         probabilities: ArrayLike | None = None,
     ) -> Response:
-        answers = self.answer(counts, max_answers=max_answers, noise=noise)
+        needed = {"probabilities": probabilities} if self.needs_probabilities else {}
+        answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
 
     def _capped(
@@ -145,8 +146,7 @@ class Mechanism(AnalysedMechanism):
         Parameters
         ----------
         n_teachers : int
-            Number of teachers. Public: it must be chosen without a look at private
-            data.
+            Number of teachers. Public: it must be chosen independently of private data.
 
         n_queries : int
             Number of queries of the fit. Public.

@@ -38,7 +38,7 @@ class AnalysedMechanism(AccountedMechanism):
     """A mechanism that also has data-dependent privacy costs.
 
     All of them but `sanitized_cost` are as sensitive as the votes. They hold for a list
-    of queries that was fixed without looking at answers.
+    of queries that was fixed independently of answers.
     """
 
     @abstractmethod
@@ -294,8 +294,8 @@ class AnalysedMechanism(AccountedMechanism):
         """Release `optimal_curve` at one order with noise. May be published.
 
         Every call has a privacy cost: call it once. With strong noise or few queries
-        the release costs more than it shows: `account_curve` is then the better
-        statement, at no extra cost.
+        the released epsilon exceeds that of `account_curve`, which is then the better
+        statement, at no additional cost.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class AnalysedMechanism(AccountedMechanism):
         **release : float
             `order`, `smoothness` and `noise_scale` of
             :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none, chosen
-            without a look at the votes. By default
+            independently of the votes. By default
             :func:`~sklearn_pate.accounting.plurality.release_parameters` chooses them
             from public numbers.
 

@@ -54,7 +54,7 @@ from sklearn_pate.model_selection._trials import (
     best_of_trials,
     best_on_disjoint_rows,
 )
-from sklearn_pate.publication._student_state import without_fitted_estimators
+from sklearn_pate.publication._student_state import without_caches
 
 __all__ = ["PrivateSearchCV"]
 
@@ -94,7 +94,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         `public_size` are refused. Its `verbose` is switched off.
 
     param_grid : dict or list of dict
-        As for GridSearchCV. The number of candidates costs no privacy, but the more
+        As for GridSearchCV. The number of candidates has no privacy cost, but the more
         there are, the less often each is tried. All candidates must protect the same
         unit, with the same relation; the most costly one determines the cost. A
         `random_state` is refused.
@@ -117,8 +117,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     test_size : float, default=0.2
         Share of the rows (of the groups, if they are the unit) to compute scores on; no
-        candidate is fitted on them. It costs no privacy. These rows are predicted one
-        at a time for each fit, which takes from 0.2 to 4 milliseconds per row.
+        candidate is fitted on them. It does not change the privacy cost. These rows are
+        predicted one at a time for each fit, which takes from 0.2 to 4 milliseconds per
+        row.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
@@ -317,7 +318,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows. Prediction costs no privacy, whoever they belong to.
+            Rows. Prediction has no privacy cost, for any rows.
 
         Returns
         -------
@@ -336,7 +337,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
                 "means, with privacy_spent_ as its statement."
             )
         model = with_last_step(self.best_estimator_, learner._published_model())
-        return without_fitted_estimators(model)
+        return without_caches(model)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route further arguments of `fit`.

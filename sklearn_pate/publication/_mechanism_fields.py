@@ -198,7 +198,7 @@ def _read_curves(given: Any) -> list[RdpCurve]:
 
 
 def _is_right(parameter: str, value: Any) -> bool:
-    """Tell whether a value has the type of that parameter of our mechanisms."""
+    """Check whether a value has the type of that parameter of our mechanisms."""
     if parameter == "learner":  # the name of a class, and no sentence
         return isinstance(value, str) and value.isidentifier()
     if parameter in _TEXTS:

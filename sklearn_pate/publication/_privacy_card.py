@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.

@@ -97,9 +97,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     machines, LabelSpreading and Gaussian processes hold public rows, which are public
     by assumption; seeds of students may be public. A student class of your own holds
     whatever its `fit` keeps, and a FrozenEstimator in it the rows that it was fitted
-    on. A torch module that keeps rows it has seen is published with those it predicted
-    last. Caches (`memory` of a Pipeline) and the callbacks and history of skorch
-    networks are left out, as they name folders and files.
+    on. A torch module that stores the rows that it is called on is published with those
+    it predicted last. Caches (`memory` of a Pipeline) and the callbacks and history of
+    skorch networks are left out, as they name folders and files.
 
     Examples
     --------
@@ -453,8 +453,7 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     # A constant student takes any number of features.
     if of_student != n_features and not isinstance(student, DummyClassifier):
         raise ValueError(
-            f"the student takes {of_student} features, and that of the card "
-            f"{n_features}"
+            f"the student has {of_student} features, and that of the card {n_features}"
         )
     # scikit-learn writes these links into notebooks without escaping them.
     for one in reachable(student):

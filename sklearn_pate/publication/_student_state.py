@@ -21,7 +21,7 @@ __all__ = [
     "reachable",
     "restored",
     "taken_apart",
-    "without_fitted_estimators",
+    "without_caches",
 ]
 
 # Networks whose weights are saved as arrays, without pickle.
@@ -43,7 +43,7 @@ OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
 _LEAVES = (str, bytes, int, float, type, FunctionType, ModuleType)
 
 
-def without_fitted_estimators(student: Any) -> Any:
+def without_caches(student: Any) -> Any:
     """Copy a fitted student without caches, callbacks and histories.
 
     `memory` of a Pipeline, and callbacks and history of skorch networks, name folders
@@ -131,7 +131,7 @@ def reachable(root: Any) -> Iterator[Any]:
 
 
 def is_of(one: Any, *packages: str) -> bool:
-    """Tell whether an object's class, or a base of it, is from one of the packages."""
+    """Check whether an object's class, or a base of it, is from one of the packages."""
     return any(
         kind.__module__.partition(".")[0] in packages for kind in type(one).__mro__
     )
@@ -147,7 +147,7 @@ def _is_folder(memory: Any) -> bool:
 
 
 def _is_built_again(network: Any) -> bool:
-    """Tell whether a network's module, without its weights, follows from parameters."""
+    """Check that a network's module, without its weights, follows from parameters."""
     name = full_name(type(network))
     if name == TRAINED_NETWORK:
         return isinstance(network.module, type)

@@ -28,7 +28,7 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
     Row by row, p_j is proportional to max(n_j, 0)^(1 / temperature), and uniform where
     no count is positive: the softmax at a temperature of the logarithms of the counts
     (Hinton, Vinyals, Dean 2015, "Distilling the knowledge in a neural network"). This
-    is post-processing, and costs no privacy.
+    is post-processing, and has no privacy cost.
     """
     check_number("temperature", temperature, 0, math.inf, closed="neither")
     histograms = np.asarray(histograms, dtype=np.float64)
@@ -54,7 +54,7 @@ class DistillationClassifier(WrappingClassifier):
     A student for :class:`~sklearn_pate.PATEClassifier` with ``release="histogram"``.
     From a row on which the teachers disagree it learns the shares of the classes,
     instead of the noisy plurality. It uses public rows and released histograms only:
-    none of its parameters costs any privacy.
+    none of its parameters has a privacy cost.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
     A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers and
     all public rows, and is fast without a GPU. It uses public rows and released answers
-    only: none of its parameters costs any privacy.
+    only: none of its parameters has a privacy cost.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def train_student(
 
     `answers` are class indices of the `queried` rows, -1 for no answer; `histograms`
     have shape (n_queries, n_classes). Both and `hint` must have been released by a
-    mechanism: training is then post-processing and costs no privacy. As most
+    mechanism: training is then post-processing and has no privacy cost. As most
     classifiers need two classes, the student is constant, with a StudentWarning, if the
     answers hold fewer.
     """

@@ -13,7 +13,7 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def no_noise(monkeypatch):
-    """From now on, whoever draws noise fails."""
+    """Fail on every draw of noise from now on."""
 
     def forbid():
         def draw(self, shape):

@@ -1,4 +1,4 @@
-"""Rows that no teacher learned from, told to the data holder alone."""
+"""Report of dropped rows, for the data holder only."""
 
 import pickle
 
@@ -38,7 +38,7 @@ def fit(blobs):
     return fit
 
 
-def test_a_class_that_no_row_has_is_told_in_secret(fit, recwarn):
+def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn):
     pate = fit(classes=["ill", "unsure", "wel"])
     first, second = pate.privacy_analysis_.data_problems
     assert first == "No row has the label 'wel'."
@@ -47,7 +47,7 @@ def test_a_class_that_no_row_has_is_told_in_secret(fit, recwarn):
     assert b"No row has" not in pickle.dumps(pate)
 
 
-def test_nothing_is_told_where_labels_and_classes_agree(fit):
+def test_nothing_is_reported_where_labels_and_classes_agree(fit):
     assert fit(classes=NAMES).privacy_analysis_.data_problems == []
     assert fit().privacy_analysis_.data_problems == []
 
@@ -76,7 +76,7 @@ def test_a_row_without_a_group_is_never_held_out_as_public(fit):
     assert not np.any(np.isnan(groups[pate.public_indices_]))
 
 
-def test_petdl_tells_it_too(blobs):
+def test_petdl_reports_it_too(blobs):
     X, y, X_public, _ = blobs
     petdl = PETDLClassifier(
         LogisticRegression(),

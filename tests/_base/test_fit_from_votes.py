@@ -151,7 +151,9 @@ def test_unanimous_parties_give_a_constant_student(blobs):
 
 
 @pytest.mark.parametrize("privacy_unit", ["row", "group"])
-def test_the_unit_is_a_party_whatever_was_said(privacy_unit, blobs, votes_by_teacher):
+def test_the_unit_is_a_party_for_any_privacy_unit(
+    privacy_unit, blobs, votes_by_teacher
+):
     pate = make(privacy_unit=privacy_unit).fit_from_votes(blobs[2], votes_by_teacher)
     assert pate.privacy_spent_.unit == "party"
 

@@ -31,7 +31,7 @@ class Another(PATEClassifier):
     """Perhaps with answers of its own."""
 
 
-def test_a_fit_is_charged_its_publishable_price(ledger):
+def test_a_fit_is_charged_its_publishable_cost(ledger):
     pate = fit(ledger)
     (charge,) = ledger.entries()
     assert charge.epsilon == pate.privacy_spent_.epsilon
@@ -40,7 +40,7 @@ def test_a_fit_is_charged_its_publishable_price(ledger):
     assert charge.description == "20 queries to 10 teachers, GumbelMax(c=0.5)"
 
 
-def test_the_statement_says_what_equal_answers_would_tell(ledger):
+def test_the_statement_assumes_another_random_state_for_other_rows(ledger):
     assert OTHER_RANDOM_STATE in fit(ledger).privacy_spent_.assumptions
     without_seed = fit(ledger, random_state=None).privacy_spent_.assumptions
     assert OTHER_RANDOM_STATE not in without_seed
@@ -119,7 +119,7 @@ def test_anything_else_is_another_fit_and_charged(ledger, case):
     assert released(first) == released(fit(ledger))
 
 
-def test_groups_belong_to_the_question(ledger):
+def test_groups_are_part_of_the_fingerprint_of_a_fit(ledger):
     groups = np.arange(300) // 3
     grouped = {"privacy_unit": "group"}
     fit(ledger, groups=groups, **grouped)
@@ -153,7 +153,7 @@ def test_a_frame_is_recognised_in_another_process(ledger):
     assert len(ledger.entries()) == 1
 
 
-def test_data_sets_are_told_apart_without_being_named(ledger, tmp_path):
+def test_data_sets_are_distinguished_without_a_name(ledger, tmp_path):
     fit(ledger)
     fit(ledger, n_queries=5)
     fit(ledger, X=X[::-1].copy())
@@ -164,7 +164,7 @@ def test_data_sets_are_told_apart_without_being_named(ledger, tmp_path):
     assert elsewhere.entries()[0].dataset != names[0], "the key makes the name"
 
 
-def test_whoever_loses_the_key_pays_again(ledger):
+def test_a_lost_key_charges_equal_fits_again(ledger):
     fit(ledger)
     Path(f"{ledger.path}.key").unlink()
     fit(ledger)
@@ -172,7 +172,9 @@ def test_whoever_loses_the_key_pays_again(ledger):
 
 
 @pytest.mark.slow
-def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(tmp_path):
+def test_a_fit_beyond_the_budget_trains_no_teacher_and_names_an_affordable_one(
+    tmp_path,
+):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": "gnmax", "estimator": CountedTeacher()}
     fit(ledger, epsilon=0.8, **wanted)
@@ -190,7 +192,7 @@ def test_a_fit_beyond_the_budget_trains_nobody_and_says_what_would_fit(tmp_path)
         fit(ledger, epsilon=0.8, n_queries=31, **wanted)
 
 
-def test_with_noise_of_ones_own_the_number_of_questions_that_fit_is_named(tmp_path):
+def test_with_given_noise_the_affordable_number_of_queries_is_named(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": GumbelMax(c=0.1)}
     with pytest.raises(BudgetExceededError, match=r"n_queries=\d+ would fit") as caught:
@@ -209,7 +211,7 @@ def test_seeded_noise_is_refused(ledger):
     assert ledger.entries() == []
 
 
-def test_a_price_that_has_changed_is_paid_anew(ledger):
+def test_a_cost_that_has_changed_is_charged_again(ledger):
     what = {"delta": 1e-6, "unit": "row", "relation": "replace-one"}
     what |= {"description": "", "dataset": ""}
     for c in (0.1, 0.2):
@@ -220,7 +222,7 @@ def test_a_price_that_has_changed_is_paid_anew(ledger):
     assert len(ledger.entries()) == 2
 
 
-def test_a_subclass_asks_questions_of_its_own(ledger):
+def test_a_subclass_is_another_fit(ledger):
     first = fit(ledger)
     other = Another(**make(ledger).get_params(deep=False))
     other.fit(X, Y, X_public=PublicData(X_PUBLIC))

@@ -118,7 +118,9 @@ def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
     assert len(one.stored()) == 20
 
 
-def test_a_fit_that_died_and_cannot_be_paid_again_trains_nobody(tmp_path, monkeypatch):
+def test_a_killed_fit_that_is_beyond_the_budget_trains_no_teacher(
+    tmp_path, monkeypatch
+):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-6)
     wanted = {"mechanism": GumbelMax(c=0.045), "estimator": CountedTeacher()}
 
@@ -220,7 +222,7 @@ def test_a_killed_fit_goes_on_with_its_teachers_and_its_answers(tmp_path):
 
 
 class Halting(Diary):
-    """Trains some teachers where the environment says so, and then no more."""
+    """Teacher that stops after some fits, if an environment variable is set."""
 
     def fit(self, X, y):
         super().fit(X, y)

@@ -99,7 +99,10 @@ WRONG = [
     (["guess"], "invalid choice: 'guess'"),
     (["plan", "--rows", "900"], "the following arguments are required: --queries"),
     ([*GUMBEL, "--queries", "30"], "--teachers auto is .*; pass --rows, or --teachers"),
-    ([*GUMBEL, "--queries", "3", "--unit", "group"], "--teachers auto counts rows, wh"),
+    (
+        [*GUMBEL, "--queries", "3", "--unit", "group"],
+        "--teachers auto reads the number of rows, wh",
+    ),
     (
         [*ON_PUBLIC_ROWS, "--unit", "group"],
         "--rows 900 is not public where a group is the unit",

@@ -212,7 +212,7 @@ def test_rows_without_a_class_are_dropped_inside_their_shard(blobs):
 
 
 class Odd(Fails):
-    """Predicts something that is not a class index where it saw the poison."""
+    """Teacher whose predictions are no class indices after a fit on the poison."""
 
     def __init__(self, value=0, poison=None, odd=None):
         super().__init__(value, poison)

@@ -32,7 +32,7 @@ SPENT = PrivacySpent(
 def test_the_neighbours_follow_from_unit_and_relation(unit, relation):
     spent = replace(SPENT, unit=unit, relation=relation)
     assert spent.neighbours == NEIGHBOURS[unit, relation]
-    assert f"neighbouring data sets {spent.neighbours}: " in str(spent)
+    assert f"data sets differ by one change: {spent.neighbours}. " in str(spent)
     assert pickle.loads(pickle.dumps(spent)) == spent
 
 

@@ -61,7 +61,7 @@ WRONG_FITS = {
     # the ensemble
     "estimator is a class": ({"estimator": DecisionTreeClassifier}, {}, r"DecisionTreeClassifier is a class; pass an instance"),
     "estimator is a regressor": ({"estimator": LinearRegression()}, {}, r"estimator=LinearRegression\(\) is not a classifier"),
-    "estimator without probabilities": ({"estimator": LinearSVC()}, {}, r"estimator=LinearSVC\(\) has no predict_proba, and teachers send class probabilities"),
+    "estimator without probabilities": ({"estimator": LinearSVC()}, {}, r"estimator=LinearSVC\(\) has no predict_proba, and teachers vote with class probabilities"),
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
     "student is a class": ({"student": GaussianNB}, {}, r"student=GaussianNB is a class"),
     "n_teachers is zero": ({"n_teachers": 0}, {}, r"n_teachers=0 must be a whole number of at least 1, or 'auto'"),
@@ -120,7 +120,7 @@ WRONG_FITS = {
     "neither epsilon nor noise": ({"epsilon": None}, {}, r"NoisySum has noise_scale=None; set it"),
     "noise_scale is negative": ({"epsilon": None, "noise_scale": -1}, {}, r"noise_scale=-1 of NoisySum must be a positive"),
     "noise_scale is a word": ({"epsilon": None, "noise_scale": "much"}, {}, r"noise_scale='much' of NoisySum must be"),
-    "more noise than can be drawn": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 takes noise of .* clipping bounds"),
+    "more noise than can be drawn": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 needs noise of .* clipping bounds"),
     "noise_seed is a float": ({"noise_seed": 0.5}, {}, r"noise_seed=0.5 must be None or an integer"),
     # data
     "no public rows": ({}, {"X_public": None}, r"PETDLClassifier needs public rows"),
@@ -132,7 +132,7 @@ WRONG_FITS = {
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
     "the unit without groups": (GROUPED, {}, r"privacy_unit='group' needs groups in fit"),
-    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' counts rows"),
+    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' reads the number of rows"),
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row'"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
 }  # fmt: skip

@@ -57,7 +57,7 @@ def test_check_estimator_has_no_failures(name, routing):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("noise_seed", [None, 0])
-def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
+def test_the_tag_non_deterministic_depends_on_the_noise(blobs, noise_seed):
     X, y, X_public, _ = blobs
     petdl = PETDLClassifier(
         GaussianNB(),
@@ -74,7 +74,7 @@ def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
 
 
 @pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
-def test_the_tag_says_whether_noise_dominates_on_small_data(blobs, epsilon, poor):
+def test_the_tag_depends_on_the_noise_on_small_data(blobs, epsilon, poor):
     X, y, X_public, y_public = blobs
     petdl = PETDLClassifier(
         GaussianNB(),

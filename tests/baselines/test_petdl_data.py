@@ -122,7 +122,7 @@ def test_a_pipeline_as_teacher_and_as_student(blobs):
 
 
 class Fragile(ClassifierMixin, BaseEstimator):
-    """Fails where it sees a certain row."""
+    """Teacher that fails on a certain row."""
 
     def fit(self, X, y):
         if np.any(X == 1234):

@@ -235,7 +235,7 @@ def test_memory_keeps_the_vectors_of_teachers(blobs, tmp_path):
 
 
 class Planted(ClassifierMixin, BaseEstimator):
-    """Remembers its rows, and fails where it sees one with a second secret."""
+    """Teacher that stores its rows, and fails on one with a second secret."""
 
     def fit(self, X, y):
         if np.any(X == -PLANTED):

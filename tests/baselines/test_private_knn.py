@@ -298,7 +298,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, mechanism):
 def test_the_statement_names_samples_and_neighbours(blobs):
     spent = fit(blobs, mechanism=GNMax(sigma=20.0), sampling_rate=0.15).privacy_spent_
     for part in (
-        "where neighbouring data sets add or remove one row",
+        "Neighbouring data sets differ by one change: add or remove one row",
         "60 queries to the 120 nearest rows of secret samples were answered by "
         "SampledMechanism(mechanism=GNMax(sigma=20.0), sampling_rate=0.15)",
         "this fit alone",

@@ -72,7 +72,7 @@ def test_check_estimator_has_no_failures(name, routing):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("noise_seed", [None, 0])
-def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
+def test_the_tag_non_deterministic_depends_on_the_noise(blobs, noise_seed):
     X, y, X_public, _ = blobs
     knn = PrivateKNNClassifier(
         LogisticRegression(),
@@ -89,7 +89,7 @@ def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
 
 
 @pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
-def test_the_tag_says_whether_small_data_drown_in_noise(blobs, epsilon, poor):
+def test_the_tag_poor_score_depends_on_the_noise(blobs, epsilon, poor):
     X, y, X_public, y_public = blobs
     knn = PrivateKNNClassifier(
         LogisticRegression(),
@@ -109,7 +109,7 @@ def test_the_tag_says_whether_small_data_drown_in_noise(blobs, epsilon, poor):
     assert bool(np.mean(scores) < 0.83) is poor
 
 
-def test_tags_are_those_of_what_sees_the_rows_first():
+def test_tags_are_those_of_the_first_reader_of_the_rows():
     tags = get_tags(PrivateKNNClassifier(LogisticRegression())).input_tags
     assert not tags.sparse
     assert not tags.allow_nan

@@ -50,7 +50,7 @@ def fit(blobs, **parameters):
 # Randomness
 
 
-def test_random_state_fixes_questions_and_nothing_that_hides_rows(blobs):
+def test_random_state_fixes_queries_but_neither_samples_nor_noise(blobs):
     one, other = (fit(blobs, release="histogram") for _ in range(2))
     np.testing.assert_array_equal(one.queried_indices_, other.queried_indices_)
     assert not np.array_equal(one.histograms_, other.histograms_)
@@ -86,7 +86,7 @@ def ledger(tmp_path):
     return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-5)
 
 
-def test_a_fit_is_charged_its_price_before_any_sample_or_noise_is_drawn(
+def test_a_fit_is_charged_its_cost_before_any_sample_or_noise_is_drawn(
     blobs, ledger, monkeypatch
 ):
     draw = NoiseSource.words
@@ -170,7 +170,9 @@ def test_a_killed_fit_goes_on_with_the_answers_it_paid_for(blobs, ledger, monkey
 
 
 @pytest.mark.slow
-def test_a_fit_beyond_the_budget_draws_nothing_and_says_what_would_fit(blobs, tmp_path):
+def test_a_fit_beyond_the_budget_draws_nothing_and_names_the_affordable_epsilon(
+    blobs, tmp_path
+):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": "gnmax", "ledger": ledger}
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S+ would fit") as caught:

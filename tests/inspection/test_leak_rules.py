@@ -264,7 +264,7 @@ def test_a_searched_unit_is_found(contain):
     assert "frozenestimator" in [leak.name for leak in leaks]
 
 
-def test_rows_inside_a_private_search_are_transformed_together_at_no_price():
+def test_rows_transformed_together_inside_a_private_search_are_a_leak():
     pipeline = make_pipeline(FROZEN_PCA, PrivateKNNClassifier())
     search = PrivateSearchCV(pipeline, {"privateknnclassifier__n_neighbors": [5]})
     (leak,) = privacy_leaks(search)

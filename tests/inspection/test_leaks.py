@@ -205,7 +205,7 @@ def test_a_search_around_a_pipeline_leaks_twice():
     ]
 
 
-def test_the_message_says_what_to_do():
+def test_the_message_has_a_remedy():
     [leak] = privacy_leaks(make_pipeline(StandardScaler(), INSIDE))
     for part in ("standardscaler (StandardScaler)", "estimator=", "FrozenEstimator"):
         assert part in str(leak)

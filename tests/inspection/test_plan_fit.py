@@ -1,6 +1,7 @@
 """A plan before any data: exactly what the fit states, and never too hopeful."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -77,7 +78,31 @@ def test_a_fit_states_what_was_planned(rows, mechanism, epsilon):
     found = plan_fit(n_rows=900, n_classes=3, **parameters)
     for fact in STATED:
         assert getattr(found, fact) == getattr(spent, fact), fact
-    assert pate.plan_fit(X, y, X_public=PublicData(X_public)) == found
+    of_data = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    assert replace(of_data, assumptions=()) == found
+
+
+def test_a_plan_from_data_may_be_published_under_the_assumptions_of_the_fit(rows):
+    X, y, X_public = rows
+    pate = PATEClassifier(n_queries=30)
+    found = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    spent = pate.plan_privacy(X, y, X_public=PublicData(X_public))
+    assert found.assumptions == spent.assumptions
+    text = " ".join(str(found).split())
+    assert "may be published if these assumptions hold: the label set (read" in text
+    assert "depends on no private value" not in text
+    assert json.loads(json.dumps(found.to_dict()))["assumptions"][0]["sentence"] in text
+
+
+def test_a_plan_with_more_teachers_than_rows_or_groups_is_refused_as_the_fit_is(rows):
+    X, y, X_public = rows
+    pate = PATEClassifier(n_teachers=901, n_queries=5)
+    with pytest.raises(ValueError, match="n_teachers=901 is more than the private"):
+        pate.plan_fit(X, y, X_public=PublicData(X_public))
+    pate.set_params(n_teachers=91, privacy_unit="group")
+    grouped = {"X_public": PublicData(X_public), "groups": np.arange(900) // 10}
+    with pytest.raises(ValueError, match="n_teachers=91 is more than the 90 groups"):
+        pate.plan_privacy(X, y, **grouped)
 
 
 def test_a_plan_of_histograms_is_that_of_their_largest_counts(rows):
@@ -115,7 +140,7 @@ def test_a_fit_on_groups_states_what_was_planned():
     found = plan_fit(n_teachers=12, n_queries=9, privacy_unit="group")
     for fact in STATED:
         assert getattr(found, fact) == getattr(spent, fact), fact
-    assert pate.plan_fit(X, y, **rest) == found
+    assert replace(pate.plan_fit(X, y, **rest), assumptions=()) == found
 
 
 @pytest.mark.slow
@@ -215,7 +240,7 @@ def test_a_margin_is_a_share_as_it_is_written(margin, lead):
     assert plan(n_teachers=100, margins=[margin]).at_margins[0].lead == lead
 
 
-def test_one_question_costs_less_than_all():
+def test_one_query_costs_less_than_all():
     found = plan(n_queries=50)
     alone = plan(n_queries=1)
     assert found.epsilon_of_one == alone.epsilon == alone.epsilon_of_one
@@ -245,9 +270,10 @@ def test_a_good_plan_has_no_warnings():
 
 def test_the_plan_of_seeded_noise_has_no_finite_epsilon(rows):
     X, y, X_public = rows
-    pate = PATEClassifier(n_queries=5, noise_seed=1)
+    pate = PATEClassifier(n_queries=5, noise_seed=123456)
     found = pate.plan_fit(X, y, X_public=PublicData(X_public))
     assert found.epsilon == np.inf
+    assert "123456" not in str(found) + str(found.to_dict())
     assert "There is no privacy: the noise was" in " ".join(found.warnings)
 
 
@@ -289,7 +315,10 @@ UNKNOWN = {"n_teachers": "auto"}
 SHARES = "must be shares of the teachers, above 0 and up to 1"
 WRONG = [
     (UNKNOWN, "n_teachers='auto' is the square root of .*; pass n_rows, or n_teachers"),
-    (UNKNOWN | GROUPS, "n_teachers='auto' counts rows, which are not public"),
+    (
+        UNKNOWN | GROUPS,
+        "n_teachers='auto' reads the number of rows, which is not public",
+    ),
     (UNKNOWN | GROUPS | {"n_rows": 900}, "n_rows=900 is not public .*; leave it out"),
     ({"n_rows": 900} | GROUPS, "n_rows=900 is not public where a group is the unit"),
     ({"n_rows": 6}, "n_teachers=7 is more than n_rows=6; lower n_teachers"),

@@ -37,7 +37,7 @@ def make(ledger, **changes):
 @pytest.mark.slow
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("in_pipeline", [True, False])
-def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
+def test_a_search_has_the_planned_cost(ledger, refit, in_pipeline):
     pate, grid = make(ledger), {"n_queries": [15, 25], "delta": [1e-6]}
     if in_pipeline:
         pate = make_pipeline(FunctionTransformer(), pate)
@@ -57,7 +57,7 @@ def test_a_search_costs_what_was_said_before(ledger, refit, in_pipeline):
     assert plan_search(search, X, Y, X_public=PUBLIC).left == 1 - ledger.spent
 
 
-def test_it_says_how_often_and_whether_it_will_do(ledger):
+def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     cv = KFold(3, shuffle=True)
     cost = plan_search(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
     assert str(cost).startswith(
@@ -82,7 +82,7 @@ def test_splits_that_look_at_labels_are_pointed_out(ledger):
     assert text not in str(privacy_leaks(shuffled)[0])
 
 
-def test_a_random_search_is_priced_if_its_candidates_are_known(ledger):
+def test_a_random_search_has_a_cost_if_its_candidates_are_known(ledger):
     search = RandomizedSearchCV(
         make(ledger), GRID, n_iter=3, random_state=0, cv=KFold(2), refit=False
     )
@@ -113,7 +113,7 @@ def test_held_out_rows_count_as_public(ledger):
         (lambda pate: GridSearchCV(pate, {}, cv=iter([([0], [1])])), "read only once"),
     ],
 )
-def test_a_search_that_cannot_be_priced_is_refused(ledger, search, message):
+def test_a_search_without_a_known_cost_is_refused(ledger, search, message):
     with pytest.raises(ValueError, match=message):
         plan_search(search(make(ledger)), X, Y, X_public=PUBLIC)
 

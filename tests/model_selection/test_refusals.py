@@ -1,4 +1,4 @@
-"""What cannot be searched is refused in one sentence, before any fit or charge."""
+"""Searches that cannot work are refused in one sentence, before any fit or charge."""
 # ruff: noqa: E501 (a table, one wrong search a line)
 
 import numpy as np

@@ -348,7 +348,7 @@ def law_of_the_best(n_right, rate, law):
 
 
 @pytest.mark.slow
-def test_the_best_has_the_law_whose_cost_is_stated():
+def test_the_best_has_the_law_of_the_stated_cost():
     y = np.arange(60) % 2
     searched = search(estimator=Constant(epsilon=0.3), mean_n_trials=10, random_state=1)
     spent = searched.fit(X, y).privacy_spent_

@@ -54,7 +54,7 @@ def test_check_estimator_has_no_failures(name, routing):
 
 
 @pytest.mark.parametrize("seeds", [(None, 0), (0, None), (0, 0)])
-def test_the_tag_says_whether_two_fits_agree(seeds):
+def test_the_tag_non_deterministic_depends_on_the_noise(seeds):
     search = PrivateSearchCV(
         NoisyMeans(noise_seed=seeds[0]), RADII, noise_seed=seeds[1]
     )

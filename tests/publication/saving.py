@@ -67,7 +67,7 @@ def assert_same(one, other, X):
 
 
 class OwnStudent(ClassifierMixin, BaseEstimator):
-    """What a user might write."""
+    """User-defined student."""
 
     def fit(self, X, y):
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]

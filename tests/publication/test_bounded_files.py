@@ -244,7 +244,7 @@ def test_a_member_far_larger_than_the_file_is_refused(honest):
 
 
 @pytest.mark.slow
-def test_an_honest_student_of_zeros_comes_back(tmp_path):
+def test_an_unchanged_student_of_zeros_is_read(tmp_path):
     published = publish(vote(GNMax(sigma=8.0)))
     published.student_.extra_ = np.zeros(60 * 2**20, np.int8)
     published.save(tmp_path / "model.skops")
@@ -252,7 +252,7 @@ def test_an_honest_student_of_zeros_comes_back(tmp_path):
     np.testing.assert_array_equal(loaded.student_.extra_, 0)
 
 
-def test_honest_sparse_and_packed_parts_come_back(tmp_path):
+def test_unchanged_sparse_and_packed_parts_are_read(tmp_path):
     published = publish(vote(GNMax(sigma=8.0)))
     packed = io.BytesIO()
     np.savez_compressed(packed, a=np.arange(9))

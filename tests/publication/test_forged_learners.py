@@ -58,7 +58,7 @@ def test_rounding_of_steps_on_another_platform_is_no_contradiction(
 
 
 @pytest.mark.parametrize("name", ["output", "gaussian", "dpsgd", "search"])
-def test_an_epsilon_below_the_price_is_refused(name, rows, tmp_path):
+def test_an_epsilon_below_the_cost_is_refused(name, rows, tmp_path):
     path = tmp_path / "model.skops"
     fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
 

@@ -45,7 +45,7 @@ MORE_NOISE = {
     ("kind", "name"), [(kind, name) for kind in FITS for name in MORE_NOISE[kind]]
 )
 @pytest.mark.parametrize("in_words", [False, True])
-def test_less_noise_than_the_price_is_for_is_refused(honest, kind, name, in_words):
+def test_less_noise_than_the_cost_is_for_is_refused(honest, kind, name, in_words):
     path = honest(kind)
     words = card_of(path)["mechanism"]
 

@@ -27,7 +27,7 @@ from tests.publication.forging import (
 
 
 @pytest.mark.parametrize("kind", FITS | OTHER_FITS)
-def test_an_honest_file_is_read_with_its_statement(honest, kind):
+def test_an_unchanged_file_is_read_with_its_statement(honest, kind):
     path = honest(kind)
     loaded, read = PublishedClassifier.load(path), read_released(path)
     assert loaded.privacy_spent_ == read.privacy_spent_
@@ -57,7 +57,7 @@ def test_another_process_reads_the_file_and_writes_it_again(honest):
     assert PublishedClassifier.load(again).card == card_of(path)
 
 
-def test_a_card_that_promises_less_is_read(honest):
+def test_a_card_with_a_weaker_guarantee_is_read(honest):
     path = honest("GNMax")
     spent = PublishedClassifier.load(path).privacy_spent_
     old, new = f"(epsilon={spent.epsilon:.3f}", "(epsilon=99.000"
@@ -86,7 +86,7 @@ def test_rounding_of_another_platform_is_no_contradiction(honest):
 
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_a_smaller_epsilon_than_the_price_is_refused(honest, kind, everywhere):
+def test_a_smaller_epsilon_than_the_cost_is_refused(honest, kind, everywhere):
     path = honest(kind)
     card, wanted = card_of(path), "(epsilon=0.100, delta=1e-05)"
     text = None
@@ -99,7 +99,7 @@ def test_a_smaller_epsilon_than_the_price_is_refused(honest, kind, everywhere):
 
 
 @pytest.mark.parametrize("kind", FITS)
-def test_a_smaller_curve_than_the_price_is_refused(honest, kind):
+def test_a_smaller_curve_than_the_cost_is_refused(honest, kind):
     path = honest(kind)
     forge(path, curve={"divergences": lambda values: values / 2})
     assert "its Renyi curve is" in refused(path)
@@ -230,7 +230,7 @@ def test_a_statement_in_the_model_alone_is_compared(honest):
 
 
 @pytest.mark.parametrize("changes", [{"private": True}, {"epsilon": 1.0}])
-def test_seeded_noise_promises_nothing(honest, changes):
+def test_seeded_noise_has_no_guarantee(honest, changes):
     path = honest("nothing private")
     forge(path, setting(**changes))
     assert "its noise was seeded, which gives no privacy" in refused(path)

@@ -1,4 +1,4 @@
-"""What is published: a student that predicts as before, its statement, and no more."""
+"""Published model: a student that predicts as before, and its statement only."""
 
 import json
 import pickle

@@ -29,7 +29,7 @@ PLANTED_ERROR = "planted words of a teacher"
 
 
 class Teacher(ClassifierMixin, BaseEstimator):
-    """A tree that fails where it sees the planted row with one more secret in it."""
+    """Tree that fails on the planted row with one more secret in it."""
 
     def fit(self, X, y):
         if np.any(X == -PLANTED_FEATURE):

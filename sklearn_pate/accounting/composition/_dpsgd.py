@@ -12,7 +12,7 @@ from sklearn_pate.accounting._calibrate import calibrate_noise, six_digits
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 
-__all__ = ["calibrate_steps", "dpsgd_curve"]
+__all__ = ["calibrate_steps", "dpsgd_cost"]
 
 _Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ _PRECISION = 5e-5
 _TILTS = 2.0 ** np.arange(0, 12.5, 0.5)
 
 
-def dpsgd_curve(
+def dpsgd_cost(
     noise_multiplier: float,
     sampling_rate: float,
     n_steps: int,
@@ -84,7 +84,7 @@ def calibrate_steps(
         return enough
 
     def excess(log_noise: float) -> float:
-        cost, _ = dpsgd_curve(
+        cost, _ = dpsgd_cost(
             np.exp(log_noise),
             sampling_rate,
             n_steps,

@@ -279,7 +279,8 @@ class PrivacyLedger:
         Returns
         -------
         fits : bool
-            True if `charge` would accept the cost, unless another process comes first.
+            True if the cost is within the budget, unless another process charges it
+            first. Unit and relation are not checked.
         """
         with self.reading() as file:
             return self.filter.admits(self.filter.cost(curve), costs(file))

@@ -136,7 +136,8 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
             "",
             "All releases charged here, now and later, are together "
             f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r})-differentially "
-            f"private, where neighbouring data sets {NEIGHBOURS[unit, relation]}.",
+            f"private. Neighbouring data sets differ by one change: "
+            f"{NEIGHBOURS[unit, relation]}.",
             f"{ledger.spent:.2%} of this budget is spent, in {n_entries}. Estimate, "
             f"not a guarantee: epsilon={_estimate(ledger, file):.3f} so far, if no fit "
             "was chosen in view of another.",

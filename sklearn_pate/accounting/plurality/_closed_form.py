@@ -24,7 +24,7 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
     ----------
     sigma : float
         Standard deviation of the noise added to every count, in votes; positive. More
-        noise costs less.
+        noise has a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -67,7 +67,7 @@ def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rd
     ----------
     sigma : float
         Standard deviation of the noise added to the count, over the sensitivity of the
-        count; positive. More noise costs less.
+        count; positive. More noise has a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -154,7 +154,7 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
     ----------
     gamma : float
         Inverse scale of the Laplace noise added to every count, in 1 / votes; positive.
-        A smaller value means more noise and costs less.
+        A smaller value means more noise and a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -206,7 +206,7 @@ def discrete_laplace_worst_case(
     ----------
     gamma : float
         Inverse scale of the discrete Laplace noise added to every count, in 1 / votes;
-        positive. A smaller value means more noise and costs less.
+        positive. A smaller value means more noise and a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -253,7 +253,7 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     ----------
     c : float
         Inverse scale of the noise added to every count, in 1 / votes; positive. A
-        smaller value means more noise and costs less.
+        smaller value means more noise and a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -313,7 +313,7 @@ def permute_and_flip_worst_case(
     ----------
     c : float
         Inverse scale of the noise added to every count, in 1 / votes; positive. A
-        smaller value means more noise and costs less.
+        smaller value means more noise and a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.

@@ -60,7 +60,7 @@ def local_cost(
 
     counts : array-like of shape (n_queries, n_classes)
         Votes per class for each query, whole numbers. The list of queries must
-        have been fixed without looking at answers.
+        have been fixed independently of answers.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1. By default every fourth of

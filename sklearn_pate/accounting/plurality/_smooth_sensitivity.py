@@ -102,7 +102,7 @@ class SanitizedCost:
         Epsilon at `delta` of the released cost and the cost of the release together.
 
     delta : float
-        The probability mass that epsilon need not cover.
+        The probability mass that epsilon does not cover.
 
     cost : float
         Released Renyi cost of the queries. With probability `confidence` over its noise
@@ -146,14 +146,14 @@ def sanitize(
     """Release the q-optimal cost of a list of queries, with noise.
 
     Every call is a separate release: call it once. `order`, `smoothness`, `noise_scale`
-    and `confidence` must be chosen without looking at votes, as by
+    and `confidence` must be chosen independently of votes, as by
     :func:`release_parameters`; trying several and keeping the best voids the guarantee.
 
     Parameters
     ----------
     log_q : array-like of shape (n_queries,)
         Logarithm of the exact probability that the plurality does not win, for each
-        query of a list that was fixed without looking at answers. An upper bound is not
+        query of a list that was fixed independently of answers. An upper bound is not
         enough: one teacher could change it by more.
 
     n_teachers : int
@@ -171,7 +171,7 @@ def sanitize(
         value means more noise and a smaller cost.
 
     delta : float
-        The probability mass that epsilon need not cover, in (0, 1).
+        The probability mass that epsilon does not cover, in (0, 1).
 
     sigma : float, default=None
         Scale of the noise of GNMax.
@@ -272,7 +272,7 @@ def release_parameters(
         Number of teachers.
 
     delta : float
-        The probability mass that epsilon need not cover, in (0, 1).
+        The probability mass that epsilon does not cover, in (0, 1).
 
     sigma, pure_epsilon : float, default=None
         Noise of the answers, as in :func:`sanitize`; exactly one of them.

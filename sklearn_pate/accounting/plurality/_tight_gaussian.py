@@ -53,7 +53,7 @@ def tight_gaussian_worst_case(
     ----------
     sigma : float
         Scale of the discrete Gaussian noise on every count, in votes; positive. More
-        noise costs less.
+        noise has a lower cost.
 
     n_classes : int
         Number of classes, which is public. Two classes cost a little less than many.
@@ -110,7 +110,7 @@ def tight_threshold_worst_case(
     ----------
     sigma : float
         Scale of the discrete Gaussian noise on the largest count, in votes; positive.
-        More noise costs less.
+        More noise has a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.

@@ -77,7 +77,7 @@ def tight_laplace_worst_case(
     ----------
     gamma : float
         Inverse scale of the discrete Laplace noise on every count, in 1 / votes;
-        positive. A smaller value means more noise and costs less.
+        positive. A smaller value means more noise and a lower cost.
 
     n_classes : int
         Number of classes, which is public. Two classes may cost less than many.

@@ -63,8 +63,9 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
 
     max_grad_norm : float, default=1.0
         L2 norm to which longer gradients of rows are scaled down. The noise is
-        proportional to it, so that it costs no privacy. If most gradients are longer,
-        halving it has about the same effect as halving the learning rate.
+        proportional to it, so that the privacy cost does not depend on it. If most
+        gradients are longer, halving it has about the same effect as halving the
+        learning rate.
 
     accountant : {"pld", "rdp"}, default="pld"
         Composition of the steps. "pld" composes the privacy loss distribution, as

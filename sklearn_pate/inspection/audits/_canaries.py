@@ -39,7 +39,7 @@ def audit_canaries(
 
     Each canary is a private row with a secret bit, drawn by a fair coin: which of two
     labels it has, or, where neighbouring data sets add or remove a row, whether it is
-    in the data. An attacker who sees what the fit publishes guesses the bits. The more
+    in the data. An attacker guesses the bits from what the fit publishes. The more
     guesses are correct, the larger epsilon must be.
 
     A claim that is not contradicted is not proved, and one fit shows little: each

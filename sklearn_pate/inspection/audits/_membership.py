@@ -76,8 +76,8 @@ class MembershipResult:
 
     def __str__(self) -> str:
         return (
-            f"Over {self.n_models} models, the attack tells training rows from others "
-            f"with an AUC of {self.auc:.3f} ± {self.auc_std:.3f}, and finds "
+            f"Over {self.n_models} models, the attack distinguishes training rows from "
+            f"others with an AUC of {self.auc:.3f} ± {self.auc_std:.3f}, and finds "
             f"{self.true_positive_rate:.2%} of them at {self.false_positive_rate:.2%} "
             "false positives."
         )

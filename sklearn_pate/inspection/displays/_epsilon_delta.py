@@ -31,7 +31,7 @@ class EpsilonDeltaDisplay:
     """Publishable epsilon against delta, for the same release.
 
     A release satisfies (epsilon, delta) at every point of its line, and its statement
-    is one of them. **May be published**, as the statements. Create it by
+    is one of them. **May be published**, like the statements. Create it by
     :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
     parameters are stored as attributes.
 

@@ -338,8 +338,8 @@ class PrivacyUtilityDisplay:
 
         sensitive : bool
             Whether the rows and labels that were searched on are private, or `baseline`
-            was trained on private rows. It stamps the picture. Scores of a search are
-            computed on rows that other fits of it learnt from.
+            was trained on private rows. True stamps the plot. Scores of a search are
+            computed on rows that other fits of it learned from.
 
         metric : str, default=None
             One of the metrics, for a search with several.
@@ -353,7 +353,7 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Drawn: a point a candidate, with the spread over the splits.
+            Drawn display, with one point per candidate and the spread over the splits.
 
         Raises
         ------

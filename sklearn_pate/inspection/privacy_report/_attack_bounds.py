@@ -22,7 +22,7 @@ _EXACT = Context(prec=60)
 def guesses_at_most(epsilon: float | Decimal, delta: float | Decimal) -> Decimal:
     """Bound the probability that an attacker identifies one of two data sets.
 
-    A fair coin draws one of two neighbouring data sets, and an attacker who sees the
+    A fair coin draws one of two neighbouring data sets, and an attacker with the
     release names one of them. With false alarm rate a and miss rate b,
     ``a + e^epsilon b >= 1 - delta`` and ``e^epsilon a + b >= 1 - delta`` (Kairouz, Oh,
     Viswanath 2015, "The composition theorem for differential privacy"). The sum of both

@@ -83,10 +83,11 @@ def conclusion_of(facts: dict[str, Any]) -> str:
     promise = facts["promise"]
     weak = "This guarantee is weak. " if promise["weak"] else ""
     return (
-        f"{weak}An attacker who sees everything that is published, and has the data of "
+        f"{weak}An attacker who has everything that is published, and the data of "
         f"everybody else, guesses correctly in {at_most(promise['guesses'])} cases "
-        f"{_GUESSES[facts['unit'], facts['relation']]}, if both answers are equally "
-        f"likely. Blind guesses are correct in {promise['guesses']['by_chance']}."
+        f"{_GUESSES[facts['unit'], facts['relation']]}, if both are equally "
+        "likely beforehand. Without the publication, guesses are correct in "
+        f"{promise['guesses']['by_chance']}."
     )
 
 
@@ -122,7 +123,7 @@ def _no_protection(facts: dict[str, Any]) -> Section:
         text = (
             "There is no limit on what an attacker can learn. The classifier alone "
             f"would be {_differentially_private(facts)} if all steps in front of it "
-            "had seen public rows only."
+            "had been fitted on public rows only."
         )
     return Section(_title(facts), [Text(text, is_warning=True)])
 
@@ -176,7 +177,7 @@ def _guarantee(facts: dict[str, Any]) -> str:
     text = (
         f"The fit is {_differentially_private(facts)}. This limits guesses: a fair "
         f"coin selects one of two data sets that differ in one {facts['unit']}, and an "
-        "attacker who has both sees what is published from the selected one. They "
+        "attacker has both, and what is published from the selected one. They "
         f"identify it in {at_most(facts['promise']['guesses'])} cases; without the "
         f"publication, in {THOUSAND // 2}."
     )
@@ -194,16 +195,18 @@ def _unit_of_privacy(facts: dict[str, Any]) -> Section:
     if facts["relation"] == "add-remove":
         text += (
             f" The guarantee compares data with and without one {facts['unit']}. An "
-            "attacker who knows that it is in the data, and tries to tell two contents "
-            "of it apart, compares data sets that are two changes apart: the line for "
-            "2 bounds how often they are right."
+            "attacker who knows that it is in the data, and tries to distinguish two "
+            "contents of it, compares data sets that are two changes apart: the line "
+            "for 2 bounds how often they are right."
         )
     table = Table(
         f"Guarantee for {unit.examples}",
         (f"k {unit.plural}", "epsilon", "delta", "Correct guesses at most, of 1000"),
         tuple(map(_line_of_several, facts["promise"]["several"])),
     )
-    change = Text(f"Change of the data that is hidden: {facts['neighbours']}.")
+    change = Text(
+        f"Change of the data that the guarantee covers: {facts['neighbours']}."
+    )
     return Section("Unit of privacy", [Text(text), change, table])
 
 
@@ -237,8 +240,9 @@ def _limits(facts: dict[str, Any]) -> Section:
         ),
         (
             "Choices around the fit",
-            "To try models, settings or columns on the private rows and keep the best "
-            f"is a further use of these rows. This page covers {covered}.",
+            "Trying models, settings or columns on the private rows and keeping the "
+            "best is a further use of these rows, with a privacy cost of its own. "
+            f"This page covers {covered}.",
         ),
         *(() if kind == "learner" else (public_rows,)),
         (
@@ -258,7 +262,7 @@ def _limits(facts: dict[str, Any]) -> Section:
 def _not_covered(facts: dict[str, Any]) -> Section:
     text = (
         "These parts of the pipeline are in front of the private classifier. The "
-        "guarantee does not hold unless they have seen public rows only."
+        "guarantee does not hold unless they were fitted on public rows only."
     )
     items = tuple((one["name"], one["what"]) for one in facts["not_covered"])
     title = "Parts without a guarantee"

@@ -74,7 +74,7 @@ def _gauge(guesses: dict[str, int]) -> str:
     return (
         f'<div class="gauge" role="img" aria-label="Correct guesses: at most {right}, '
         f'between {chance} and {of}"><div style="width:{share:.1f}%"></div></div>\n'
-        f'<p class="ends"><span>{chance}: blind guesses</span>'
+        f'<p class="ends"><span>{chance}: without the publication</span>'
         f"<span>{of}: always correct</span></p>\n"
     )
 

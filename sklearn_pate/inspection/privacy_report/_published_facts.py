@@ -11,7 +11,7 @@ __all__ = ["has_card", "name_file"]
 
 
 def has_card(learner: Any) -> bool:
-    """Tell whether an estimator is a PublishedClassifier, also before its fit."""
+    """Check whether an estimator is a PublishedClassifier, also before its fit."""
     return hasattr(type(learner), "card")
 
 

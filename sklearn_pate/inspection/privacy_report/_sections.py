@@ -26,10 +26,10 @@ __all__ = ["banner_of", "may_be_published", "sections_of"]
 
 _METHODS = {
     "teachers": (
-        "Each of many teachers is trained on rows that no other teacher sees, and "
+        "Each of many teachers is trained on rows that no other teacher gets, and "
         "votes on public rows. One {unit} reaches one teacher only, and so changes at "
         "most one vote per query. Noise added to the vote counts hides this change. "
-        "The student is trained on the noisy answers, and never sees a private row."
+        "The student is trained on the noisy answers, and on no private row."
     ),
     "parties": (
         "Each party labels the public rows: these are its votes. Noise added to the "
@@ -37,7 +37,7 @@ _METHODS = {
         "noisy answers alone."
     ),
     "sums": (
-        "Each of many teachers is trained on rows that no other teacher sees, and "
+        "Each of many teachers is trained on rows that no other teacher gets, and "
         "computes a vector of bounded length about public rows. Noise added to the sum "
         "of all vectors, once, hides any one of them. The student is trained on the "
         "noisy sum."
@@ -220,7 +220,7 @@ def _ledger(ledger: dict[str, Any]) -> Section:
         "All releases charged to this ledger, now and later, are together "
         f"(epsilon={number_text(ledger['epsilon'])}, "
         f"delta={number_text(ledger['delta'])})-differentially private, even if each "
-        "was chosen in view of the earlier ones. An attacker who sees all of them "
+        "was chosen in view of the earlier ones. An attacker who has all of them "
         f"guesses correctly in {at_most(ledger['guesses'])} cases. "
         f"{ledger['spent']:.2%} of this budget is spent, in {n_entries}. Check that "
         "this fit is among them: this page does not."

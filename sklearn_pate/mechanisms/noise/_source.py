@@ -56,8 +56,8 @@ class NoiseSource:
             self._random_bytes = secrets.token_bytes
         else:
             warn_user(
-                f"noise_seed={noise_seed!r} makes the noise reproducible: whoever "
-                "knows the seed can subtract it, and nothing is private. Leave "
+                f"noise_seed={noise_seed!r} makes the noise reproducible: an "
+                "attacker with the seed can subtract it, and nothing is private. Leave "
                 "noise_seed=None for anything but research and tests.",
                 PrivacyLeakWarning,
             )

@@ -29,8 +29,8 @@ class ImageAugmentation(BaseEstimator):
 
     A weak change is a shift; a strong one has all of them. Values from outside an image
     repeat its border. Random numbers come from torch's generator, which a student seeds
-    from its `random_state`. A student changes public images only: no parameter costs
-    any privacy, unless it was chosen on private images.
+    from its `random_state`. A student changes public images only: no parameter has a
+    privacy cost, unless it was chosen on private images.
 
     Parameters
     ----------
@@ -100,8 +100,17 @@ class ImageAugmentation(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise ValueError for a parameter that is out of range."""
-        for name, value in self.get_params(deep=False).items():
-            check_number(name, value, 0, 180 if name == "rotation" else 1)
+        check_number("rotation", self.rotation, 0, 180)
+        for name in (
+            "shift",
+            "scale",
+            "shear",
+            "elastic",
+            "erase",
+            "contrast",
+            "weak_shift",
+        ):
+            check_number(name, getattr(self, name), 0, 1)
 
     def weak(self, images: Tensor) -> Tensor:
         """Shift images a little.
@@ -210,7 +219,7 @@ class TabularAugmentation(BaseEstimator):
     Values are swapped with those of other rows in the batch, which keeps them plausible
     for any distribution of a feature, or noise is added. Random numbers come from
     torch's generator, which a student seeds from its `random_state`. A student changes
-    public rows only: no parameter costs any privacy, unless it was chosen on private
+    public rows only: no parameter has a privacy cost, unless it was chosen on private
     rows. This noise gives no privacy guarantee.
 
     Parameters

@@ -91,7 +91,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
     The averaged weights guess the class of a weakly changed unlabelled row; if the
     guess is confident, the network learns it on a strongly changed copy. So a few
     answers spread to all public rows. It uses public rows and answers only: none of its
-    parameters costs any privacy.
+    parameters has a privacy cost.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. It may be known to anyone.
+        Seed of weights, batches and changes. It may be public.
 
     Attributes
     ----------

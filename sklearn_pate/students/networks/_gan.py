@@ -29,7 +29,7 @@ class GANClassifier(SemiSupervisedNetwork):
     The student of PATE-G. A generator makes rows; a discriminator distinguishes them
     from the public rows, and classifies the answered rows. The first task teaches it
     the distribution of the rows, so that few answers are enough for the second. It uses
-    public rows and answers only: none of its parameters costs any privacy.
+    public rows and answers only: none of its parameters has a privacy cost.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class GANClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, noise and changes. It may be known to anyone.
+        Seed of weights, batches, noise and changes. It may be public.
 
     Attributes
     ----------
@@ -136,8 +136,8 @@ class GANClassifier(SemiSupervisedNetwork):
     for training GANs", sections 3.1 and 5, the student of Papernot, Abadi, Erlingsson,
     Goodfellow, Talwar (2017), "Semi-supervised knowledge transfer for deep learning
     from private training data". With logits l and Z(x) = sum_k exp l_k(x), the
-    discriminator takes x for real with probability D(x) = Z(x) / (Z(x) + 1): a further
-    class "generated" has the logit 0. It minimises
+    discriminator classifies x as real with probability D(x) = Z(x) / (Z(x) + 1): a
+    further class "generated" has the logit 0. It minimises
 
         H(y, softmax l(x)) over labelled rows
         - (E ln D(x) + E ln(1 - D(G(z)))) / 2 over any rows x and latent z,

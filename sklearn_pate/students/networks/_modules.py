@@ -95,7 +95,7 @@ class ConvSmall:
 
     The networks also take flat rows, and learn from a :class:`RelationalHint`. A
     student with ``module=ConvSmall()`` can be published and saved. It uses public rows
-    and answers only: the width costs no privacy.
+    and answers only: the width has no privacy cost.
 
     Parameters
     ----------

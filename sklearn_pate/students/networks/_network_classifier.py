@@ -114,7 +114,7 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
 
         hint : RelationalHint, default=None
             Released similarities of clusters of these rows, which the network learns
-            before the labels. Learning it costs no privacy.
+            before the labels. Learning it has no privacy cost.
 
         Returns
         -------

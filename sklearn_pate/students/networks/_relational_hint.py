@@ -22,7 +22,7 @@ class RelationalHint:
     """Similarities of clusters of public rows in the hidden layers of the teachers.
 
     A network learns them before the labels. They were released, and the clusters are
-    public: learning them costs no privacy.
+    public: learning them has no privacy cost.
 
     Parameters
     ----------

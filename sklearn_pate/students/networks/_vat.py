@@ -86,7 +86,7 @@ class VATClassifier(SemiSupervisedNetwork):
     Virtual adversarial training computes, at each public row, the small change that
     alters the prediction most, and trains against it; entropy minimisation keeps the
     boundaries between classes away from the rows. No augmentation is needed. It uses
-    public rows and answers only: none of its parameters costs any privacy.
+    public rows and answers only: none of its parameters has a privacy cost.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class VATClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. It may be known to anyone.
+        Seed of weights, batches and changes. It may be public.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ class AdaptiveQueries(QueryStrategy):
 class UncertaintyQueries(AdaptiveQueries):
     """Query the rows on which the student of the answers so far is least confident.
 
-    It uses released answers and no votes: no parameter costs any privacy.
+    It uses released answers and no votes: no parameter has a privacy cost.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ExpertQueries(AdaptiveQueries):
     """Query the rows on which binary experts, one for each class, disagree.
 
     No expert is confident, and several find their class possible. Experts learn from
-    released answers and no votes: no parameter costs any privacy.
+    released answers and no votes: no parameter has a privacy cost.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class InteractiveQueries(AdaptiveQueries):
     For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers do not
     contradict a confident student, its prediction is the answer, which does not count
     against `max_answers`. In the first round, all classes have equal probabilities. The
-    student is trained on released answers only: no parameter costs any privacy.
+    student is trained on released answers only: no parameter has a privacy cost.
 
     Parameters
     ----------

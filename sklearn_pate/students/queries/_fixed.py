@@ -31,7 +31,7 @@ class QueryStrategy(BaseEstimator, ABC):
     """Base class of strategies that choose the public rows to query.
 
     A strategy uses public rows and released answers, never votes, so that its choices
-    cost no privacy. A subclass provides `query`.
+    have no privacy cost. A subclass provides `query`.
 
     Notes
     -----
@@ -131,7 +131,7 @@ class FixedQueries(QueryStrategy):
 
 
 class RandomQueries(FixedQueries):
-    """Query random public rows. The choice costs no privacy.
+    """Query random public rows. The choice has no privacy cost.
 
     Notes
     -----
@@ -179,7 +179,7 @@ class RepresentativeQueries(FixedQueries):
 
     Useful for few queries, as each medoid is similar to many rows. With many queries,
     clusters are small, and some medoids are outliers. Clusters depend on public rows
-    alone and cost no privacy.
+    alone and have no privacy cost.
 
     Notes
     -----
@@ -243,8 +243,8 @@ class ClusterQueries(QueryStrategy):
     ----------
     core : float, default=0.5
         Share of each cluster's rows, in (0, 1] and nearest to its centre, that teachers
-        vote on and that get the answer. The others stay unlabelled. It costs no
-        privacy: a teacher has one vote per cluster, whatever its size.
+        vote on and that get the answer. The others stay unlabelled. It has no privacy
+        cost: a teacher has one vote per cluster, whatever its size.
 
     Notes
     -----

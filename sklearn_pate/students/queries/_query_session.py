@@ -74,7 +74,7 @@ class Clusters:
 class QuerySession:
     """Queries on public rows and their answers so far; nothing in it is sensitive.
 
-    A query strategy gets this object only, so that its choices cost no privacy.
+    A query strategy gets this object only, so that its choices have no privacy cost.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class QuerySession:
         Number of queries within the privacy cost. The Oracle refuses more.
 
     seed : int
-        Seed of all choices. It may be known to anyone.
+        Seed of all choices. It may be public.
 
     features : ndarray of shape (n_public, n_dimensions) or None
         Numeric features in which similar public rows are near each other, learned from

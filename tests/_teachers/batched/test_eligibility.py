@@ -1,4 +1,4 @@
-"""Which teachers are trained at once, and what is said of it."""
+"""Conditions for training teachers at once, and their messages."""
 
 import itertools
 import re

@@ -12,7 +12,7 @@ from opacus.accountants import PRVAccountant
 
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
-from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, dpsgd_curve
+from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, dpsgd_cost
 
 DELTA = 1e-5
 # Noise multiplier, sampling rate, steps, delta.
@@ -28,7 +28,7 @@ TRAININGS = [
 
 
 def cost(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
-    return dpsgd_curve(
+    return dpsgd_cost(
         noise_multiplier, rate, n_steps, delta=delta, accountant=accountant
     )[0]
 
@@ -116,7 +116,7 @@ def test_calibrated_noise_is_enough_and_a_little_less_is_not(epsilon, accountant
     noise_multiplier = calibrate_steps(epsilon, **steps, accountant=accountant)
 
     def costs(noise_multiplier):
-        return dpsgd_curve(noise_multiplier, **steps, accountant=accountant)[0]
+        return dpsgd_cost(noise_multiplier, **steps, accountant=accountant)[0]
 
     assert costs(noise_multiplier) <= epsilon < costs(0.9995 * noise_multiplier)
     assert float(f"{noise_multiplier:.6g}") == noise_multiplier

@@ -148,7 +148,7 @@ CUTS = np.array([-1.0, 0.5, 2.0])
 
 
 def rounded_normal(mean):
-    """The law of a normal number that is only told apart by three cuts."""
+    """Law of a normal number that is rounded by three cuts."""
     below = np.concatenate([[0], ndtr(CUTS - mean), [1]])
     return np.diff(below)
 

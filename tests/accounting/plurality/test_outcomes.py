@@ -124,7 +124,7 @@ def test_permute_and_flip_is_right_for_hundreds_of_classes():
     ("kind", "scale"), [("gaussian", 3.0), ("laplace", 0.4), ("gumbel", 0.4)]
 )
 def test_noise_drawn_at_random_follows_the_law(kind, scale):
-    """What wins a million draws, of noise that does not come from the package."""
+    """Compare winners of a million draws with the law, by noise of another package."""
     rng = np.random.default_rng(0)
     counts, n_draws = np.array([5, 3, 3, 0]), 1_000_000
     shape = (n_draws, counts.size)

@@ -41,7 +41,7 @@ class Centered(nn.Module):
 
 
 class Counting(nn.Module):
-    """Adds up the rows it saw, in a buffer."""
+    """Module that adds up its rows in a buffer."""
 
     def __init__(self):
         super().__init__()

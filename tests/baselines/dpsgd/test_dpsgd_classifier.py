@@ -179,7 +179,7 @@ def test_global_generators_are_restored(rows):
 
 
 class Remembering(Perceptron):
-    """Keeps the last rows it saw, as a careless module would."""
+    """Module that stores its last rows."""
 
     def forward(self, X):
         self.last = X.detach().clone()

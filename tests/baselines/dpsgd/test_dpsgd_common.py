@@ -64,7 +64,7 @@ def test_check_estimator_has_no_failures(routing):
 
 @pytest.mark.filterwarnings("ignore:noise_seed")
 @pytest.mark.parametrize("noise_seed", [None, 0])
-def test_the_tag_says_whether_two_fits_agree(blobs, noise_seed):
+def test_the_tag_non_deterministic_depends_on_the_noise(blobs, noise_seed):
     X, y, _, _ = blobs
     clf = make(noise_seed=noise_seed)
 

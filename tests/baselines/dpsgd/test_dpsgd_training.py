@@ -1,4 +1,4 @@
-"""What one row can do to DP-SGD, its samples and its noise."""
+"""Influence of one row on DP-SGD, its samples and its noise."""
 
 import numpy as np
 import pytest

@@ -90,7 +90,7 @@ def test_neighbours_are_those_of_the_statement():
         audit(gaussian, TURNED)
 
 
-def test_an_estimator_without_a_price_is_refused():
+def test_an_estimator_without_a_stated_cost_is_refused():
     from sklearn.linear_model import LogisticRegression
 
     with pytest.raises(ValueError, match="cannot state its cost"):
@@ -174,7 +174,7 @@ def test_canaries_among_public_rows_of_petdl(monkeypatch):
     assert guess_in_plane().contradicted
 
 
-def test_public_rows_for_a_learner_that_asks_about_none_are_refused():
+def test_public_rows_for_a_learner_without_queries_are_refused():
     with pytest.raises(ValueError, match="DPLogisticRegression has none"):
         audit_canaries(
             LEARNERS["output"][0],

@@ -118,7 +118,7 @@ def test_either_data_set_and_either_tail_may_have_the_event(sign, order):
     ],
 )
 @pytest.mark.parametrize("delta", [1e-5, 1e-2])
-def test_no_price_is_contradicted(mechanism, counts, neighbour, n_queries, delta):
+def test_no_cost_is_contradicted(mechanism, counts, neighbour, n_queries, delta):
     result = audit_mechanism(
         mechanism,
         counts,
@@ -142,7 +142,7 @@ def test_a_claim_is_rounded_up_and_what_is_shown_down():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [LNMax(gamma=0.5), PermuteAndFlip(c=0.5)])
-def test_the_price_of_pure_noise_is_nearly_reached(mechanism):
+def test_the_cost_of_pure_noise_is_nearly_reached(mechanism):
     result = audit_mechanism(mechanism, [6, 1], [5, 2])
     assert result.epsilon_lower > 0.6 * result.epsilon_claimed
 
@@ -158,7 +158,7 @@ def test_the_price_of_pure_noise_is_nearly_reached(mechanism):
     ],
 )
 @pytest.mark.parametrize("delta", [1e-5, 1e-2])
-def test_the_price_of_a_sum_is_not_contradicted(
+def test_the_cost_of_a_sum_is_not_contradicted(
     noise_scale, n_parts, counts, neighbour, n_queries, delta
 ):
     mechanism = NoisySum(noise_scale, n_parts=n_parts)
@@ -176,7 +176,7 @@ def test_the_price_of_a_sum_is_not_contradicted(
 
 
 @pytest.mark.slow
-def test_the_price_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind():
+def test_the_cost_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind():
     mechanism = NoisySum(noise_scale=2, n_parts=5)
     result = audit_mechanism(mechanism, SURE, CONTRARY, delta=1e-2)
     assert result.epsilon_lower > 0.7 * result.epsilon_claimed

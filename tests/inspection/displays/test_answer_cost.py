@@ -68,7 +68,7 @@ def gaussian_epsilon(n_queries, sigma, delta):
     return minimize_scalar(epsilon, bounds=(-6, 12), method="bounded").fun
 
 
-def test_a_line_has_the_price_of_each_number_of_questions():
+def test_a_line_has_the_cost_of_each_number_of_queries():
     display = AnswerCostDisplay.from_mechanisms(
         {"narrow": NoisyHistogram(40), "wide": NoisyHistogram(80)},
         n_classes=10,
@@ -87,7 +87,7 @@ def test_a_line_has_the_price_of_each_number_of_questions():
     assert [line.get_label() for line in display.lines_] == ["narrow", "wide"]
 
 
-def test_beyond_the_cap_a_question_costs_its_check_alone():
+def test_beyond_the_cap_a_query_costs_its_check_alone():
     mechanism = ConfidentGNMax(20, sigma_threshold=15, sigma=4, max_answers=33)
     display = AnswerCostDisplay.from_mechanisms(
         {"capped": mechanism}, n_classes=2, delta=1e-5, n_queries=900
@@ -132,7 +132,7 @@ def test_what_was_paid_for_by_pate_is_on_the_line_before_and_after_pickling(pate
     check_paid(pickle.loads(pickle.dumps(pate)))
 
 
-def test_a_question_of_petdl_is_a_group_of_rows():
+def test_a_query_of_petdl_is_a_public_batch():
     learner = PETDLClassifier(
         LogisticRegression(),
         DistillationClassifier(LogisticRegression()),
@@ -182,7 +182,7 @@ def test_a_display_by_hand_draws_what_it_is_given():
     assert display.paid_.get_xydata().tolist() == [[5, 0.2]]
 
 
-def test_a_learner_without_questions_is_refused():
+def test_a_learner_without_queries_is_refused():
     clf = DPLogisticRegression(data_norm=8).fit(X[:600], Y[:600])
     with pytest.raises(ValueError, match="DPLogisticRegression has no mechanism_ that"):
         AnswerCostDisplay.from_estimator(clf)
@@ -197,7 +197,7 @@ def test_an_estimator_without_a_statement_is_refused(pate):
         AnswerCostDisplay.from_estimator(pate.publish())
 
 
-def test_seeded_noise_has_no_price():
+def test_seeded_noise_has_no_cost():
     learner = PATEClassifier(
         GaussianNB(), n_teachers=20, n_queries=40, mechanism="gumbel", noise_seed=0
     )
@@ -211,7 +211,7 @@ def test_seeded_noise_has_no_price():
         )
 
 
-def test_the_winner_of_a_search_states_more_than_its_questions(pate):
+def test_the_winner_of_a_search_states_more_than_its_queries(pate):
     search = PrivateSearchCV(
         PATEClassifier(GaussianNB(), n_teachers=20, mechanism="gumbel"),
         {"n_queries": [40]},
@@ -259,7 +259,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_drawn(wrong, message):
     assert not plt.get_fignums()
 
 
-def test_prices_of_secret_samples_compare_among_themselves():
+def test_costs_on_secret_samples_compare_among_themselves():
     display = AnswerCostDisplay.from_mechanisms(
         {f"{rate}": SampledMechanism(GNMax(9), rate) for rate in [0.1, 0.2]},
         n_classes=2,
@@ -269,7 +269,7 @@ def test_prices_of_secret_samples_compare_among_themselves():
     assert np.all(display.epsilons["0.1"] < display.epsilons["0.2"])
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, pate):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch, pate):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"AnswerCostDisplay.*sklearn-pate\[plot\]"):

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.accounting.composition._dpsgd import dpsgd_curve
+from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost
 from sklearn_pate.baselines import DPLogisticRegression, PETDLClassifier
 from sklearn_pate.inspection import EpsilonDeltaDisplay
 from sklearn_pate.inspection.displays._plotting import SENSITIVE
@@ -84,7 +84,7 @@ def test_a_statement_by_a_sharper_account_is_below_its_line(gaussian):
         public_batch_size=30,
     )
     of_petdl = petdl.plan_privacy(X[:600], Y[:600], X_public=PUBLIC)
-    epsilon, curve = dpsgd_curve(1.0, 0.1, 100, delta=1e-5, accountant="pld")
+    epsilon, curve = dpsgd_cost(1.0, 0.1, 100, delta=1e-5, accountant="pld")
     of_steps = replace(gaussian, epsilon=epsilon, delta=1e-5, curve=curve)
     for spent in (of_petdl, of_steps):
         display = EpsilonDeltaDisplay.from_statements({"a": spent})
@@ -129,7 +129,7 @@ def test_statements_of_different_units_are_refused(pure, gaussian):
     assert not plt.get_fignums()
 
 
-def test_what_promises_nothing_has_no_line(pure):
+def test_a_fit_without_a_guarantee_has_no_line(pure):
     void = replace(pure, epsilon=np.inf, curve=pure.curve.unbounded())
     with pytest.raises(ValueError, match=r"epsilon=inf.*leave it out"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": void})
@@ -170,7 +170,7 @@ def test_nothing_of_it_is_stamped_and_the_unit_is_named(pate):
     assert display.ax_.get_ylabel() == ("publishable epsilon (unit: row, replace-one)")
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, pate):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch, pate):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"EpsilonDeltaDisplay.*sklearn-pate\[plot\]"):

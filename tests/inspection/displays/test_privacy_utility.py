@@ -187,7 +187,7 @@ def test_the_epsilon_of_something_else_is_no_privacy():
         PrivacyUtilityDisplay.from_cv_results(search, sensitive=True)
 
 
-def test_a_search_whose_fits_promise_nothing_is_refused():
+def test_a_search_whose_fits_have_no_guarantee_is_refused():
     search = search_over(DPLogisticRegression(data_norm=8, noise_seed=0))
     with pytest.warns(PrivacyLeakWarning):
         search.fit(X, Y)
@@ -308,7 +308,7 @@ def test_the_stamp_is_there_when_and_only_when_it_is_sensitive(fits):
     assert stamps(public) == 1  # one private line makes all of it private
 
 
-def test_lines_of_two_learners_share_axes_and_are_told_apart():
+def test_lines_of_two_learners_share_axes_and_differ():
     _, ax = plt.subplots()
     numbers = {"epsilons": [1, 2], "scores": [0.5, 0.6], "sensitive": True}
     first = PrivacyUtilityDisplay(**numbers, baseline=0.9).plot(ax, label="one")
@@ -326,7 +326,7 @@ def test_lines_of_two_learners_share_axes_and_are_told_apart():
     assert len(plt.get_fignums()) == 1
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, fits):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch, fits):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     message = r"PrivacyUtilityDisplay needs matplotlib; install sklearn-pate\[plot\]"

@@ -62,7 +62,7 @@ def test_a_margin_is_the_largest_count_minus_the_second():
     assert display.turned_bars_ is display.line_ is None
 
 
-def test_bars_are_shares_of_all_teachers_and_count_every_question():
+def test_bars_are_shares_of_all_teachers_and_count_every_query():
     display = draw(np.array([[3, 1], [4, 0], [0, 0]]), n_teachers=4, bins=4)
     assert [bar.get_height() for bar in display.bars_] == [1, 0, 1, 1]
     assert [bar.get_x() for bar in display.bars_] == [0, 0.25, 0.5, 0.75]
@@ -215,7 +215,7 @@ def test_what_cannot_be_votes_is_refused_and_nothing_is_drawn(wrong, message):
     assert not plt.get_fignums()
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"VoteMarginsDisplay.*sklearn-pate\[plot\]"):
