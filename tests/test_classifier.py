@@ -149,7 +149,7 @@ def test_the_statement_does_not_depend_on_private_values(blobs):
 
 def test_confident_pays_for_its_cap_however_few_were_answered(blobs):
     X, y, X_public, _ = blobs
-    mechanism = ConfidentGNMax(1000, 5, 5, max_answers=10)  # nobody reaches 1000
+    mechanism = ConfidentGNMax(1000, 5, 5, max_answers=10)  # no count reaches 1000
     with pytest.warns(StudentWarning, match="No query was answered"):
         pate = make(mechanism=mechanism).fit(X, y, X_public=PublicData(X_public))
     assert pate.privacy_spent_.curve == mechanism.account_curve(300, 3)

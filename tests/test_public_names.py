@@ -10,7 +10,7 @@ import pytest
 from numpydoc import docscrape, validate
 
 PACKAGE = "sklearn_pate"
-ROOMS = [
+PUBLIC_PACKAGES = [
     "accounting",
     "accounting.bounds",
     "baselines",
@@ -34,7 +34,10 @@ def exported():
     """List where public names are: a name that two modules export is listed twice."""
     paths = [
         f"{module}.{name}"
-        for module in [PACKAGE, *(f"{PACKAGE}.{room}" for room in ROOMS)]
+        for module in [
+            PACKAGE,
+            *(f"{PACKAGE}.{package}" for package in PUBLIC_PACKAGES),
+        ]
         for name in importlib.import_module(module).__all__
     ]
     return [path for path in paths if not inspect.ismodule(resolve(path))]

@@ -49,8 +49,8 @@ def test_a_student_learns_from_votes_alone(blobs, votes_by_teacher):
 
 def test_sealed_votes_and_label_arrays_are_the_same(blobs, votes_by_teacher):
     X_public = blobs[2]
-    sealed = Votes.from_labels(votes_by_teacher, NAMES)
-    one = make().fit_from_votes(X_public, sealed)
+    counted = Votes.from_labels(votes_by_teacher, NAMES)
+    one = make().fit_from_votes(X_public, counted)
     other = make().fit_from_votes(X_public, (labels for labels in votes_by_teacher))
     assert one.privacy_spent_ == other.privacy_spent_
     np.testing.assert_array_equal(

@@ -253,14 +253,14 @@ def test_interactive_answers_come_back_as_they_were(ledger, no_noise):
     assert len(ledger.entries()) == 1
 
 
-@pytest.mark.parametrize("sealed", [False, True])
-def test_collected_votes_are_charged_and_recognised_too(ledger, sealed, no_noise):
+@pytest.mark.parametrize("counted", [False, True])
+def test_collected_votes_are_charged_and_recognised_too(ledger, counted, no_noise):
     votes_by_teacher = RNG.integers(2, size=(15, 60))
     pate = make(ledger, n_teachers="auto", classes=[0, 1])
 
     def fit_from_votes():
         votes = (
-            Votes.from_labels(votes_by_teacher, [0, 1]) if sealed else votes_by_teacher
+            Votes.from_labels(votes_by_teacher, [0, 1]) if counted else votes_by_teacher
         )
         return clone(pate).fit_from_votes(PublicData(X_PUBLIC), votes)
 

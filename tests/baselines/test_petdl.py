@@ -201,12 +201,12 @@ def test_a_hint_is_part_of_the_cost(blobs):
     wanted["student"] = FixMatchClassifier(max_epochs=1)
     without = fit(blobs, **wanted)
     hinted = fit(blobs, hint_epochs=1, hint_share=0.2, **wanted)
-    dearer = fit(blobs, hint_epochs=1, hint_share=0.5, **wanted)
+    with_both = fit(blobs, hint_epochs=1, hint_share=0.5, **wanted)
     # The hint has the share it was given, rounded up to whole parts.
     assert without.mechanism_.n_parts == 15
     assert hinted.mechanism_.n_parts == 15 + 4
-    assert dearer.mechanism_.n_parts == 15 + 15
-    scales = [one.mechanism_.noise_scale for one in (without, hinted, dearer)]
+    assert with_both.mechanism_.n_parts == 15 + 15
+    scales = [one.mechanism_.noise_scale for one in (without, hinted, with_both)]
     assert scales == sorted(set(scales))
 
 
