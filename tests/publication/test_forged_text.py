@@ -183,5 +183,5 @@ def test_a_student_of_another_class_than_on_the_card_is_refused(honest, read):
 def test_a_number_of_features_that_the_student_does_not_take_is_refused(honest):
     path = honest("GNMax")
     forge(path, setting(n_features=2**53))
-    with pytest.raises(ValueError, match="takes 2 features, and that of the card 9007"):
+    with pytest.raises(ValueError, match="has 2 features, and that of the card 9007"):
         PublishedClassifier.load(path)

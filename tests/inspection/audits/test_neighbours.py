@@ -138,7 +138,7 @@ def test_nan_on_both_data_sets_counts_by_its_share_alone():
 def test_data_sets_that_are_no_neighbours_are_refused(change):
     data = dealt(4)[0]
     with pytest.raises(ValueError, match="neighbouring_data"):
-        audit_neighbours(make(), data, change(*data), X_public=X_PUBLIC)
+        audit_neighbours(make(n_teachers=4), data, change(*data), X_public=X_PUBLIC)
 
 
 def test_groups_that_are_no_neighbours_are_refused():
@@ -147,7 +147,7 @@ def test_groups_that_are_no_neighbours_are_refused():
     other = np.where(groups == 3, 4, groups)  # one group joins another: two changed
     with pytest.raises(ValueError, match="differ in 2 groups"):
         audit_neighbours(
-            make(privacy_unit="group"),
+            make(n_teachers=4, privacy_unit="group"),
             (X, y, groups),
             (X, y, other),
             X_public=X_PUBLIC,
