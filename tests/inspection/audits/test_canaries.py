@@ -202,7 +202,7 @@ def test_canaries_without_an_answer_are_guessed_by_a_coin():
     ],
 )
 def test_canaries_that_cannot_work_are_refused(changed, message):
-    X, y, X_canaries = canaries(60, 20)
+    X, y, X_canaries = canaries(160, 20)
     arguments = {"estimator": make(), "X": X, "y": y, "X_canaries": X_canaries}
     with pytest.raises(ValueError, match=message):
         audit_canaries(**(arguments | {"labels": (0, 1)} | changed))
