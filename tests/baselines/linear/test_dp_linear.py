@@ -283,7 +283,12 @@ def test_gaussian_noise_reaches_epsilon_from_below(
 def test_a_statement_names_its_assumptions(two):
     X, y = two
     spent = DPLogisticRegression(data_norm=20).fit(X, y).privacy_spent_
-    for part in ("label set", "norm are public", "floating-point", "chosen independently"):
+    for part in (
+        "label set",
+        "norm are public",
+        "floating-point",
+        "chosen independently",
+    ):
         assert part in str(spent)
     assert spent.n_teachers is None
     assert spent.n_queries is None
