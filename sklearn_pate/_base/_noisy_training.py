@@ -152,11 +152,13 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         mechanism: AccountedRelease,
         curve: RdpCurve,
         *,
+        n_classes: int,
         epsilon: float,
         delta: float,
         assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
         """Return the statement, with an infinite epsilon if the noise is seeded."""
+        profile = mechanism.stated_profile(0, n_classes)
         if self.noise_seed is not None:
             epsilon = np.inf
             curve = curve.unbounded()
@@ -172,6 +174,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             n_queries=None,
             assumptions=(*assumptions, CHOSEN_BLINDLY),
             curve=curve,
+            profile=profile.thinned(float(epsilon), float(delta)),
         )
 
     def __sklearn_tags__(self) -> Tags:

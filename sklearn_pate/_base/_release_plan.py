@@ -52,8 +52,9 @@ def plan_release(
     """State the privacy cost of a release by a mechanism."""
     if mechanism.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
+    epsilon = mechanism.stated_epsilon(n_queries, n_values, delta)
     statement = PrivacySpent(
-        epsilon=mechanism.stated_epsilon(n_queries, n_values, delta),
+        epsilon=epsilon,
         delta=float(delta),
         unit=unit,
         relation=mechanism.relation(unit),
@@ -63,6 +64,7 @@ def plan_release(
         n_queries=int(n_queries),
         assumptions=assumptions,
         curve=mechanism.stated_curve(n_queries, n_values),
+        profile=mechanism.stated_profile(n_queries, n_values).thinned(epsilon, delta),
     )
     return ReleasePlan(
         mechanism, statement, n_teachers, n_queries, n_values, calibrated

@@ -3,6 +3,7 @@
 from sklearn_pate.accounting import bounds
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
@@ -21,6 +22,7 @@ __all__ = [
     "LedgerEntry",
     "PrivacyAnalysis",
     "PrivacyLedger",
+    "PrivacyProfile",
     "PrivacySpent",
     "RdpCurve",
     "bounds",

@@ -11,13 +11,15 @@ from scipy.optimize import brentq
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 
-__all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise"]
+__all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise", "least_noise"]
 
 #: Largest scale of noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
 # Relative precision of a noise scale, which is rounded towards more noise.
 _RELATIVE_TOLERANCE = 5e-5
 _LARGEST_N_QUERIES = 2**40
+# An exact cost allows about this much less noise, on a logarithmic scale.
+_STEP_DOWN = 0.1
 
 
 def is_positive(value: Any) -> bool:
@@ -143,6 +145,31 @@ def calibrate_noise(
         if scale > LARGEST_SCALE:
             break
     raise unreachable
+
+
+def least_noise(
+    epsilon_at_scale: Callable[[float], float], *, epsilon: float, enough: float
+) -> float:
+    """Find the smallest noise scale for epsilon, at most one that is known to suffice.
+
+    Up to one part in 5000, rounded up to six significant digits.
+    """
+
+    def excess(log_scale: float) -> float:
+        return epsilon_at_scale(np.exp(log_scale)) - epsilon
+
+    high = np.log(enough)
+    if excess(high) > 0:
+        return enough
+    low = high - _STEP_DOWN
+    while excess(low) <= 0:
+        low, high = low - _STEP_DOWN, low
+    log_scale = brentq(excess, low, high, xtol=_RELATIVE_TOLERANCE)
+    while True:
+        scale = six_digits(np.exp(log_scale), np.ceil)
+        if scale >= enough or excess(np.log(scale)) <= 0:
+            return min(scale, enough)
+        log_scale += _RELATIVE_TOLERANCE
 
 
 def _root(

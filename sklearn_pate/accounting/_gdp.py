@@ -1,5 +1,7 @@
 """Exact privacy cost of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
@@ -7,7 +9,7 @@ from scipy.special import log_ndtr
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting._rdp import check_delta
 
-__all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu", "largest_gdp_mu"]
+__all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu", "largest_gdp_mu", "log_gdp_delta"]
 
 # Variance spent on rounding a continuous Gaussian to a discrete one.
 _ROUNDING_VARIANCE = 2.25
@@ -50,7 +52,7 @@ def gdp_delta(epsilon: float, mu: float) -> float:
     together are one test with mu^2 = sum of mu_i^2.
     """
     check_positive("mu", mu)
-    return float(np.exp(_log_delta(epsilon, mu)))
+    return float(np.exp(log_gdp_delta(epsilon, mu)))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -61,13 +63,13 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     log_delta = np.log(check_delta(delta))
     if not np.isfinite(mu):
         return np.inf
-    if mu <= 0 or _log_delta(0.0, mu) <= log_delta:
+    if mu <= 0 or log_gdp_delta(0.0, mu) <= log_delta:
         return 0.0
     high = mu
-    while _log_delta(high, mu) > log_delta:
+    while log_gdp_delta(high, mu) > log_delta:
         high *= 2
     epsilon = brentq(
-        lambda epsilon: _log_delta(epsilon, mu) - log_delta, 0.0, high, xtol=1e-13
+        lambda epsilon: log_gdp_delta(epsilon, mu) - log_delta, 0.0, high, xtol=1e-13
     )
     return float(epsilon * (1 + _SAFETY) + _SAFETY)
 
@@ -87,8 +89,9 @@ def largest_gdp_mu(epsilon: float, delta: float) -> float:
     return float(mu)
 
 
-def _log_delta(epsilon: float, mu: float) -> float:
+def log_gdp_delta(epsilon: Any, mu: float) -> Any:
+    """Compute the logarithm of `gdp_delta`, also at an array of epsilons."""
     log_first = log_ndtr(mu / 2 - epsilon / mu)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     # The second term is smaller, up to round-off.
-    return log_first + np.log(max(-np.expm1(log_second - log_first), 1e-300))
+    return log_first + np.log(np.maximum(-np.expm1(log_second - log_first), 1e-300))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 
 __all__ = [
@@ -91,6 +93,10 @@ class PrivacySpent:
         Renyi curve behind epsilon. Curves of several fits on the same data add up;
         ``to_epsilon(delta)`` of their sum is the cost of all of them together.
 
+    profile : PrivacyProfile, default=None
+        Delta at every epsilon, for this fit alone. None converts `curve` and the stated
+        pair.
+
     Raises
     ------
     ValueError
@@ -103,10 +109,10 @@ class PrivacySpent:
     neighbours in the sense of `neighbours`,
     Pr[M(d) in S] <= e^epsilon Pr[M(d') in S] + delta (Dwork, Kenthapadi, McSherry,
     Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
-    generation"). For a :class:`~sklearn_pate.PATEClassifier` epsilon is
-    ``curve.to_epsilon(delta)``; other learners may state a smaller one, from a pure
-    guarantee or an exact composition. The proofs are in :doc:`Privacy cost of an answer
-    </accounting>`.
+    generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller where an
+    exact cost is known: for two classes answered by
+    :class:`~sklearn_pate.mechanisms.GNMax`, noisy counts, noisy sums, and pure
+    guarantees. The proofs are in :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
@@ -125,13 +131,19 @@ class PrivacySpent:
     >>> spent = pate.plan_privacy(X[:1000], y[:1000], X_public=PublicData(X[1000:]))
     >>> epsilon, delta = spent
     >>> round(epsilon, 2), delta
-    (0.8, 1e-05)
+    (0.74, 1e-05)
     >>> spent.neighbours
     'replace one row by any other; the number of rows is public'
     >>> str(spent.assumptions[1])
     'X_public is public'
     >>> round((spent.curve + spent.curve).to_epsilon(1e-5), 2)  # two such fits
     1.16
+
+    An attacker who knows all rows but one, and has two candidates for that one, names
+    the right one in at most 54 of 100 cases:
+
+    >>> round(spent.attack_accuracy(), 2)
+    0.54
     """
 
     epsilon: float
@@ -144,9 +156,13 @@ class PrivacySpent:
     n_queries: int | None
     assumptions: tuple[Assumption, ...]
     curve: RdpCurve
+    profile: PrivacyProfile = None  # type: ignore[assignment] # set below
 
     def __post_init__(self) -> None:
         check_neighbours(self.unit, self.relation)
+        if self.profile is None:
+            profile = curve_profile(self.curve).thinned(self.epsilon, self.delta)
+            object.__setattr__(self, "profile", profile)
         if self.release not in RELEASES:
             raise ValueError(
                 f"release={self.release!r} is unknown; use one of {[*RELEASES]}."
@@ -178,6 +194,67 @@ class PrivacySpent:
             Description by `unit` and `relation`.
         """
         return NEIGHBOURS[self.unit, self.relation]
+
+    def delta_at(self, epsilon: Any) -> Any:
+        """Return the delta that holds at another epsilon, for the same release.
+
+        Parameters
+        ----------
+        epsilon : float or array-like of float
+            In nats.
+
+        Returns
+        -------
+        delta : float or ndarray of float
+            Between 0 and 1; see :meth:`PrivacyProfile.delta_at`.
+        """
+        return self.profile.delta_at(epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the epsilon that holds at another delta, for the same release.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon does not cover, in [0, 1].
+
+        Returns
+        -------
+        epsilon : float
+            At most `epsilon` at `delta`; infinite at a delta that `profile` does not
+            reach.
+        """
+        return self.profile.epsilon_at(delta)
+
+    def attack_accuracy(self, prior: float = 0.5) -> float:
+        """Bound how often an attacker names the right one of two data sets.
+
+        Parameters
+        ----------
+        prior : float, default=0.5
+            Probability of the first data set before the release, in [0, 1].
+
+        Returns
+        -------
+        accuracy : float
+            Holds for any attacker; see :meth:`PrivacyProfile.attack_accuracy`.
+        """
+        return self.profile.attack_accuracy(prior)
+
+    def detection_rate(self, false_alarms: float) -> float:
+        """Bound how often an attacker detects a true claim about one unit.
+
+        Parameters
+        ----------
+        false_alarms : float
+            Share of the false claims that the attacker accepts, in [0, 1].
+
+        Returns
+        -------
+        detections : float
+            Holds for any attacker; see :meth:`PrivacyProfile.detection_rate`.
+        """
+        return self.profile.detection_rate(false_alarms)
 
     def __iter__(self) -> Iterator[float]:
         yield self.epsilon
@@ -219,18 +296,22 @@ class PrivacySpent:
         Returns
         -------
         statement : dict
-            Every field except `curve`, `neighbours`, and code and sentence of each
-            assumption; ready for ``json.dumps`` unless epsilon is infinite.
+            Every field except `curve`, `neighbours`, code and sentence of each
+            assumption, and the pairs [epsilon, delta] of `profile`; ready for
+            ``json.dumps`` unless epsilon is infinite.
         """
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in ("curve", "assumptions")
+            if field.name not in ("curve", "assumptions", "profile")
         } | {
             "neighbours": self.neighbours,
             "assumptions": [
                 {"code": one.code, "sentence": one.sentence} for one in self.assumptions
             ],
+            "profile": np.stack(
+                [self.profile.epsilons, self.profile.deltas], 1
+            ).tolist(),
         }
 
 

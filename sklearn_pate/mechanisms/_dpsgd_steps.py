@@ -4,8 +4,9 @@ from typing import Literal
 
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost
+from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost, dpsgd_profile
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 
@@ -58,6 +59,15 @@ class DPSGDSteps(AccountedRelease):
             accountant=self.accountant,
         )
         return epsilon
+
+    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
+        """Stated delta of all steps together at every epsilon, by the `accountant`."""
+        profile = super().stated_profile(n_queries, n_classes)
+        if self.noise_seed is not None or self.accountant == "rdp":
+            return profile
+        return profile.intersect(
+            dpsgd_profile(self.noise_multiplier, self.sampling_rate, self.n_steps)
+        )
 
     def relation(self, unit: str) -> str:
         """Return the neighbour relation: a row is added or removed."""

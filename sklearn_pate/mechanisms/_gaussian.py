@@ -6,8 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate.accounting._gdp import gdp_mu
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    adaptive_profile,
+    two_class_mu,
+)
 from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
 from sklearn_pate.accounting.plurality._tight_gaussian import tight_gaussian_worst_case
@@ -74,6 +80,12 @@ class GNMax(Mechanism):
         self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
     ) -> RdpCurve:
         return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
+
+    def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:
+        # The cost of a subclass is what its own `_cost` states.
+        is_own_cost = type(self)._cost is GNMax._cost
+        mu = two_class_mu(self.sigma) if n_classes <= 2 and is_own_cost else None
+        return None if mu is None else adaptive_profile(mu, self.answer_cap(n_queries))
 
     def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)
@@ -183,6 +195,21 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
     ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
+
+    def gaussian_mu(self, n_queries: int) -> float:
+        """Return mu of all histograms together.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries.
+
+        Returns
+        -------
+        mu : float
+            Square root of 2 n_queries / (sigma^2 - 2.25), see ``gdp_mu``.
+        """
+        return gdp_mu(self.sigma, squared_distance=2.0 * n_queries)
 
     def _local_costs(
         self,

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
+from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
@@ -105,15 +108,97 @@ class AccountedRelease(BaseEstimator, ABC):
         Returns
         -------
         epsilon : float
-            Epsilon of `stated_curve`, by Canonne, Kamath, Steinke (2020), Proposition
-            12.
+            The smaller of two epsilons: that of `stated_curve`, by Canonne, Kamath,
+            Steinke (2020), Proposition 12, and the exact one, where it is known.
 
         Raises
         ------
         ValueError
             If a noise parameter is not set or out of range, or `delta` is.
         """
-        return self.stated_curve(n_queries, n_classes).to_epsilon(delta)
+        curve = self.stated_curve(n_queries, n_classes)
+        exact = self.exact_epsilon(n_queries, n_classes, delta)
+        if exact == np.inf:
+            return curve.to_epsilon(delta)
+        return min(exact, curve.quiet_epsilon(delta))
+
+    def exact_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Exact epsilon of a whole fit, rounded up. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries.
+
+        n_classes : int
+            Number of classes.
+
+        delta : float
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            Infinite if only a Renyi curve is known, or the noise is seeded.
+        """
+        if self.noise_seed is not None:
+            return np.inf
+        mu = self.gaussian_mu(n_queries)
+        if mu is not None:
+            return gdp_epsilon(mu, delta)
+        exact = self._exact_profile(n_queries, n_classes)
+        return np.inf if exact is None else exact.epsilon_at(delta)
+
+    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
+        """Stated delta of a whole fit at every epsilon. May be published.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries.
+
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        profile : PrivacyProfile
+            The smaller of two bounds at each epsilon: that of `stated_curve`, and the
+            exact one, where it is known. Delta is 1 everywhere for seeded noise.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range.
+        """
+        profile = curve_profile(self.stated_curve(n_queries, n_classes))
+        if self.noise_seed is not None:
+            return profile
+        mu = self.gaussian_mu(n_queries)
+        if mu is not None:
+            return profile.intersect(gaussian_profile(mu))
+        exact = self._exact_profile(n_queries, n_classes)
+        return profile if exact is None else profile.intersect(exact)
+
+    def gaussian_mu(self, n_queries: int) -> float | None:
+        """Return mu if a whole fit is a test of N(0, 1) against N(mu, 1).
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries.
+
+        Returns
+        -------
+        mu : float or None
+            Parameter of Gaussian differential privacy (Dong, Roth, Su 2022); None for
+            fits that are no such test.
+        """
+        return None
+
+    def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:
+        """Return the exact profile of a whole fit, None if only a curve is known."""
+        return None
 
     def in_one_line(self) -> str:
         """Write the mechanism with its parameters, for statements.

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
-from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, largest_gdp_mu
+from sklearn_pate.accounting._gdp import gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.mechanisms._mechanism import (
     AccountedMechanism,
@@ -188,42 +188,22 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         ready._check_noise()
         return ready
 
-    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Exact epsilon of a whole fit. May be published.
+    def gaussian_mu(self, n_queries: int) -> float:
+        """Return mu of all vectors together.
 
         Parameters
         ----------
         n_queries : int
-            Number of queries.
-
-        n_classes : int
-            Not used.
-
-        delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Number of vectors.
 
         Returns
         -------
-        epsilon : float
-            At most the epsilon of `stated_curve`, unless both are too large to mean
-            anything; infinite for seeded noise.
-
-        Raises
-        ------
-        ValueError
-            If `delta` is out of range, or `noise_scale` is not set.
-
-        Notes
-        -----
-        The epsilon at which delta = Phi(mu/2 - epsilon/mu) - e^epsilon
-        Phi(-mu/2 - epsilon/mu), mu^2 = 2 n_queries n_parts / noise_scale^2 up to the
-        rounding in ``gdp_mu`` (Balle and Wang 2018, Theorem 8), rounded up.
+        mu : float
+            Square root of 2 n_queries n_parts / noise_scale^2, up to the rounding in
+            ``gdp_mu``.
         """
-        self._check_noise()
-        if self.noise_seed is not None:
-            return np.inf
         squared_distance = 2 * self.n_parts * n_queries * STEPS**2
-        return gdp_epsilon(gdp_mu(self._sigma, squared_distance), delta)
+        return gdp_mu(self._sigma, squared_distance)
 
     def _check_noise(self) -> None:
         super()._check_noise()

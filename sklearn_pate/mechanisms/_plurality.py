@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate.accounting._calibrate import calibrate_noise
+from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._mechanism import Response
@@ -192,6 +192,11 @@ class Mechanism(AnalysedMechanism):
             # The cost for two classes is nearly the same and faster to compute.
             rough_curve_at_scale=partial(curve, n_classes=2),
         )
+
+        def exact_epsilon(scale: float) -> float:
+            return ready._with_scale(scale).exact_epsilon(n_queries, n_classes, delta)
+
+        scale = least_noise(exact_epsilon, epsilon=epsilon, enough=scale)
         return ready._with_scale(scale)
 
     def _for_teachers(self, n_teachers: int) -> Self:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._private_selection import (
     OnDisjointRows,
@@ -116,6 +118,13 @@ class SelectedFit(AccountedRelease):
         if pure is not None:
             return pure
         return max(case.to_epsilon(delta) for case in self._cases())
+
+    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
+        """Stated delta of the whole search at every epsilon."""
+        pure = self.pure_epsilon()
+        if self.noise_seed is not None or pure is not None:
+            return super().stated_profile(n_queries, n_classes)
+        return PrivacyProfile.largest(curve_profile(case) for case in self._cases())
 
     def pure_epsilon(self) -> float | None:
         """Pure cost of the whole search, if it has one."""

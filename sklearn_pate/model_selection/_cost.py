@@ -162,10 +162,11 @@ def state_search(
         ALIKE,
         *((SEEDED,) if seeded else ()),
     ]
-    is_pure = not seeded and selection.pure_epsilon() is not None
+    if not seeded and selection.pure_epsilon() is not None:
+        delta = 0.0
     return PrivacySpent(
         epsilon=float(epsilon),
-        delta=0.0 if is_pure else float(delta),
+        delta=float(delta),
         unit=costs.of_candidates[0].unit,
         relation=costs.of_candidates[0].relation,
         release=selection.released,
@@ -174,6 +175,7 @@ def state_search(
         n_queries=None,
         assumptions=tuple(dict.fromkeys(assumptions)),
         curve=selection.stated_curve(0, 0),
+        profile=selection.stated_profile(0, 0).thinned(epsilon, delta),
     )
 
 

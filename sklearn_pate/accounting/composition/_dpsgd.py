@@ -5,14 +5,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp
 
-from sklearn_pate.accounting._calibrate import calibrate_noise, six_digits
+from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
+from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 
-__all__ = ["calibrate_steps", "dpsgd_cost"]
+__all__ = ["calibrate_steps", "dpsgd_cost", "dpsgd_profile"]
 
 _Array = NDArray[np.float64]
 
@@ -26,7 +26,9 @@ _LARGEST_GRID = 2**21
 _LARGEST_LOSS = 300.0
 # Bound on the floating-point error of delta, far above any observed error.
 _ROUND_OFF = 1e-10
-_PRECISION = 5e-5
+# Smallest delta and largest number of points of a profile.
+_SMALLEST_DELTA = 1e-8
+_N_POINTS = 1000
 # Parameters of Chernoff's inequality, times the largest loss of the grid.
 _TILTS = 2.0 ** np.arange(0, 12.5, 0.5)
 
@@ -49,8 +51,10 @@ def dpsgd_cost(
     curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
     epsilon = curve.quiet_epsilon(delta)
     if accountant == "pld":
-        exact = _loss_epsilon(noise_multiplier, sampling_rate, n_steps, curve, delta)
-        epsilon = min(epsilon, exact)
+        directions = _loss_profiles(
+            noise_multiplier, sampling_rate, n_steps, curve, delta
+        )
+        epsilon = min(epsilon, max(one.epsilon_at(delta) for one in directions))
     return epsilon, curve
 
 
@@ -83,32 +87,44 @@ def calibrate_steps(
     if accountant == "rdp":
         return enough
 
-    def excess(log_noise: float) -> float:
+    def cost_at_scale(noise_multiplier: float) -> float:
         cost, _ = dpsgd_cost(
-            np.exp(log_noise),
+            noise_multiplier,
             sampling_rate,
             n_steps,
             delta=delta,
             accountant=accountant,
         )
-        return cost - epsilon
+        return cost
 
-    high = np.log(enough)
-    low = high - 0.1
-    while excess(low) <= 0:
-        low, high = low - 0.1, low
-    log_noise = brentq(excess, low, high, xtol=_PRECISION)
-    while True:
-        noise_multiplier = six_digits(np.exp(log_noise), np.ceil)
-        if noise_multiplier >= enough or excess(np.log(noise_multiplier)) <= 0:
-            return min(noise_multiplier, enough)
-        log_noise += _PRECISION
+    return least_noise(cost_at_scale, epsilon=epsilon, enough=enough)
 
 
-def _loss_epsilon(
+def dpsgd_profile(
+    noise_multiplier: float, sampling_rate: float, n_steps: int
+) -> PrivacyProfile:
+    """Compute delta at every epsilon from the composed law of the privacy loss."""
+    curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
+    directions = _loss_profiles(
+        noise_multiplier, sampling_rate, n_steps, curve, _SMALLEST_DELTA
+    )
+    return PrivacyProfile.largest(
+        lower_hull(
+            *(
+                values[:: -(-len(values) // _N_POINTS)]
+                for values in (one.epsilons, one.deltas)
+            )
+        )
+        for one in directions
+    )
+
+
+def _loss_profiles(
     noise_multiplier: float, rate: float, n_steps: int, curve: RdpCurve, delta: float
-) -> float:
-    """Compose the privacy losses of all steps on a grid; return epsilon.
+) -> list[PrivacyProfile]:
+    """Compose the privacy losses of all steps on a grid; return both directions.
+
+    The grid resolves `delta`.
 
     With P = (1-q) N(0, z^2) + q N(1, z^2) and Q = N(0, z^2), the pair (P, Q) dominates
     the removal of a row and the pair (Q, P) the addition, also after any number of
@@ -132,7 +148,7 @@ def _loss_epsilon(
         one.quiet_epsilon(_BEYOND * delta / n_steps, "classical"),
     )
     if farthest > _LARGEST_LOSS:
-        return np.inf
+        return [PrivacyProfile([0.0], [1.0])]
     # A divergence of an order near 1 is half the variance, as for a Gaussian law.
     cell = _FINENESS * np.sqrt(2 * one.values[0])
     cell = max(cell, 2 * farthest / _LARGEST_GRID)
@@ -142,10 +158,10 @@ def _loss_epsilon(
     remove = _ends(of_p, of_q, losses)
     # Swapping P and Q changes the sign of all losses.
     add = _ends(of_q[::-1], of_p[::-1], losses)
-    return max(
-        _composed_epsilon(masses, infinite, losses, n_steps, delta)
+    return [
+        _composed_profile(masses, infinite, losses, n_steps)
         for masses, infinite in (remove, add)
-    )
+    ]
 
 
 def _cells(
@@ -182,10 +198,10 @@ def _ends(of_p: _Array, of_q: _Array, losses: _Array) -> tuple[_Array, float]:
     return masses, of_p[-1]
 
 
-def _composed_epsilon(
-    masses: _Array, infinite: float, losses: _Array, n_steps: int, delta: float
-) -> float:
-    """Compose one direction n_steps times and return its epsilon."""
+def _composed_profile(
+    masses: _Array, infinite: float, losses: _Array, n_steps: int
+) -> PrivacyProfile:
+    """Compose one direction n_steps times."""
     size = next_fast_len(len(losses), real=True)
     n_cells = len(losses) // 2
     around = np.zeros(size)
@@ -193,13 +209,19 @@ def _composed_epsilon(
     around = np.roll(around, -n_cells)  # a loss of 0 comes first
     composed = irfft(rfft(around) ** n_steps, size)
     composed = np.roll(np.maximum(composed, 0), n_cells)[: len(losses)]
-    allowed = (
-        delta
-        + np.expm1(n_steps * np.log1p(-infinite))
-        - _beyond(masses, losses, n_steps)
-        - _ROUND_OFF
+    lost = (
+        -np.expm1(n_steps * np.log1p(-infinite))
+        + _beyond(masses, losses, n_steps)
+        + _ROUND_OFF
     )
-    return _epsilon(composed, losses, allowed)
+    is_positive = losses > 0
+    composed, losses = composed[is_positive], losses[is_positive]
+    # Mass from each point on, under P and under Q.
+    of_p = np.cumsum(composed[::-1])[::-1]
+    of_q = np.cumsum((composed * np.exp(-losses))[::-1])[::-1]
+    epsilons = np.append(0.0, losses[:-1])
+    deltas = np.clip(of_p - of_q * np.exp(epsilons) + lost, 0.0, 1.0)
+    return PrivacyProfile(epsilons, np.minimum.accumulate(deltas))
 
 
 def _beyond(masses: _Array, losses: _Array, n_steps: int) -> float:
@@ -211,23 +233,3 @@ def _beyond(masses: _Array, losses: _Array, n_steps: int) -> float:
         for tilt in _TILTS
     ]
     return float(np.exp(min(exponents)))
-
-
-def _epsilon(masses: _Array, losses: _Array, delta: float) -> float:
-    """Solve sum over losses s > epsilon of mass (1 - e^{epsilon - s}) <= delta."""
-    if delta <= 0:
-        return np.inf
-    is_positive = losses > 0
-    masses, losses = masses[is_positive], losses[is_positive]
-    # Mass from each point on, under P and under Q.
-    of_p = np.cumsum(masses[::-1])[::-1]
-    of_q = np.cumsum((masses * np.exp(-losses))[::-1])[::-1]
-    deltas = of_p - of_q * np.exp(np.concatenate([[0.0], losses[:-1]]))
-    # Just below point i, epsilon is within (point i - 1, point i].
-    fits = np.flatnonzero(deltas <= delta)
-    if fits.size == 0:
-        return np.inf
-    if fits[0] == 0:
-        return 0.0
-    i = fits[0] - 1
-    return float(np.log((of_p[i] - delta) / of_q[i]))

@@ -173,6 +173,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         spent = self._state(
             mechanism,
             curve,
+            n_classes=len(rows.classes),
             epsilon=epsilon,
             delta=perturbation.delta,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
