@@ -266,7 +266,9 @@ def _promise(spent: PrivacySpent) -> dict[str, Any]:
         "detections": [
             {
                 "false_alarms": alarms,
-                "detected_at_most": of_thousand(spent.detection_rate(alarms / THOUSAND)),
+                "detected_at_most": of_thousand(
+                    spent.detection_rate(alarms / THOUSAND)
+                ),
                 "of": THOUSAND,
             }
             for alarms in FALSE_ALARMS
