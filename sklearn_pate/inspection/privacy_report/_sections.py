@@ -159,9 +159,10 @@ def _costs(facts: dict[str, Any]) -> Section:
     one = costs["one_query"]
     if one is not None:
         text = (
-            f"One of the {facts['n_queries']} queries has an equal share of this cost: "
-            f"alone, epsilon={one['epsilon']:.3f} at delta={number_text(one['delta'])}. "
-            "Epsilon grows more slowly than the number of queries."
+            f"An equal share of this cost, for one of {facts['n_queries']} queries, "
+            f"is at most epsilon={one['epsilon']:.3f} at "
+            f"delta={number_text(one['delta'])}. Epsilon grows more slowly than the "
+            "number of queries."
         )
         blocks.append(Text(text))
     return Section("Privacy cost", blocks)
