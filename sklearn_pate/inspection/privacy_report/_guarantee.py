@@ -177,7 +177,7 @@ def _protection(facts: dict[str, Any]) -> Section:
 
 def _guarantee(facts: dict[str, Any]) -> str:
     text = (
-        f"The fit is {_differentially_private(facts)}. This limits guesses: a fair "
+        f"The fit is {_differentially_private(facts)}. Its noise limits guesses: a fair "
         f"coin selects one of two data sets that differ in one {facts['unit']}, and an "
         "attacker has both, and what is published from the selected one. They "
         f"identify it in {at_most(facts['promise']['guesses'])} cases; without the "

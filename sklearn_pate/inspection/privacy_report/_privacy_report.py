@@ -65,7 +65,7 @@ class PrivacyReport:
     >>> report
     PrivacyReport('Which of two blobs', epsilon=1.479, delta=1e-05)
     >>> report.to_dict()["promise"]["guesses"]
-    {'right_at_most': 824, 'by_chance': 500, 'of': 1000}
+    {'right_at_most': 575, 'by_chance': 500, 'of': 1000}
     """
 
     def __init__(self, facts: dict[str, Any]) -> None:
