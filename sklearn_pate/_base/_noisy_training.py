@@ -23,6 +23,7 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
+from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
@@ -158,11 +159,13 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
         """Return the statement, with an infinite epsilon if the noise is seeded."""
-        profile = mechanism.stated_profile(0, n_classes)
         if self.noise_seed is not None:
             epsilon = np.inf
             curve = curve.unbounded()
             assumptions = (*assumptions, SEEDED)
+        profile = curve_profile(curve)
+        if np.isfinite(epsilon):
+            profile = mechanism.stated_profile(0, n_classes)
         return PrivacySpent(
             epsilon=float(epsilon),
             delta=float(delta),
