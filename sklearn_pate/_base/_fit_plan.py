@@ -93,7 +93,7 @@ class FitPlan:
     >>> from sklearn_pate.inspection import plan_fit
     >>> plan = plan_fit(n_teachers=250, n_queries=100, privacy_unit="group")
     >>> f"90 % of the answers are right from a lead of {plan.margin_for_90:.0%} on"
-    '90 % of the answers are right from a lead of 34% on'
+    '90 % of the answers are right from a lead of 31% on'
     """
 
     n_rows: int | None
