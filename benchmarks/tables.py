@@ -229,6 +229,51 @@ def accounting_worst_case():
     return table(load("accounting")["worst_case"], columns)
 
 
+def adaptive_cost():
+    """Exact cost of adaptive answers, between bounds."""
+    columns = {
+        "GNMax sigma": ("sigma", "{:g}".format),
+        "answers": "n_answers",
+        "exact": ("exact", decimals(3)),
+        "lower bound": ("lower", decimals(3)),
+        "Renyi": ("renyi", decimals(3)),
+        "whole histogram": ("histogram", decimals(3)),
+        "classical": ("classical", decimals(3)),
+        "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
+        "best guess": ("best_guess", percent),
+        "seconds": ("seconds", decimals(2)),
+        "calibration, s": ("calibration_seconds", decimals(1)),
+        "MB": ("peak_megabytes", decimals(0)),
+    }
+    return table(load("adaptive_cost")["cost"], columns)
+
+
+def adaptive_accuracy():
+    """Accuracy of PATE with noise by the Renyi cost and by the exact cost."""
+    results = load("adaptive_cost")["accuracy"]
+    rows = results["rows"]
+    lines = [
+        [
+            before["data"],
+            f"{before['epsilon']:g}",
+            f"{before['sigma']:.1f}",
+            spread(before["accuracy"], percent),
+            f"{after['sigma']:.1f}",
+            spread(after["accuracy"], percent),
+        ]
+        for before, after in zip(rows[::2], rows[1::2], strict=True)
+    ]
+    headings = (
+        "data",
+        "epsilon",
+        "sigma, Renyi",
+        "accuracy",
+        "sigma, exact",
+        "accuracy ",
+    )
+    return table(results, dict.fromkeys(headings), rows=lines)
+
+
 # Rows of the speed table: computation, votes, queries, classes and orders.
 SHOWN = (
     ("Theorem 6", "repeated", 100_000, 10, 100),
@@ -279,6 +324,8 @@ BENCHMARK_TABLES = (
     accounting_votes,
     accounting_mechanisms,
     accounting_worst_case,
+    adaptive_cost,
+    adaptive_accuracy,
     accounting_speed,
     *IMAGE_TABLES,
     *PETDL_TABLES,

@@ -159,13 +159,13 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
         """Return the statement, with an infinite epsilon if the noise is seeded."""
+        profile = mechanism.stated_profile(0, n_classes)
         if self.noise_seed is not None:
             epsilon = np.inf
-            curve = curve.unbounded()
             assumptions = (*assumptions, SEEDED)
-        profile = curve_profile(curve)
-        if np.isfinite(epsilon):
-            profile = mechanism.stated_profile(0, n_classes)
+        if np.isinf(epsilon):
+            curve = curve.unbounded()
+            profile = curve_profile(curve)
         return PrivacySpent(
             epsilon=float(epsilon),
             delta=float(delta),

@@ -18,8 +18,6 @@ LARGEST_SCALE = 2**20
 # Relative precision of a noise scale, which is rounded towards more noise.
 _RELATIVE_TOLERANCE = 5e-5
 _LARGEST_N_QUERIES = 2**40
-# An exact cost allows about this much less noise, on a logarithmic scale.
-_STEP_DOWN = 0.1
 
 
 def is_positive(value: Any) -> bool:
@@ -156,14 +154,17 @@ def least_noise(
     """
 
     def excess(log_scale: float) -> float:
-        return epsilon_at_scale(np.exp(log_scale)) - epsilon
+        # Nearly linear in the logarithm of the scale.
+        return np.log(max(epsilon_at_scale(np.exp(log_scale)) / epsilon, 1e-3))
 
     high = np.log(enough)
-    if excess(high) > 0:
+    saved = -excess(high)
+    if not saved > _RELATIVE_TOLERANCE:
         return enough
-    low = high - _STEP_DOWN
+    # Epsilon falls a little faster than the scale grows.
+    low = high - 1.02 * saved
     while excess(low) <= 0:
-        low, high = low - _STEP_DOWN, low
+        low, high = low - saved, low
     log_scale = brentq(excess, low, high, xtol=_RELATIVE_TOLERANCE)
     while True:
         scale = six_digits(np.exp(log_scale), np.ceil)
