@@ -196,19 +196,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def gaussian_mu(self, n_queries: int) -> float:
-        """Return mu of all histograms together.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        Returns
-        -------
-        mu : float
-            Square root of 2 n_queries / (sigma^2 - 2.25), see ``gdp_mu``.
-        """
+    def _gaussian_mu(self, n_queries: int) -> float:
         return gdp_mu(self.sigma, squared_distance=2.0 * n_queries)
 
     def _local_costs(
