@@ -177,9 +177,10 @@ def _protection(facts: dict[str, Any]) -> Section:
 
 def _guarantee(facts: dict[str, Any]) -> str:
     text = (
-        f"The fit is {_differentially_private(facts)}. Its noise limits guesses: a fair "
-        f"coin selects one of two data sets that differ in one {facts['unit']}, and an "
-        "attacker has both, and what is published from the selected one. They "
+        f"The fit is {_differentially_private(facts)}. Its noise limits guesses: a "
+        "fair coin selects one of two data sets that differ in one "
+        f"{facts['unit']}, and an attacker has both, and what is published from the "
+        "selected one. They "
         f"identify it in {at_most(facts['promise']['guesses'])} cases; without the "
         f"publication, in {THOUSAND // 2}."
     )

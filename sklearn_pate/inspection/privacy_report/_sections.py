@@ -73,11 +73,10 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     packages = Table(
         "Packages", ("Package", "Version"), tuple(facts["versions"].items())
     )
-    references = [Text(PROOFS), Sources(sources_of(facts))]
     return [
         *sections,
         Section("Versions", [packages]),
-        Section("References", references),
+        Section("References", [Text(PROOFS), Sources(sources_of(facts))]),
     ]
 
 
