@@ -164,8 +164,8 @@ class _AdaptiveTests:
 def _dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
     """Return a law of the privacy loss that has at least a profile, on its grid.
 
-    The law of the loss under P has masses at the points from the last to the first,
-    which is -(n - 1) steps, and at infinity.
+    The law of the loss under P has masses at all points from -(n - 1) to n - 1 steps,
+    and one at infinity.
     """
     u: _Array = step * np.arange(len(deltas), dtype=np.float64)
     both: _Array = np.append(-u[:0:-1], u)
