@@ -18,7 +18,7 @@ from sklearn_pate.accounting._profile import (
     lower_hull,
 )
 
-__all__ = ["adaptive_profile", "two_class_mu"]
+__all__ = ["MOST_ANSWERS", "adaptive_profile", "two_class_mu"]
 
 _Array = NDArray[np.float64]
 
@@ -31,6 +31,8 @@ _LAST_KNOT = 9.0
 _STEPS_OF_TIE = 16
 # More answers are composed of blocks of so many.
 _LARGEST_BLOCK = 500
+# Profiles of more are not computed: the time grows with the number of blocks.
+MOST_ANSWERS = 100_000
 # Range of sigma where the tests are resolved in floating point.
 _SMALLEST_SIGMA, _LARGEST_SIGMA = 3.0, 1e4
 # Relative margins for rounding, of mu and of delta.
