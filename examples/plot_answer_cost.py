@@ -60,8 +60,8 @@ plt.show()
 
 mechanism, spent = clf.mechanism_, clf.privacy_spent_
 for n_queries in [200, 400, 600]:
-    curve = mechanism.account_curve(n_queries, n_classes=3)
-    print(f"{n_queries} queries: epsilon={curve.to_epsilon(spent.delta):.2f}")
+    epsilon = mechanism.stated_epsilon(n_queries, n_classes=3, delta=spent.delta)
+    print(f"{n_queries} queries: epsilon={epsilon:.2f}")
 
 # %%
 # Many queries are not always better. For a fixed epsilon, more queries mean more noise

@@ -72,8 +72,8 @@ class FitPlan:
         The change of one unit that the statement covers.
 
     epsilon_of_one : float
-        Epsilon of one query alone. Queries compose by their Renyi costs, so that
-        `epsilon` is less than `n_queries` times this.
+        Epsilon of one query alone, at the same delta. `epsilon` is usually less than
+        `n_queries` times this, as privacy losses of queries partly cancel out.
 
     at_margins : tuple of LabelAccuracy
         Label accuracy at several leads of the most-voted class.
@@ -93,7 +93,7 @@ class FitPlan:
     >>> from sklearn_pate.inspection import plan_fit
     >>> plan = plan_fit(n_teachers=250, n_queries=100, privacy_unit="group")
     >>> f"90 % of the answers are right from a lead of {plan.margin_for_90:.0%} on"
-    '90 % of the answers are right from a lead of 34% on'
+    '90 % of the answers are right from a lead of 31% on'
     """
 
     n_rows: int | None
@@ -173,7 +173,10 @@ class FitPlan:
             delta=float(delta),
             unit=unit,
             relation=mechanism.relation(unit),
-            epsilon_of_one=mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
+            epsilon_of_one=min(
+                mechanism.exact_epsilon(1, n_classes, delta),
+                mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
+            ),
             at_margins=tuple(votes.at(margin) for margin in margins),
             margin_for_90=votes.margin_for(0.9),
             margin_for_99=votes.margin_for(0.99),

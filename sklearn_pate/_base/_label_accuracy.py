@@ -52,7 +52,7 @@ class LabelAccuracy:
     >>> plan = plan_fit(n_teachers=250, n_queries=100, margins=[0.5])
     >>> [one] = plan.at_margins
     >>> one.lead, round(one.right, 3)
-    (125, 0.973)
+    (125, 0.981)
     """
 
     margin: float

@@ -3,6 +3,7 @@
 import math
 import secrets
 import sys
+from bisect import bisect_left
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -60,6 +61,7 @@ def open_entry(
         description,
         fingerprint(ledger.key, "data", data),
         _name_of_fit(estimator, ledger.key, data, public, spent),
+        spent.profile,
     )
     entry = FitEntry(
         ledger,
@@ -87,6 +89,7 @@ def record_release(
             description=spent.mechanism,
             dataset=fingerprint(ledger.key, "data", joblib.hash(private)),
             fit=secrets.token_hex(32),
+            profile=spent.profile,
         )
 
 
@@ -116,29 +119,32 @@ def _what_fits(
     ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan
 ) -> str:
     """Suggest a parameter whose cost is within the budget."""
-    spent, n_queries, n_values = release.statement, release.n_queries, release.n_values
+    spent, n_queries = release.statement, release.n_queries
     share, left = ledger.budget_fractions(spent.curve)
-    if not np.isfinite(share):
+    if not 0 < share < np.inf:
         return ""
-    affordable = max(left, 0.0) / share
     if epsilon is None:
-        # Costs add up over queries; a cap on the answers makes each of fewer cost more.
-        n_affordable = math.floor(n_queries * affordable)
-        while n_affordable > 0 and not ledger.fits(
-            release.mechanism.account_curve(n_affordable, n_values)
-        ):
-            n_affordable -= max(n_affordable // 50, 1)
+
+        def exceeds(n_queries: int) -> bool:
+            other = release.restated(release.mechanism, n_queries)
+            return not ledger.fits(other.curve, other.profile)
+
+        n_affordable = bisect_left(range(1, n_queries), True, key=exceeds)
         if n_affordable == 0:
             return "With this noise no query would fit; use more noise."
         return f"n_queries={n_affordable} would fit, or more noise."
-    # More noise makes the curve lower at all orders, nearly alike.
-    fitting = (spent.curve * min(affordable, 1.0)).quiet_epsilon(spent.delta)
+    if ledger.entries():
+        # More noise makes the curve lower at all orders, nearly alike.
+        affordable = min(max(left, 0.0) / share, 1.0)
+        fitting = (spent.curve * affordable).quiet_epsilon(spent.delta)
+    else:
+        fitting = min(ledger.epsilon, epsilon)
     while fitting > _SMALLEST_OF_USE * epsilon:
         digits = 2 - math.floor(math.log10(fitting))
         fitting = math.floor(fitting * 10**digits) / 10**digits
-        curve = release.calibrated(fitting).account_curve(n_queries, n_values)
-        if ledger.fits(curve):
+        other = release.restated(release.calibrated(fitting), n_queries)
+        if ledger.fits(other.curve, other.profile):
             return f"epsilon={fitting:g} would fit."
-        share, left = ledger.budget_fractions(curve)
+        share, left = ledger.budget_fractions(other.curve)
         fitting *= 0.999 * math.sqrt(max(left, 0.0) / share)  # as for Gaussian noise
     return "Almost nothing is left, and no useful fit would be within it."

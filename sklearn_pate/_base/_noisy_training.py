@@ -23,6 +23,7 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
+from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
@@ -161,8 +162,10 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         profile = mechanism.stated_profile(0, n_classes)
         if self.noise_seed is not None:
             epsilon = np.inf
-            curve = curve.unbounded()
             assumptions = (*assumptions, SEEDED)
+        if np.isinf(epsilon):
+            curve = curve.unbounded()
+            profile = curve_profile(curve)
         return PrivacySpent(
             epsilon=float(epsilon),
             delta=float(delta),

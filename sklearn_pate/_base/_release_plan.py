@@ -37,6 +37,20 @@ class ReleasePlan:
     #: Returns the mechanism for another epsilon.
     calibrated: Callable[[float], AccountedMechanism]
 
+    def restated(self, mechanism: AccountedMechanism, n_queries: int) -> PrivacySpent:
+        """State the privacy cost of another mechanism or number of queries."""
+        other = plan_release(
+            mechanism,
+            self.calibrated,
+            delta=self.statement.delta,
+            unit=self.statement.unit,
+            assumptions=self.statement.assumptions,
+            n_teachers=self.n_teachers,
+            n_queries=n_queries,
+            n_values=self.n_values,
+        )
+        return other.statement
+
 
 def plan_release(
     mechanism: AccountedMechanism,

@@ -262,21 +262,23 @@ class PrivacyProfile:
         Notes
         -----
         By the triangle inequality of hockey-stick divergences, delta_{k+1}(a + b) <=
-        delta_k(a) + e^a delta_1(b) for all a and b (Vadhan 2017, "The complexity of
+        delta_1(b) + e^b delta_k(a) for all a and b (Vadhan 2017, "The complexity of
         differential privacy", Lemma 2.2, is the case of equal steps).
         """
         if not isinstance(n_units, (int, np.integer)) or n_units < 1:
             raise ValueError(f"n_units={n_units!r} must be a positive whole number.")
-        total = self
+        total, of_equal_steps = self, self.deltas
         splits = np.concatenate([-self.epsilons[:0:-1], self.epsilons])
         for k in range(1, int(n_units)):
             epsilons = self.epsilons * (k + 1)
-            epsilons = epsilons[epsilons <= LARGEST_EPSILON]
             with np.errstate(over="ignore"):
                 bounds = self.delta_at(splits) + np.exp(splits) * total.delta_at(
                     epsilons[:, np.newaxis] - splits
                 )
-            total = lower_hull(epsilons, np.minimum(bounds.min(axis=1), 1.0))
+                # Without rounding of epsilons, so that pure guarantees stay pure.
+                of_equal_steps = self.deltas + np.exp(self.epsilons) * of_equal_steps
+            bounds = np.minimum(bounds.min(axis=1), of_equal_steps)
+            total = lower_hull(epsilons, np.minimum(bounds, 1.0))
         return total
 
     def intersect(self, other: "PrivacyProfile") -> "PrivacyProfile":

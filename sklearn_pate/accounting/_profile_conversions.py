@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 _LOG_DELTAS = 28.0 * np.linspace(0.0, 1.0, 97) ** 2
 _LOWER_TANGENTS = np.append(-np.inf, -(2.0 ** np.arange(3.0, -6.5, -0.75)))
 _STRIDE = 2
-_N_CELLS = 2000
+_N_CELLS = 8000
 
 
 def curve_profile(curve: RdpCurve) -> PrivacyProfile:

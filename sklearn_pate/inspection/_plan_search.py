@@ -251,7 +251,7 @@ def plan_search(
         n_splits=len(sizes),
         refit=bool(search.refit),
         share=float(share),
-        left=float(left),
+        left=max(float(left), 0.0),  # the first entry may exceed the sums
         ledger=str(ledger.path),
         stratified=splits_by_labels(cv),
     )

@@ -200,20 +200,8 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def gaussian_mu(self, n_queries: int) -> float | None:
-        """Return mu of all histograms together.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        Returns
-        -------
-        mu : float or None
-            Square root of 2 n_queries / (sigma^2 - 2.25), see ``gdp_mu``. None for a
-            subclass with a cost of its own.
-        """
+    def _gaussian_mu(self, n_queries: int) -> float | None:
+        # The cost of a subclass is what its own `_cost` states.
         if type(self)._cost is not NoisyHistogram._cost:
             return None
         return gdp_mu(self.sigma, squared_distance=2.0 * n_queries)

@@ -143,7 +143,7 @@ class AccountedRelease(BaseEstimator, ABC):
         """
         if self.noise_seed is not None:
             return np.inf
-        mu = self.gaussian_mu(n_queries)
+        mu = self._gaussian_mu(n_queries)
         if mu is not None:
             return gdp_epsilon(mu, delta)
         exact = self._exact_profile(n_queries, n_classes)
@@ -174,26 +174,14 @@ class AccountedRelease(BaseEstimator, ABC):
         profile = curve_profile(self.stated_curve(n_queries, n_classes))
         if self.noise_seed is not None:
             return profile
-        mu = self.gaussian_mu(n_queries)
+        mu = self._gaussian_mu(n_queries)
         if mu is not None:
             return profile.intersect(gaussian_profile(mu))
         exact = self._exact_profile(n_queries, n_classes)
         return profile if exact is None else profile.intersect(exact)
 
-    def gaussian_mu(self, n_queries: int) -> float | None:
-        """Return mu if a whole fit is a test of N(0, 1) against N(mu, 1).
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        Returns
-        -------
-        mu : float or None
-            Parameter of Gaussian differential privacy (Dong, Roth, Su 2022); None for
-            fits that are no such test.
-        """
+    def _gaussian_mu(self, n_queries: int) -> float | None:
+        """Return mu if a whole fit is a test of N(0, 1) against N(mu, 1)."""
         return None
 
     def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:

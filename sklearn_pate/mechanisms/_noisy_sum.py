@@ -188,20 +188,7 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         ready._check_noise()
         return ready
 
-    def gaussian_mu(self, n_queries: int) -> float:
-        """Return mu of all vectors together.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of vectors.
-
-        Returns
-        -------
-        mu : float
-            Square root of 2 n_queries n_parts / noise_scale^2, up to the rounding in
-            ``gdp_mu``.
-        """
+    def _gaussian_mu(self, n_queries: int) -> float:
         squared_distance = 2 * self.n_parts * n_queries * STEPS**2
         return gdp_mu(self._sigma, squared_distance)
 

@@ -452,6 +452,7 @@ def _restate(fitted: Any, spent: PrivacySpent, selection: SelectedFit) -> None:
         mechanism=f"{learner.privacy_spent_.mechanism}, by {spent.mechanism}",
         assumptions=spent.assumptions,
         curve=spent.curve,
+        profile=spent.profile,
     )
     if isinstance(learner, PrivateClassifier):
         learner._selected_by = clone(selection).set_params(fit=learner._released_by)

@@ -9,6 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
+from sklearn_pate.accounting._profile import (
+    LARGEST_EPSILON,
+    SMALLEST_DELTA,
+    PrivacyProfile,
+    lower_hull,
+)
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
@@ -16,15 +22,17 @@ from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._mechanism_fields import rebuilt
+from sklearn_pate.publication._privacy_card import profile_of
 
 __all__ = ["checked_statement"]
 
 # Relative tolerance for a stated cost below the computed one, as another platform may
 # round the last digits differently.
 _ROUNDING = 1e-9
-# Epsilon of DP-SGD comes from a Fourier transform, whose rounding matters more at small
-# delta: changing last bits moved it by 2e-6 at delta=1e-9.
+# The cost of DP-SGD comes from a Fourier transform. Changing last bits moved epsilon by
+# 2e-6 of it at delta=1e-9, and each delta of a profile by 1e-6 of it or by 1e-13.
 _ROUNDING_OF_STEPS = 1e-5
+_NO_PRIVACY = PrivacyProfile([0.0], [1.0])
 
 
 def checked_statement(
@@ -44,12 +52,12 @@ def checked_statement(
 
     Unit, relation and release must be those of the mechanism, the sentences those of
     unit, relation and codes of assumptions, the text of the mechanism that of its
-    parameters, and epsilon and the curve at least the cost computed here from
-    mechanism, noise, delta, and the numbers of queries, answers and classes: the exact
-    epsilon of a NoisySum, for others that of the curve. The winner of a search costs no
-    more than one of the fits that the search accounts for. A card may state a higher
-    cost. This is consistency, not authenticity: a forger may replace all parts
-    consistently.
+    parameters, and epsilon, the curve and the profile at least the cost computed here
+    from mechanism, noise, delta, and the numbers of queries, answers and classes:
+    epsilon at least the smaller of the exact one and that of the curve. Epsilon and
+    delta must agree with the profile. The winner of a search costs no more than one of
+    the fits that the search accounts for. A card may state a higher cost. This is
+    consistency, not authenticity: a forger may replace all parts consistently.
     """
     if card["delta"] != 0:  # 0 for a pure guarantee
         check_delta(card["delta"])
@@ -61,13 +69,15 @@ def checked_statement(
     mechanism = rebuilt(card["mechanism_fields"], seeded=seeded, trusted=trusted)
     _check_relation(card, mechanism)
     _check_mechanism(card, mechanism)
-    curve = RdpCurve(orders, divergences)
+    curve, profile = RdpCurve(orders, divergences), profile_of(card)
     if seeded:
         _check_void(card, curve)
     else:
         _check_winner(card, mechanism)
-        curve = _checked_cost(card, curve, mechanism)
-    spent = _spent(card, curve)
+        curve = _checked_cost(card, curve, profile, mechanism)
+    if not card["private"] and profile != _NO_PRIVACY:
+        raise ValueError("it states private=False, and its profile a delta below 1")
+    spent = _spent(card, curve, profile)
     if not card["statement"] == statement == str(spent):
         raise ValueError(
             "its statement in words differs from its numbers or from the statement in "
@@ -157,9 +167,12 @@ def _check_void(card: dict[str, Any], curve: RdpCurve) -> None:
 
 
 def _checked_cost(
-    card: dict[str, Any], curve: RdpCurve, mechanism: AccountedRelease
+    card: dict[str, Any],
+    curve: RdpCurve,
+    profile: PrivacyProfile,
+    mechanism: AccountedRelease,
 ) -> RdpCurve:
-    """Return the curve of the file if neither it nor epsilon is below the cost."""
+    """Return the curve of the file if no part of the statement is below the cost."""
     n_queries = _n_queries(card, mechanism)
     n_classes, delta = len(card["classes"]), card["delta"]
     with warnings.catch_warnings():
@@ -169,6 +182,11 @@ def _checked_cost(
             mechanism.stated_epsilon(n_queries, n_classes, delta)
             if delta
             else cost.pure_epsilon
+        )
+        # The profile of a mechanism need not have the pair that it states.
+        computed = mechanism.stated_profile(n_queries, n_classes)
+        computed = lower_hull(
+            np.append(computed.epsilons, epsilon), np.append(computed.deltas, delta)
         )
     if not np.array_equal(curve.orders, cost.orders):
         raise ValueError(
@@ -190,10 +208,42 @@ def _checked_cost(
         )
     if card["private"] != math.isfinite(stated):
         raise ValueError(f"it states epsilon={stated!r} and private={card['private']}")
-    return RdpCurve(curve.orders, curve.values, cost.pure_epsilon)
+    _check_profile(profile, computed, costs, rounding)
+    up = 1 + rounding
+    of_profile = profile.delta_at(up * stated)
+    if stated <= LARGEST_EPSILON and of_profile > up * max(delta, SMALLEST_DELTA):
+        raise ValueError(
+            f"it states epsilon={stated!r} at delta={delta!r}, and its profile "
+            f"delta={of_profile:g} there"
+        )
+    pure_epsilon = cost.pure_epsilon if card["private"] else math.inf
+    return RdpCurve(curve.orders, curve.values, pure_epsilon)
 
 
-def _spent(card: dict[str, Any], curve: RdpCurve) -> PrivacySpent:
+def _check_profile(
+    profile: PrivacyProfile, computed: PrivacyProfile, costs: str, rounding: float
+) -> None:
+    """Raise if a profile is below the computed one; `costs` is for messages."""
+    pure, least = profile.epsilon_at(0.0), computed.epsilon_at(0.0)
+    if pure < least * (1 - rounding):
+        raise ValueError(
+            f"its profile has delta=0 at epsilon={pure:g}, and {costs} {least:g} at "
+            "delta=0"
+        )
+    # Both are chords between the points of both.
+    at = np.union1d(profile.epsilons, computed.epsilons)
+    stated, least = profile.delta_at(at), computed.delta_at(at)
+    place = int(np.argmax(least * (1 - rounding) - stated))
+    if stated[place] < least[place] * (1 - rounding) - SMALLEST_DELTA:
+        raise ValueError(
+            f"its profile has delta={stated[place]:g} at epsilon={at[place]:g}, and "
+            f"{costs} {least[place]:g} there"
+        )
+
+
+def _spent(
+    card: dict[str, Any], curve: RdpCurve, profile: PrivacyProfile
+) -> PrivacySpent:
     return PrivacySpent(
         epsilon=math.inf if card["epsilon"] is None else card["epsilon"],
         delta=card["delta"],
@@ -205,6 +255,7 @@ def _spent(card: dict[str, Any], curve: RdpCurve) -> PrivacySpent:
         n_queries=card["n_queries"],
         assumptions=tuple(_assumption(**one) for one in card["assumptions"]),
         curve=curve,
+        profile=profile,
     )
 
 

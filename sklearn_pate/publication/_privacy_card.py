@@ -3,6 +3,7 @@
 import json
 import math
 import platform
+import re
 import sys
 import unicodedata
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication._mechanism_fields import described
@@ -24,12 +26,14 @@ __all__ = [
     "make_card",
     "parse_card",
     "plain_label",
+    "profile_of",
     "statement_fields",
     "versions_of",
+    "written_card",
 ]
 
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -50,6 +54,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "n_teachers": (int, _NOTHING),
     "n_queries": (int, _NOTHING),
     "assumptions": (list,),
+    "profile": (list,),
     "student": (str,),
     "classes": (list,),
     "n_features": (int,),
@@ -62,6 +67,7 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "assumptions": (dict,),
     "classes": (bool, int, float, str),
     "feature_names": (str,),
+    "profile": (list,),
     "versions": (str,),
 }
 _COUNTS = ("n_teachers", "n_queries", "n_features")
@@ -71,6 +77,8 @@ _LARGEST_DEPTH = 16
 _LONGEST_INTEGER = 100
 # Characters that join letters of some scripts, and change no others.
 _JOINERS = "\u200c\u200d"
+# A list of two values without spaces, over several lines; strings have no line breaks.
+_PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
 
 def make_card(published: Any, mechanism: AccountedRelease) -> dict[str, Any]:
@@ -115,6 +123,18 @@ def plain_label(label: Any) -> bool | int | float | str:
 def canonical_text(card: dict[str, Any]) -> bytes:
     """Write a card as strict JSON that distinguishes 1, 1.0 and true."""
     return json.dumps(card, sort_keys=True, allow_nan=False).encode()
+
+
+def written_card(card: dict[str, Any]) -> bytes:
+    """Write a card for people to read, each pair of its profile on one line."""
+    text = json.dumps(card, indent=2, allow_nan=False)
+    return (_PAIR.sub(r"[\1, \2]", text) + "\n").encode()
+
+
+def profile_of(card: dict[str, Any]) -> PrivacyProfile:
+    """Read the privacy profile on a card, or raise ValueError if it is none."""
+    epsilons, deltas = zip(*card["profile"], strict=True)
+    return PrivacyProfile(epsilons, deltas)
 
 
 def parse_card(content: bytes, path: Path) -> dict[str, Any]:
@@ -174,6 +194,12 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 f"{path} is damaged: its assumptions must be at least one, each a code "
                 "and a sentence."
             )
+        if name == "profile" and not _is_profile(card):
+            raise ValueError(
+                f"{path} is damaged: its profile must be pairs of two numbers, epsilon "
+                "and delta, where epsilon increases from 0, and delta is between 0 and "
+                "1 and does not increase."
+            )
         is_count = name in _COUNTS and value is not None
         if is_count and not 0 < value <= _LARGEST_COUNT:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
@@ -201,6 +227,17 @@ def _is_assumption(item: dict[str, Any]) -> bool:
     return item.keys() == {"code", "sentence"} and all(
         isinstance(text, str) and text for text in item.values()
     )
+
+
+def _is_profile(card: dict[str, Any]) -> bool:
+    pairs = card["profile"]
+    if any(len(pair) != 2 or not {*map(type, pair)} <= {int, float} for pair in pairs):
+        return False
+    try:
+        profile_of(card)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_text(text: str, name: str, path: Path | str) -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import html
-import json
 import os
 from collections.abc import Collection
 from copy import deepcopy
@@ -45,6 +44,7 @@ from sklearn_pate.publication._privacy_card import (
     canonical_text,
     check_card,
     plain_label,
+    written_card,
 )
 from sklearn_pate.publication._report_link import report_link
 from sklearn_pate.publication._student_state import (
@@ -118,7 +118,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
     >>> published = clf.publish()
     >>> round(published.card["epsilon"], 2)
-    1.54
+    1.48
     >>> bool((published.predict(X) == clf.predict(X)).all())
     True
     """
@@ -220,7 +220,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 )
         model = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
-        text = (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
+        text = written_card(card)
         check_sizes(model, text)
         # The card is last: without it, or with an old one, load() raises.
         write_all({model_path: model, card_path: text})
@@ -272,9 +272,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         -----
         The cost of the mechanism on the card is computed again, from its noise, the
         numbers of queries, answers and classes, and delta, which takes up to a second
-        (several for :class:`~sklearn_pate.mechanisms.LNMax` with much noise). Epsilon
-        and the Renyi curve must be at least that, except for rounding (one part in
-        10^9, or in 10^5 for the epsilon of DP-SGD). This shows consistency, not
+        (several for :class:`~sklearn_pate.mechanisms.LNMax` with much noise). Epsilon,
+        the Renyi curve and every delta of the privacy profile must be at least that,
+        except for rounding (one part in 10^9, or in 10^5 for epsilon and deltas of
+        DP-SGD; deltas by 10^-12). This shows consistency, not
         authenticity: only your signature shows who published the files, see
         :meth:`save`.
         """

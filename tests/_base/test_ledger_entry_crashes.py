@@ -138,6 +138,44 @@ def test_a_killed_fit_that_is_beyond_the_budget_trains_no_teacher(
     assert CountedTeacher.fits == 0
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "is_charged_again"),
+    [(Mechanism, "respond", True), (FitEntry, "keep", True), (FitEntry, "open", False)],
+)
+def test_a_killed_fit_that_took_the_whole_budget_goes_on_with_what_was_stored(
+    tmp_path, monkeypatch, owner, name, is_charged_again
+):
+    ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
+    wanted = {
+        "mechanism": "gnmax",
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "query_strategy": UncertaintyQueries(n_rounds=4),
+    }
+    work, calls = getattr(owner, name), 0
+
+    def dying(self, *args, **kwargs):
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Crash
+        return work(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, dying)
+        with pytest.raises(Crash):
+            fit(ledger, **wanted)
+    assert ledger.spent == 1
+    if is_charged_again:  # a draw that was not stored, and nothing is left for another
+        with pytest.raises(BudgetExceededError, match=r"0\.00% is left"):
+            fit(ledger, **wanted)
+    else:
+        pate = fit(ledger, **wanted)
+        assert released(fit(ledger, **wanted)) == released(pate)
+    assert ledger.spent == 1
+    assert len(ledger.entries()) == 1
+
+
 def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
     mechanism = ConfidentGNMax(1, 1, 1, max_answers=7)
     wanted = {"query_strategy": UncertaintyQueries(n_rounds=4), "mechanism": mechanism}

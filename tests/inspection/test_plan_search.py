@@ -72,6 +72,15 @@ def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     assert "left. It would fail before its end." in str(cost)
 
 
+def test_nothing_is_left_after_a_first_fit_with_the_epsilon_of_the_budget(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
+    pate = make(ledger, mechanism="gnmax", epsilon=1.0, delta=1e-5)
+    pate.fit(X, Y, X_public=PUBLIC)
+    plan = plan_search(GridSearchCV(pate, {"n_queries": [5]}), X, Y, X_public=PUBLIC)
+    assert plan.left == 0
+    assert not plan.fits
+
+
 def test_splits_that_look_at_labels_are_pointed_out(ledger):
     stratified = GridSearchCV(make(ledger), GRID)
     text = "one changed label moves other rows between folds"

@@ -219,7 +219,7 @@ def test_an_audit_finds_a_claim_that_is_too_small(
     assert result.epsilon_lower == 0
     assert result.cost_is_wrong
     assert result.contradicted
-    assert "times the claim for all votes" in str(result)
+    assert "times the claimed Renyi cost of all votes" in str(result)
 
 
 @pytest.mark.slow

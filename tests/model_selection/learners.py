@@ -83,6 +83,7 @@ class NoisyMeans(NoisyTraining[None]):
         spent = self._state(
             noise,
             noise.account_curve(0, len(rows.classes)),
+            n_classes=len(rows.classes),
             epsilon=self.epsilon,
             delta=0,
             assumptions=rows.assumptions,

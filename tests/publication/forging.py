@@ -84,6 +84,7 @@ FITS = {
     "Private-kNN": nearest,
 }
 OTHER_FITS = {
+    "GNMax on two classes": lambda blobs: vote(GNMax(sigma=8.0), n_classes=2),
     "LNMax": lambda blobs: vote(LNMax(gamma=0.05), n_classes=2),
     "GumbelMax": lambda blobs: vote(GumbelMax(c=0.2)),
     "PermuteAndFlip": lambda blobs: vote(PermuteAndFlip(c=np.float64(0.2))),

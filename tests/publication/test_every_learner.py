@@ -61,6 +61,9 @@ def test_a_saved_model_comes_back(fitted, saved, rows):
     assert_predicts_alike(fitted, loaded, rows[0][2200:])
     assert str(loaded.privacy_spent_) == str(fitted.privacy_spent_)
     assert loaded.privacy_spent_.epsilon == fitted.privacy_spent_.epsilon
+    assert loaded.privacy_spent_.profile == fitted.privacy_spent_.profile
+    accuracy = fitted.privacy_spent_.attack_accuracy()
+    assert loaded.privacy_spent_.attack_accuracy() == accuracy < 1
 
 
 @pytest.mark.parametrize("name", ["objective", "dpsgd"])
@@ -125,6 +128,7 @@ def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
     loaded = PublishedClassifier.load(tmp_path / "winner.skops")
     assert loaded.privacy_spent_.epsilon == search.privacy_spent_.epsilon
     assert loaded.privacy_spent_.release == "search"
+    assert loaded.privacy_spent_.profile == search.privacy_spent_.profile
 
 
 def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path):
@@ -199,10 +203,16 @@ def test_the_seed_of_the_noise_of_a_winner_is_not_published(rows):
     assert b"314159265" not in pickle.dumps(published)
 
 
-def test_bounds_that_were_read_from_the_rows_are_published_with_a_warning(rows):
+def test_bounds_that_were_read_from_the_rows_are_published_with_a_warning(
+    rows, tmp_path
+):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = fit(DPLogisticRegression(classes=CLASSES), rows, public=False)
     with pytest.warns(PrivacyLeakWarning, match="no privacy guarantee"):
         published = fitted.publish()
     assert not published.card["private"]
+    assert published.privacy_spent_.attack_accuracy() == 1
+    published.save(tmp_path / "model.skops")
+    loaded = PublishedClassifier.load(tmp_path / "model.skops")
+    assert loaded.privacy_spent_ == published.privacy_spent_

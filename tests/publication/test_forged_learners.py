@@ -72,6 +72,21 @@ def test_an_epsilon_below_the_cost_is_refused(name, rows, tmp_path):
         PublishedClassifier.load(path, trusted=TRUSTED)
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_smaller_delta_in_one_pair_than_the_cost_is_refused(name, rows, tmp_path):
+    path = tmp_path / "model.skops"
+    public = name not in (*WITHOUT_PUBLIC, "search of networks")
+    fit(LEARNERS[name], rows, public=public).publish().save(path)
+
+    def lower(published):
+        pair = published._card["profile"][0]
+        pair[1] *= 0.98
+
+    forge(path, lower)
+    with pytest.raises(ValueError, match=r"its profile has delta=.* at epsilon=0, and"):
+        PublishedClassifier.load(path, trusted=TRUSTED)
+
+
 #: In each, the fit that won costs more than the search accounts for.
 WINNERS = [
     ("search", "sigma", 0.1, "costs more than each"),

@@ -23,6 +23,8 @@ from tests.publication.forging import (
     vote,
 )
 
+PRIVATE = [kind for kind in FITS | OTHER_FITS if not kind.startswith("nothing")]
+
 # Files without changes.
 
 
@@ -114,6 +116,50 @@ def test_a_smaller_curve_than_the_cost_is_refused(honest, kind):
     assert "its Renyi curve is" in refused(path)
 
 
+@pytest.mark.parametrize("kind", PRIVATE)
+@pytest.mark.parametrize("place", ["start", "middle", "stated"])
+def test_a_smaller_delta_in_one_pair_than_the_cost_is_refused(honest, kind, place):
+    path = honest(kind)
+    card = card_of(path)
+    pairs = [*card["profile"]]
+    stated = pairs.index([card["epsilon"], card["delta"]])
+    at = {"start": 0, "middle": stated // 2, "stated": stated}[place]
+    epsilon, delta = pairs[at]
+    pairs[at] = [epsilon, delta * (1 - 1e-6 if at == stated else 0.98)]
+    forge(path, setting(profile=pairs))
+    message = refused(path)
+    assert f"its profile has delta={pairs[at][1]:g} at epsilon={epsilon:g}, " in message
+    assert f"to {card['mechanism']} cost" in message
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_a_pair_that_the_noise_does_not_have_is_refused(honest, kind):
+    path = honest(kind)
+    card = card_of(path)
+    forge(path, setting(profile=[*card["profile"], [600.0, 0.0]]))
+    assert "its profile has delta=0 at epsilon=600, and" in refused(path)
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_a_profile_above_the_cost_is_read(honest, kind):
+    path = honest(kind)
+    card = card_of(path)
+    higher = [
+        [epsilon, min(1.5 * delta, 1.0) if epsilon < card["epsilon"] else delta]
+        for epsilon, delta in card["profile"]
+    ]
+    forge(path, setting(profile=higher))
+    spent = PublishedClassifier.load(path).privacy_spent_
+    assert spent.to_dict()["profile"] == higher
+    assert spent.attack_accuracy() > 0.5 + card["profile"][0][1] / 2
+
+
+def test_a_profile_above_the_stated_pair_is_refused(honest):
+    path = honest("GNMax")
+    forge(path, setting(profile=[[0.0, 1.0]]))
+    assert "at delta=1e-05, and its profile delta=1 there" in refused(path)
+
+
 @pytest.mark.parametrize("kind", FITS)
 def test_a_curve_at_other_orders_is_refused(honest, kind):
     path = honest(kind)
@@ -201,7 +247,7 @@ def test_another_delta_is_refused(honest, kind, delta):
     forge(path, setting(delta=delta))
     message = refused(path)
     assert (
-        "it states epsilon=" if delta < 1e-5 else "its statement in words"
+        "it states epsilon=" if delta < 1e-5 else "its profile has delta=1e-05"
     ) in message
 
 
@@ -229,6 +275,9 @@ def test_a_statement_in_the_model_alone_is_compared(honest):
     assert "or from the statement in the model file" in refused(path)
 
 
+FINITE = [[0.0, 1.0], [1.0, 0.1]]
+
+
 @pytest.mark.parametrize("changes", [{"private": True}, {"epsilon": 1.0}])
 def test_seeded_noise_has_no_guarantee(honest, changes):
     path = honest("nothing private")
@@ -240,6 +289,13 @@ def test_seeded_noise_has_no_curve(honest):
     path = honest("nothing private")
     forge(path, curve={"divergences": lambda values: np.zeros_like(values)})
     assert "its noise was seeded" in refused(path)
+
+
+def test_seeded_noise_has_no_profile(honest):
+    path = honest("nothing private")
+    assert card_of(path)["profile"] == [[0.0, 1.0]]
+    forge(path, setting(profile=FINITE))
+    assert "it states private=False, and its profile a delta below 1" in refused(path)
 
 
 def test_a_guarantee_is_not_private_and_void_at_once(honest):

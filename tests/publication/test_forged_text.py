@@ -131,6 +131,26 @@ def test_numbers_and_nesting_are_bounded(honest, text, message):
         ),
         (lambda card: card.pop("relation") and None, "no field 'relation'"),
         (setting(release=None), "its release is of another type"),
+        (setting(profile=None), "its profile is of another type"),
+        (setting(profile=[1.0, 0.1]), "its profile is of another type"),
+        *(
+            (setting(profile=pairs), "its profile must be pairs of two numbers")
+            for pairs in (
+                [],
+                [[]],
+                [[0.0]],
+                [[0.0, 1.0, 0.5]],
+                [[0.0, "1"]],
+                [[False, 1.0]],
+                [[0.0, None]],
+                [[0.1, 1.0]],
+                [[0.0, 1.1]],
+                [[0.0, -0.1]],
+                [[0.0, 0.1], [1.0, 0.2]],
+                [[0.0, 0.1], [0.0, 0.1]],
+                [[0.0, [0.1]]],
+            )
+        ),
     ],
 )
 def test_a_field_of_another_kind_is_refused(honest, change, message):

@@ -3,12 +3,14 @@
 import datetime
 import getpass
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.exceptions import BudgetExceededError
@@ -16,15 +18,23 @@ from sklearn_pate.exceptions import BudgetExceededError
 if TYPE_CHECKING:
     from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
-__all__ = ["PrivacyCost", "check_cost", "costs", "curve_to_bytes", "enter", "now"]
+__all__ = [
+    "PrivacyCost",
+    "admits",
+    "check_cost",
+    "costs",
+    "curve_to_bytes",
+    "enter",
+    "now",
+]
 
 
 @dataclass(frozen=True)
 class PrivacyCost:
     """Privacy cost of a release, with its description for a ledger.
 
-    `curve` is a worst case, which never depends on data. The other fields are those of
-    `PrivacyLedger.charge`.
+    `curve` and `profile` are worst cases, which never depend on data. The other fields
+    are those of `PrivacyLedger.charge`.
     """
 
     curve: RdpCurve
@@ -34,6 +44,7 @@ class PrivacyCost:
     description: str
     dataset: str
     fit: str
+    profile: PrivacyProfile | None = None
 
     def __post_init__(self) -> None:
         if type(self.curve) is not RdpCurve:
@@ -41,11 +52,41 @@ class PrivacyCost:
                 f"curve={self.curve!r} is no RdpCurve; pass the worst-case curve of "
                 "the release."
             )
+        if self.profile is not None and type(self.profile) is not PrivacyProfile:
+            raise ValueError(
+                f"profile={self.profile!r} is no PrivacyProfile; pass that of the "
+                "release, such as privacy_spent_.profile, or None."
+            )
         check_delta(self.delta)
         for name in ("unit", "relation", "description", "dataset", "fit"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be a str.")
         check_neighbours(self.unit, self.relation)
+
+    @property
+    def epsilon(self) -> float:
+        """Smallest known epsilon at delta."""
+        epsilon = self.curve.quiet_epsilon(self.delta)
+        if self.profile is None:
+            return epsilon
+        return min(epsilon, self.profile.epsilon_at(self.delta))
+
+
+def admits(
+    ledger: "PrivacyLedger",
+    spent: Sequence[Sequence[float]],
+    curve: RdpCurve,
+    profile: PrivacyProfile | None,
+) -> bool:
+    """Check a cost against a budget, a first one also by its profile.
+
+    A first cost that is above all limits of the filter leaves nothing for later ones.
+    """
+    if ledger.filter.admits(ledger.filter.cost(curve), spent):
+        return True
+    if spent or profile is None:
+        return False
+    return bool(profile.delta_at(ledger.epsilon) <= ledger.delta)
 
 
 def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> None:
@@ -58,19 +99,20 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
             f"relation={cost.relation!r}, and such costs do not add up. "
             f"{_remedy(unit, relation, cost)}"
         )
-    spent, values = costs(file), ledger.filter.cost(cost.curve)
-    if ledger.filter.admits(values, spent):
+    spent = costs(file)
+    if admits(ledger, spent, cost.curve, cost.profile):
         return
-    taken, left = ledger.filter.budget_fractions(values, spent)
+    taken, left = ledger.filter.budget_fractions(ledger.filter.cost(cost.curve), spent)
     budget = (
         f"the budget of {ledger.path} (epsilon={ledger.epsilon!r}, "
         f"delta={ledger.delta!r})"
     )
     if np.isfinite(taken):
         left = max(left, 0.0)
+        n_times = left / taken if taken else 0.0
         refused = (
             f"This would take {taken:.2%} of {budget}, and {left:.2%} is left: "
-            f"{left / taken:.3g} times this cost would fit."
+            f"{n_times:.3g} times this cost would fit."
         )
     elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:
         refused = (
@@ -98,7 +140,7 @@ def enter(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> int:
             cost.dataset,
             cost.fit,
             cost.description,
-            cost.curve.quiet_epsilon(cost.delta),
+            cost.epsilon,
             float(cost.delta),
             *curve_to_bytes(cost.curve),
         ),

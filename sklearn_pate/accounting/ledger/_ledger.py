@@ -10,10 +10,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
-from sklearn_pate.accounting.ledger._entries import PrivacyCost, costs, enter, now
+from sklearn_pate.accounting.ledger._entries import (
+    PrivacyCost,
+    admits,
+    costs,
+    enter,
+    now,
+)
 from sklearn_pate.accounting.ledger._spending_report import (
     LedgerEntry,
     read_entries,
@@ -107,6 +114,10 @@ class PrivacyLedger:
     which admits more large ones: a fit with a pure epsilon of 0.5 takes a sixth of a
     budget of 3. Once a cost has a delta, pure ones count by their Renyi costs. The
     proof is in :doc:`Privacy cost of an answer </accounting>`.
+
+    The first entry may cost the whole budget by its privacy profile, which is often
+    smaller than its Renyi cost: a fit with the epsilon and delta of the budget is
+    admitted. If its Renyi cost exceeds the budget, nothing is admitted after it.
 
     A ledger has one unit of privacy and one neighbour relation, those of its first
     entry. It assumes that the parameters of each fit were chosen without private data,
@@ -263,18 +274,23 @@ class PrivacyLedger:
         Returns
         -------
         spent : float
-            Between 0 and 1: sum of costs over the limit, at the order with most left.
+            Between 0 and 1: sum of costs over the limit, at the order with most left;
+            1 if only the profile of the first entry is within the budget.
         """
         with self.reading() as file:
-            return max(1 - max(self.filter.left(costs(file))), 0.0)
+            spent = 1 - max(self.filter.left(costs(file)))
+        return min(max(spent, 0.0), 1.0)
 
-    def fits(self, curve: RdpCurve) -> bool:
+    def fits(self, curve: RdpCurve, profile: PrivacyProfile | None = None) -> bool:
         """Check that a cost would be within the budget now. Charges nothing.
 
         Parameters
         ----------
         curve : RdpCurve
             Worst-case cost.
+
+        profile : PrivacyProfile, default=None
+            Privacy profile of the same release, as in :meth:`charge`.
 
         Returns
         -------
@@ -283,7 +299,7 @@ class PrivacyLedger:
             first. Unit and relation are not checked.
         """
         with self.reading() as file:
-            return self.filter.admits(self.filter.cost(curve), costs(file))
+            return admits(self, costs(file), curve, profile)
 
     def budget_fractions(self, curve: RdpCurve) -> tuple[float, float]:
         """Return the fraction of the budget that a cost takes, and the fraction left.
@@ -314,6 +330,7 @@ class PrivacyLedger:
         description: str,
         dataset: str = "",
         fit: str = "",
+        profile: PrivacyProfile | None = None,
     ) -> int:
         """Record the cost of a release, before any noise is drawn for it.
 
@@ -343,6 +360,12 @@ class PrivacyLedger:
         fit : str, default=""
             Name of the release.
 
+        profile : PrivacyProfile, default=None
+            Privacy profile of the same release, for any data: a worst case, for the
+            same unit and relation, such as ``privacy_spent_.profile``. An empty ledger
+            also admits a release whose profile is within the budget; if its `curve` is
+            not, nothing is admitted afterwards. None compares `curve` alone.
+
         Returns
         -------
         number : int
@@ -361,7 +384,9 @@ class PrivacyLedger:
         """
         if relation is None:
             relation = _only_relation(unit)
-        cost = PrivacyCost(curve, delta, unit, relation, description, dataset, fit)
+        cost = PrivacyCost(
+            curve, delta, unit, relation, description, dataset, fit, profile
+        )
         with self.writing() as file:
             return enter(self, file, cost)
 

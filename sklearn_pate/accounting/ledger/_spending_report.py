@@ -46,14 +46,14 @@ class LedgerEntry:
         Description of the release and its mechanism.
 
     epsilon : float
-        Privacy cost of this release alone, at `delta`.
+        Privacy cost of this release alone, at `delta`: the exact one, where known.
 
     delta : float
         The probability mass that epsilon does not cover.
 
     share : float
-        Fraction of the budget that it takes, at the order with most left. These
-        fractions add up to `spent` of the ledger.
+        Fraction of the budget that it takes, at the order with most left, at most 1.
+        These fractions add up to `spent` of the ledger.
 
     Notes
     -----
@@ -104,7 +104,8 @@ def read_entries(file: Connection, privacy_filter: RenyiFilter) -> list[LedgerEn
     most = left.index(max(left))
     limit = privacy_filter.limits[most]
     return [
-        LedgerEntry(*(*line, cost[most] / limit))
+        # A first entry may be within the budget by its profile alone.
+        LedgerEntry(*(*line, min(cost[most] / limit, 1.0)))
         for line, cost in zip(lines, spent, strict=True)
     ]
 

@@ -120,8 +120,9 @@ class _AdaptiveTests:
 
     def n_points(self, n_answers: int) -> int:
         """Return the number of points of a grid up to where delta is negligible."""
-        # A tie has 2 / pi of the squared mu; .85 squared is more.
-        top = gdp_epsilon(0.85 * self.mu * np.sqrt(n_answers), SMALLEST_DELTA)
+        # A tie has 2 / pi of the squared mu; .85 squared is more, if answers are many.
+        share = 1.0 if n_answers < 20 else 0.85
+        top = gdp_epsilon(share * self.mu * np.sqrt(n_answers), SMALLEST_DELTA)
         return int(np.ceil(top / self.step)) + 2
 
     def deltas_after(self, numbers: Sequence[int]) -> list[_Array]:

@@ -164,16 +164,14 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             n_rows=n_rows,
         )
         perturbation = plan_perturbation(self.method, self.C, task)
-        epsilon, curve = perturbation.epsilon, perturbation.curve
-        bounded = BOUNDS
+        epsilon, bounded = perturbation.epsilon, BOUNDS
         if self._reads_norm():
             epsilon, bounded = np.inf, NORM_READ
-            curve = curve.unbounded()
         mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
         spent = self._state(
             mechanism,
-            curve,
-            n_classes=len(rows.classes),
+            perturbation.curve,
+            n_classes=n_classes,
             epsilon=epsilon,
             delta=perturbation.delta,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),

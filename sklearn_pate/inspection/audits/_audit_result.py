@@ -34,8 +34,8 @@ class AuditResult:
         Observations, in numbers.
 
     exact_share : float, default=None
-        Exact Renyi cost of the audited votes as a share of the claim for all votes, at
-        the order where it is largest. None if it was not computed.
+        Exact Renyi cost of the audited votes as a share of the claimed Renyi cost of
+        all votes, at the order where it is largest. None if it was not computed.
 
     Notes
     -----
@@ -100,7 +100,7 @@ class AuditResult:
         if self.cost_is_wrong:
             text += (
                 f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
-                "times the claim for all votes"
+                "times the claimed Renyi cost of all votes"
             )
         return text + "."
 

@@ -41,7 +41,7 @@ def audit_mechanism(
 
     For vote counts, the exact Renyi cost is computed, too, from the stated distribution
     of answers: at both counts, over all their neighbours, in both directions and at all
-    orders of the claim. A smaller claim is contradicted with certainty.
+    orders of the claimed curve. A smaller curve is contradicted with certainty.
 
     A claim that is not contradicted is not proved: other counts may show more, or the
     event may be too rare for `n_trials`. A claim contradicted by the trials is wrong,

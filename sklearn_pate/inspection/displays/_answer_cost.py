@@ -25,8 +25,8 @@ from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 
 __all__ = ["AnswerCostDisplay"]
 
-# Costs are a smooth function of the number of queries.
-_N_POINTS = 100
+# Costs are almost a straight line against the root of the number of queries.
+_N_POINTS = 40
 
 
 class AnswerCostDisplay:
@@ -42,7 +42,8 @@ class AnswerCostDisplay:
         Numbers of queries, in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Privacy cost of these queries, by mechanism: the worst case over all votes.
+        Privacy cost that a fit with these queries states, by mechanism: the worst case
+        over all votes.
 
     delta : float
         Probability mass that epsilon does not cover.
@@ -68,9 +69,9 @@ class AnswerCostDisplay:
     Notes
     -----
     The noise of each answer is the same along a line; a fit with a target epsilon would
-    use more noise for more queries. The first answers cost most: Renyi costs add up,
-    and a small epsilon grows with about the square root of their sum. Beyond
-    `max_answers`, the check alone has a cost, and the line bends.
+    use more noise for more queries. The first answers cost most: a small epsilon grows
+    with about the square root of the number of answers. Beyond `max_answers`, the check
+    alone has a cost, and the line bends.
 
     Examples
     --------
@@ -318,7 +319,8 @@ def _epsilons(
 
 def _counts(last: int, also: Iterable[int]) -> NDArray[np.int64]:
     """Return numbers of queries from 1 to the last, with further ones."""
-    counts = np.linspace(1, last, min(last, _N_POINTS)).round().astype(int)
+    roots = np.linspace(1, np.sqrt(last), _N_POINTS)
+    counts = (roots**2).round().astype(int)
     return np.union1d(counts, [count for count in also if count <= last])
 
 

@@ -1,6 +1,6 @@
 """Plot of epsilon against delta."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -41,7 +41,7 @@ class EpsilonDeltaDisplay:
         Deltas in (0, 1), in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Epsilon at each delta, for each release.
+        Epsilon at each delta, for each release; infinite where it is not known.
 
     stated : dict of str to tuple (epsilon, delta)
         Stated epsilon and delta of each release. A delta of 0 is drawn as an arrow at
@@ -67,14 +67,8 @@ class EpsilonDeltaDisplay:
 
     Notes
     -----
-    A line is ``privacy_spent_.curve``, converted at each delta as
-    :meth:`~sklearn_pate.accounting.RdpCurve.to_epsilon` does: an upper bound. Where a
-    statement was computed more exactly, its marker is **below** its line: with
-    ``accountant="pld"`` of :class:`~sklearn_pate.baselines.DPSGDClassifier`, and for
-    :class:`~sklearn_pate.baselines.PETDLClassifier`.
-
-    A statement with a delta of 0 holds at every delta. Its line is the minimum of its
-    epsilon and that of its curve.
+    A line is ``privacy_spent_.epsilon_at(delta)``, the smallest epsilon that is known.
+    It ends at the smallest delta that the statement resolves.
 
     Examples
     --------
@@ -237,12 +231,13 @@ class EpsilonDeltaDisplay:
         require_matplotlib(cls)
         _check_statements(statements)
         check_comparable(statements.values())
-        deltas = _deltas([spent.delta for spent in statements.values()])
+        deltas = _deltas(statements.values())
         first = next(iter(statements.values()))
         display = cls(
             deltas=deltas,
             epsilons={
-                name: _epsilons(spent, deltas) for name, spent in statements.items()
+                name: np.array([spent.epsilon_at(delta) for delta in deltas])
+                for name, spent in statements.items()
             },
             stated={
                 name: (spent.epsilon, spent.delta) for name, spent in statements.items()
@@ -267,17 +262,13 @@ def _check_statements(statements: Any) -> None:
             )
 
 
-def _deltas(stated: list[float]) -> NDArray[np.float64]:
-    """Return deltas around the stated ones, and the stated ones."""
-    stated = [delta for delta in stated if delta > 0]
+def _deltas(statements: Collection[PrivacySpent]) -> NDArray[np.float64]:
+    """Return deltas around the stated ones, which at least one statement resolves."""
+    stated = [spent.delta for spent in statements if spent.delta > 0]
     low, high = _USUAL_DELTAS
     if stated:
         low = min(stated) / _AROUND
         high = max(min(max(stated) * _AROUND, _LARGEST_DELTA), *stated)
+    resolved = min(float(spent.profile.deltas[-1]) for spent in statements)
+    low = min(max(low, resolved), high)
     return np.union1d(np.geomspace(low, high, _N_POINTS), stated)
-
-
-def _epsilons(spent: PrivacySpent, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the smallest epsilon that follows from a statement, for each delta."""
-    epsilons = np.array([spent.curve.quiet_epsilon(delta) for delta in deltas])
-    return np.minimum(epsilons, spent.epsilon) if spent.delta == 0 else epsilons

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -18,17 +17,17 @@ from sklearn_pate.accounting._assumptions import (
     QUALITY_ROWS_PUBLIC,
     Assumption,
 )
+from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
+from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent, plans_privacy
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import read_entries
 from sklearn_pate.inspection._leaks import leaks_of_steps
-from sklearn_pate.inspection.privacy_report._attack_bounds import (
+from sklearn_pate.inspection.privacy_report._figures import (
     THOUSAND,
-    detections_at_most,
-    guesses_at_most,
-    of_many,
-    of_several,
+    of_thousand,
     round_up,
+    two_digits_up,
     wrong_once_in,
 )
 from sklearn_pate.inspection.privacy_report._published_facts import (
@@ -41,11 +40,15 @@ from sklearn_pate.publication._privacy_card import statement_fields, versions_of
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
-DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+# Epsilons in the table of the profile, as shares of the stated one, and deltas below
+# the stated one.
+SHARES = (0.0, 0.25, 0.5, 0.75)
+DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_USUAL_DELTA = 1e-5
 # A guarantee is weak if more than 990 of 1000 guesses may be correct.
 _STRONG = 990
 _FINGERPRINT = 12  # letters, as in the spending report of a ledger
@@ -98,7 +101,7 @@ def collect_facts(
         "private": private,
         **statement_fields(spent),
         "kind": kind,
-        "promise": _promise(spent.epsilon, spent.delta) if private else None,
+        "promise": _promise(spent) if private else None,
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
         "assumptions": [asdict(one) for one in _assumptions(spent, steps, figures)],
@@ -223,7 +226,8 @@ def _ledger_facts(
         "neighbours": NEIGHBOURS.get((unit, relation)),
         "created": created,
         "spent": round_up(share, 4),
-        "guesses": _guesses(ledger.epsilon, ledger.delta),
+        # A ledger admits a pure release of its epsilon, which attains this bound.
+        "guesses": _guesses(lower_hull([ledger.epsilon], [ledger.delta])),
         "entries": [
             {
                 "number": entry.number,
@@ -241,29 +245,29 @@ def _ledger_facts(
     }
 
 
-def _promise(epsilon: float, delta: float) -> dict[str, Any]:
+def _promise(spent: PrivacySpent) -> dict[str, Any]:
+    """Bound attackers by the profile of the fit."""
     several = []
     for n_units in SEVERAL:
-        weaker = of_several(epsilon, delta, n_units)
+        profile, epsilon = spent.profile.of_units(n_units), n_units * spent.epsilon
         several.append(
             {
                 "units": n_units,
-                "epsilon": round_up(weaker[0], 3),
-                "delta": _two_digits_up(weaker[1]),
-                "guesses": _guesses(*weaker),
+                "epsilon": round_up(epsilon, 3),
+                "delta": two_digits_up(profile.delta_at(epsilon)),
+                "guesses": _guesses(profile),
             }
         )
-    guesses = _guesses(epsilon, delta)
+    guesses = _guesses(spent.profile)
     return {
         "guesses": guesses,
-        "wrong_once_in": wrong_once_in(epsilon, delta),
+        "wrong_once_in": wrong_once_in(spent.attack_accuracy()),
         "weak": guesses["right_at_most"] > _STRONG,
         "detections": [
             {
                 "false_alarms": alarms,
-                "detected_at_most": of_many(
-                    detections_at_most(epsilon, delta, Decimal(alarms) / THOUSAND),
-                    THOUSAND,
+                "detected_at_most": of_thousand(
+                    spent.detection_rate(alarms / THOUSAND)
                 ),
                 "of": THOUSAND,
             }
@@ -273,46 +277,46 @@ def _promise(epsilon: float, delta: float) -> dict[str, Any]:
     }
 
 
-def _guesses(epsilon: float | Decimal, delta: float | Decimal) -> dict[str, int]:
-    right = of_many(guesses_at_most(epsilon, delta), THOUSAND)
+def _guesses(profile: PrivacyProfile) -> dict[str, int]:
+    right = of_thousand(profile.attack_accuracy())
     return {"right_at_most": right, "by_chance": THOUSAND // 2, "of": THOUSAND}
 
 
-def _two_digits_up(delta: Decimal) -> float:
-    """Round a delta up to two digits."""
-    if delta == 0:
-        return 0.0
-    places = 1 - Decimal(f"{delta:.1e}").adjusted()
-    return min(round_up(Decimal(repr(float(delta))), places), 1.0)
-
-
 def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
-    """Compute the cost of the fit at several deltas, of one query, and of two fits."""
-    delta, curve = float(spent.delta), spent.curve
-
-    def cost(at: float, n_fits: int = 1) -> float:
-        costs = [(curve * n_fits).quiet_epsilon(at)] if at > 0 else []
-        # The stated epsilon holds at larger deltas, and k fits cost at most k times.
-        if n_fits * delta <= at:
-            costs.append(n_fits * spent.epsilon)
-        return round_up(min(costs), 3)
-
-    deltas = sorted({*DELTAS, delta}, reverse=True)
-    of_curve = round_up(curve.quiet_epsilon(delta), 3) if delta else None
-    stated = cost(delta)
-    one = None
+    """Compute the profile of the fit, and the cost of one query and of two fits."""
+    one, delta = None, float(spent.delta)
     if kind in WITH_QUERIES and spent.n_queries is not None:
-        at = delta or DELTAS[1]
-        share = (curve * (1 / spent.n_queries)).quiet_epsilon(at)
+        at = delta or _USUAL_DELTA
+        share = (spent.curve * (1 / spent.n_queries)).quiet_epsilon(at)
         one = {"epsilon": round_up(share, 3), "delta": at}
+    curve = spent.curve * 2
+    epsilon = curve.quiet_epsilon(delta) if delta else 2 * spent.epsilon
+    profile = curve_profile(curve).thinned(epsilon, delta)
     return {
-        "at": [
-            {"delta": at, "epsilon": cost(at), "stated": at == delta} for at in deltas
-        ],
-        "beside_the_curve": of_curve is not None and stated < of_curve,
+        "pairs": _pairs(spent),
         "one_query": one,
-        "two_fits": {"epsilon": cost(delta, 2), "delta": delta},
+        "two_fits": {
+            "epsilon": round_up(epsilon, 3),
+            "delta": delta,
+            "guesses": _guesses(profile),
+        },
     }
+
+
+def _pairs(spent: PrivacySpent) -> list[dict[str, Any]]:
+    """List pairs of epsilon and delta around the stated one, by increasing epsilon."""
+    epsilon, delta = float(spent.epsilon), float(spent.delta)
+    smaller = [share * epsilon for share in SHARES]
+    larger = [(spent.epsilon_at(one), one) for one in DELTAS if one < delta]
+    pairs = [
+        *((one, two_digits_up(spent.delta_at(one)), False) for one in smaller),
+        (epsilon, delta, True),
+        *((*one, False) for one in larger if np.isfinite(one[0])),
+    ]
+    return [
+        {"epsilon": round_up(at, 3), "delta": one, "stated": stated}
+        for at, one, stated in pairs
+    ]
 
 
 def _assumptions(

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sklearn_pate.accounting._statement import write_epsilon
-from sklearn_pate.inspection.privacy_report._attack_bounds import THOUSAND
 from sklearn_pate.inspection.privacy_report._blocks import Bullets, Section, Table, Text
+from sklearn_pate.inspection.privacy_report._figures import THOUSAND
 
 __all__ = [
     "at_most",
@@ -165,9 +165,11 @@ def _protection(facts: dict[str, Any]) -> Section:
                 rows,
             ),
             Text(
-                "These limits hold for every attacker, with any computer and any other "
-                "knowledge: all other private data, the public rows, the code and all "
-                "settings. They are averages over the noise, which is secret."
+                "The figures bound every attacker, with any computer, who knows all "
+                "other private data, the public rows, the code and all settings, and "
+                "sees everything that was released. They follow from the whole privacy "
+                "profile of the release, delta as a function of epsilon, and are "
+                "averages over the noise, which is secret."
             ),
         ],
     )
@@ -175,9 +177,10 @@ def _protection(facts: dict[str, Any]) -> Section:
 
 def _guarantee(facts: dict[str, Any]) -> str:
     text = (
-        f"The fit is {_differentially_private(facts)}. This limits guesses: a fair "
-        f"coin selects one of two data sets that differ in one {facts['unit']}, and an "
-        "attacker has both, and what is published from the selected one. They "
+        f"The fit is {_differentially_private(facts)}. Its noise limits guesses: a "
+        "fair coin selects one of two data sets that differ in one "
+        f"{facts['unit']}, and an attacker has both, and what is published from the "
+        "selected one. They "
         f"identify it in {at_most(facts['promise']['guesses'])} cases; without the "
         f"publication, in {THOUSAND // 2}."
     )
@@ -236,7 +239,8 @@ def _limits(facts: dict[str, Any]) -> Section:
             "Every release about the same rows adds to what an attacker learns. A "
             "privacy ledger limits the total. Two fits like this one together: "
             f"epsilon={two_fits['epsilon']:.3f} at "
-            f"delta={number_text(two_fits['delta'])}.",
+            f"delta={number_text(two_fits['delta'])}, and correct guesses in "
+            f"{at_most(two_fits['guesses'])} cases.",
         ),
         (
             "Choices around the fit",

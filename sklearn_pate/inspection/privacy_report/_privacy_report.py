@@ -40,9 +40,10 @@ class PrivacyReport:
     published model also from the date on its card and the file you name. It reads
     neither the parameters of the estimator nor ``privacy_analysis_``.
 
-    The bounds on attackers are functions of epsilon and delta alone (Wasserman and Zhou
-    2010, "A statistical framework for differential privacy"; Kairouz, Oh, Viswanath
-    2015, "The composition theorem for differential privacy"), rounded up.
+    The bounds on attackers follow from ``privacy_spent_.profile``, delta at every
+    epsilon, and are rounded up: see
+    :class:`~sklearn_pate.accounting.PrivacyProfile`. Those for a ledger follow from its
+    budget.
 
     Examples
     --------
@@ -62,9 +63,9 @@ class PrivacyReport:
     >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
     >>> report = PrivacyReport.from_estimator(clf, title="Which of two blobs")
     >>> report
-    PrivacyReport('Which of two blobs', epsilon=1.538, delta=1e-05)
+    PrivacyReport('Which of two blobs', epsilon=1.479, delta=1e-05)
     >>> report.to_dict()["promise"]["guesses"]
-    {'right_at_most': 824, 'by_chance': 500, 'of': 1000}
+    {'right_at_most': 575, 'by_chance': 500, 'of': 1000}
     """
 
     def __init__(self, facts: dict[str, Any]) -> None:

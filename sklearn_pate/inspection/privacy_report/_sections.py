@@ -20,7 +20,7 @@ from sklearn_pate.inspection.privacy_report._guarantee import (
     guarantee_sections,
     number_text,
 )
-from sklearn_pate.inspection.privacy_report._sources import sources_of
+from sklearn_pate.inspection.privacy_report._sources import PROOFS, sources_of
 
 __all__ = ["banner_of", "may_be_published", "sections_of"]
 
@@ -76,7 +76,7 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     return [
         *sections,
         Section("Versions", [packages]),
-        Section("References", [Sources(sources_of(facts))]),
+        Section("References", [Text(PROOFS), Sources(sources_of(facts))]),
     ]
 
 
@@ -142,31 +142,26 @@ def _costs(facts: dict[str, Any]) -> Section:
     costs = facts["costs"]
     rows = tuple(
         (
-            number_text(one["delta"]),
             f"{one['epsilon']:.3f}",
+            number_text(one["delta"]),
             "as stated" if one["stated"] else "",
         )
-        for one in costs["at"]
+        for one in costs["pairs"]
     )
     text = (
-        "The privacy cost of a fit is a pair of epsilon and delta for each delta: the "
-        "smaller delta, the larger epsilon. All pairs hold at once."
-    )
-    table = Table("Privacy cost of this fit", ("delta", "epsilon", "Note"), rows)
+        "The privacy profile of a fit is delta as a function of epsilon: the smaller "
+        "epsilon, the larger delta. All pairs hold at once. Delta at epsilon 0 is the "
+        "most by which one {unit} can change the probability of any result."
+    ).format(unit=facts["unit"])
+    table = Table("Privacy profile of this fit", ("epsilon", "delta", "Note"), rows)
     blocks: list[Block] = [Text(text), table]
-    if costs["beside_the_curve"]:
-        text = (
-            "The stated cost was computed more exactly than the costs at other deltas, "
-            "which come from the Renyi curve of the fit and may be larger than "
-            "necessary."
-        )
-        blocks.append(Text(text))
     one = costs["one_query"]
     if one is not None:
         text = (
             f"An equal share of this cost, for one of {facts['n_queries']} queries, "
-            f"is epsilon={one['epsilon']:.3f} at delta={number_text(one['delta'])}. "
-            "Renyi costs add up; epsilon grows more slowly."
+            f"is at most epsilon={one['epsilon']:.3f} at "
+            f"delta={number_text(one['delta'])}. Epsilon grows more slowly than the "
+            "number of queries."
         )
         blocks.append(Text(text))
     return Section("Privacy cost", blocks)

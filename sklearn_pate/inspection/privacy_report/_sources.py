@@ -4,17 +4,23 @@ from typing import Any
 
 from sklearn_pate.accounting._assumptions import ROW_BY_ROW
 
-__all__ = ["sources_of"]
+__all__ = ["PROOFS", "sources_of"]
 
-_TRADE_OFF = (
+PROOFS = (
+    'The proofs are on the page "Privacy cost of an answer" of the documentation of '
+    'sklearn_pate; for answers on two classes, in its section "Exact cost of adaptive '
+    'answers".'
+)
+_PROFILE = (
     (
-        "Wasserman, Zhou (2010). A statistical framework for differential privacy.",
-        "https://doi.org/10.1198/jasa.2009.tm08651",
+        "Balle, Wang (2018). Improving the Gaussian mechanism for differential "
+        "privacy. (Privacy profiles; guesses.)",
+        "https://arxiv.org/abs/1805.06530",
     ),
     (
-        "Kairouz, Oh, Viswanath (2015). The composition theorem for differential "
-        "privacy. (Guesses, false alarms and detections.)",
-        "https://arxiv.org/abs/1311.0776",
+        "Dong, Roth, Su (2022). Gaussian differential privacy. (False alarms and "
+        "detections; Gaussian noise.)",
+        "https://arxiv.org/abs/1905.02383",
     ),
     (
         "Vadhan (2017). The complexity of differential privacy. (Several rows "
@@ -32,6 +38,12 @@ _RENYI = (
         "privacy. (Noise in whole numbers; from Renyi curves to epsilon.)",
         "https://arxiv.org/abs/2004.00010",
     ),
+    (
+        "Asoodeh, Liao, Calmon, Kosut, Sankar (2021). Three variants of differential "
+        "privacy: lossless conversion and applications. (From Renyi curves to privacy "
+        "profiles.)",
+        "https://arxiv.org/abs/2008.06529",
+    ),
 )
 _PATE = (
     (
@@ -48,13 +60,7 @@ _PATE = (
 _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
     "teachers": _PATE,
     "parties": _PATE,
-    "sums": (
-        (
-            "Balle, Wang (2018). Improving the Gaussian mechanism for differential "
-            "privacy.",
-            "https://arxiv.org/abs/1805.06530",
-        ),
-    ),
+    "sums": (),
     "neighbours": (
         (
             "Zhu, Yu, Chandraker, Wang (2020). Private-kNN: practical differential "
@@ -113,4 +119,4 @@ def sources_of(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if kind == "learner":
         codes = {one["code"] for one in facts["assumptions"]}
         kind = "steps" if ROW_BY_ROW.code in codes else "objective"
-    return (*_TRADE_OFF, *_RENYI, *_OF_KIND[kind])
+    return (*_PROFILE, *_RENYI, *_OF_KIND[kind])

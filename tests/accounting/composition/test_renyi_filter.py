@@ -94,10 +94,10 @@ def test_the_default_order_holds_a_fit_that_spends_the_whole_budget(
     mechanism, epsilon, delta
 ):
     ready = mechanism.prepared(
-        n_teachers=250, n_queries=100, n_classes=2, epsilon=epsilon, delta=delta
+        n_teachers=250, n_queries=100, n_classes=3, epsilon=epsilon, delta=delta
     )
     privacy_filter = RenyiFilter.for_budget(epsilon, delta)
-    cost = privacy_filter.cost(ready.account_curve(100, 2))
+    cost = privacy_filter.cost(ready.account_curve(100, 3))
     assert 0.99 < privacy_filter.budget_fractions(cost)[0] <= 1
     assert privacy_filter.admits(cost)
 

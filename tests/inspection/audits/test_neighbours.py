@@ -73,7 +73,7 @@ def in_two_worlds(n_runs, **parameters):
 @pytest.mark.slow
 def test_one_changed_label_does_not_contradict_the_package():
     result = in_two_worlds(20)
-    assert 0.97 < result.epsilon_claimed < 1
+    assert 0.9 < result.epsilon_claimed < 1
     assert not result.contradicted
 
 

@@ -7,7 +7,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -58,14 +58,14 @@ def pate():
 
 
 def gaussian_epsilon(n_queries, sigma, delta):
-    """Minimise over all orders what a / sigma^2 a query comes to (CKS 2020)."""
+    """Solve for epsilon of N(0, 1) against N(mu, 1) (Balle, Wang 2018, Theorem 8)."""
+    mu = np.sqrt(2 * n_queries / (sigma**2 - 2.25))
 
-    def epsilon(log_order):
-        a = 1 + np.exp(log_order)
-        slack = np.log1p(-1 / a) - (np.log(delta) + np.log(a)) / (a - 1)
-        return n_queries * a / sigma**2 + slack
+    def excess(epsilon):
+        first, second = norm.cdf([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
+        return first - np.exp(epsilon) * second - delta
 
-    return minimize_scalar(epsilon, bounds=(-6, 12), method="bounded").fun
+    return brentq(excess, 0.0, 50.0, xtol=1e-12)
 
 
 def test_a_line_has_the_cost_of_each_number_of_queries():
@@ -81,9 +81,8 @@ def test_a_line_has_the_cost_of_each_number_of_queries():
     for line, sigma in zip(display.lines_, [40, 80], strict=True):
         expected = [gaussian_epsilon(count, sigma, 1e-6) for count in counts]
         assert np.array_equal(line.get_xdata(), counts)
-        # A table of orders is never below the best of all, and close to it.
         assert np.all(line.get_ydata() >= np.array(expected) - 1e-9)
-        assert line.get_ydata() == pytest.approx(expected, rel=2e-3)
+        assert line.get_ydata() == pytest.approx(expected, rel=1e-6)
     assert [line.get_label() for line in display.lines_] == ["narrow", "wide"]
 
 

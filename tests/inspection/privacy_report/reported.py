@@ -77,7 +77,7 @@ class Stated(ClassifierMixin, BaseEstimator):
             assumptions=(LABEL_SET, Assumption("sky", "the sky is <blue>")),
             curve=curve,
         )
-        self.privacy_spent_ = replace(spent, **stated)
+        self.privacy_spent_ = replace(spent, **{"profile": None} | stated)
 
 
 def every_format(report):

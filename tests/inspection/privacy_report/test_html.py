@@ -193,9 +193,9 @@ def test_the_page_has_the_figures_of_the_dictionary(report):
             assert float(numbers[0][2]) == one["delta"]
         else:
             assert numbers[0][1] == "no guarantee"
-    costs = {row[0]: row[1] for row in shown if row[2:] in [("",), ("as stated",)]}
-    assert {float(delta): float(epsilon) for delta, epsilon in costs.items()} == {
-        one["delta"]: one["epsilon"] for one in facts["costs"]["at"]
+    pairs = {row[:2] for row in shown if row[2:] in [("",), ("as stated",)]}
+    assert {(float(epsilon), float(delta)) for epsilon, delta in pairs} == {
+        (one["epsilon"], one["delta"]) for one in facts["costs"]["pairs"]
     }
 
 

@@ -16,7 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate.accounting import PrivacyProfile, RdpCurve
 from sklearn_pate.accounting._assumptions import QUALITY_ROWS_PUBLIC
+from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms import GNMax
 from tests.inspection.privacy_report.reported import (
@@ -29,6 +31,9 @@ from tests.inspection.privacy_report.reported import (
     report_on,
     rows,
 )
+
+# Of a cost far above those that the tests state.
+LOOSE = RdpCurve([2.0, 8.0], [1e3, 1e3])
 
 
 @pytest.fixture
@@ -74,19 +79,64 @@ def test_its_facts_are_those_of_the_statement():
     assert facts["assumptions"] == [asdict(one) for one in spent.assumptions]
 
 
-def test_guesses_follow_from_epsilon_and_delta():
-    clf = Stated(epsilon=1.0, delta=1e-5)
-    promise = report_on(clf).to_dict()["promise"]
-    right = 1000 * (np.e + 1e-5) / (1 + np.e)
-    assert promise["guesses"]["right_at_most"] == np.ceil(right)
+def test_bounds_on_attackers_follow_from_the_whole_profile():
+    clf = pate()
+    promise, spent = report_on(clf).to_dict()["promise"], clf.privacy_spent_
+    right = promise["guesses"]["right_at_most"]
+    assert right == np.ceil(1000 * spent.attack_accuracy())
     for line in promise["detections"]:
-        alarms = line["false_alarms"] / 1000
-        most = min(np.e * alarms + 1e-5, 1 - (1 - 1e-5 - alarms) / np.e)
+        most = spent.detection_rate(line["false_alarms"] / 1000)
         assert line["detected_at_most"] == np.ceil(1000 * most)
+    for line in promise["several"]:
+        of_units = spent.profile.of_units(line["units"])
+        most = of_units.attack_accuracy()
+        assert line["guesses"]["right_at_most"] == np.ceil(1000 * most)
+        total = line["units"] * spent.epsilon
+        assert total <= line["epsilon"] < total + 1e-3
+        exact = of_units.delta_at(total)
+        assert exact * (1 - 1e-9) <= line["delta"] < 1.1 * exact
+
+
+def test_they_are_below_those_of_one_pair_of_epsilon_and_delta():
+    clf = pate()
+    promise, (epsilon, delta) = report_on(clf).to_dict()["promise"], clf.privacy_spent_
+    of_pair = PrivacyProfile([0, epsilon], [np.tanh(epsilon / 2) + delta, delta])
+    for line in promise["several"]:
+        right = 1000 * of_pair.of_units(line["units"]).attack_accuracy()
+        assert line["guesses"]["right_at_most"] <= np.ceil(right)
+    assert promise["guesses"]["right_at_most"] < 1000 * of_pair.attack_accuracy()
+    for line in promise["detections"]:
+        most = of_pair.detection_rate(line["false_alarms"] / 1000)
+        assert line["detected_at_most"] < 1000 * most
+
+
+def test_a_pure_statement_is_bounded_like_randomised_response():
+    clf = Stated(epsilon=1.0, delta=0.0, curve=LOOSE)
+    promise = report_on(clf).to_dict()["promise"]
+    assert promise["guesses"]["right_at_most"] == np.ceil(1000 * np.e / (1 + np.e))
     several = {one["units"]: one for one in promise["several"]}
     assert several[3]["epsilon"] == 3
-    assert several[3]["delta"] >= 1e-5 * (1 + np.e + np.e**2)
-    assert several[3]["guesses"]["right_at_most"] == 953
+    assert several[3]["delta"] == 0
+    # Three steps of the most that randomised response moves a probability.
+    first = np.linspace(0, 1, 100_001)
+    moved = first
+    for _ in range(3):
+        moved = np.minimum(np.e * moved, 1 - (1 - moved) / np.e)
+    right = 1000 * (1 + np.max(moved - first)) / 2
+    assert several[3]["guesses"]["right_at_most"] == np.ceil(right)
+
+
+def test_the_figures_of_two_classes_at_epsilon_one():
+    mechanism = GNMax().prepared(
+        n_teachers=250, n_queries=100, n_classes=2, epsilon=1.0, delta=1e-5
+    )
+    epsilon = mechanism.stated_epsilon(100, 2, 1e-5)
+    profile = mechanism.stated_profile(100, 2).thinned(epsilon, 1e-5)
+    curve = mechanism.stated_curve(100, 2)
+    stated = {"epsilon": epsilon, "curve": curve, "profile": profile}
+    text = report_on(Stated(**stated)).to_markdown()
+    assert "guesses correctly in at most 554 of 1000 cases" in text
+    assert "| 100 | 156 |" in text
 
 
 def test_epsilon_is_never_shown_below_its_value():
@@ -125,7 +175,7 @@ def test_the_kind_of_a_fit_is_read_from_fields(release, unit, relation, kind):
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 8.0, 30.0])
 def test_a_bound_under_which_nearly_all_guesses_are_right_is_called_weak(epsilon):
-    report = report_on(Stated(epsilon=epsilon, delta=0.0))
+    report = report_on(Stated(epsilon=epsilon, delta=0.0, curve=LOOSE))
     weak = np.exp(epsilon) / (1 + np.exp(epsilon)) > 0.99
     assert report.to_dict()["promise"]["weak"] == weak
     assert ("This guarantee is weak" in report.to_markdown()) == weak
@@ -170,36 +220,38 @@ def test_however_a_seed_is_written_it_is_not_shown(seed):
 # Privacy cost.
 
 
-def shown_costs(clf):
-    return {
-        one["delta"]: one["epsilon"] for one in report_on(clf).to_dict()["costs"]["at"]
-    }
+def shown_pairs(clf):
+    return [
+        (one["epsilon"], one["delta"], one["stated"])
+        for one in report_on(clf).to_dict()["costs"]["pairs"]
+    ]
 
 
-def test_costs_at_other_deltas_are_those_of_the_curve_rounded_up():
+def test_the_table_of_the_profile_is_rounded_up_and_has_the_stated_pair():
     clf = pate()
-    for delta, epsilon in shown_costs(clf).items():
-        exact = clf.privacy_spent_.curve.to_epsilon(delta)
-        assert exact <= epsilon + 1e-11
-        assert epsilon < exact + 1e-3
+    spent, pairs = clf.privacy_spent_, shown_pairs(clf)
+    assert [delta for _, delta, stated in pairs if stated] == [spent.delta]
+    for epsilon, delta, _ in pairs:
+        assert spent.delta_at(epsilon) <= delta
+        assert spent.epsilon_at(delta) <= epsilon
+    assert [epsilon for epsilon, _, _ in pairs] == sorted(
+        epsilon for epsilon, _, _ in pairs
+    )
+    assert pairs[0][:2] == (0.0, pytest.approx(spent.delta_at(0), rel=0.1))
+    assert pairs[-1][1] == 1e-9
 
 
-def test_a_cost_below_that_of_the_curve_holds_at_larger_deltas_and_not_at_smaller():
-    sharper = 0.5
-    clf = Stated(epsilon=sharper)
-    costs, curve = shown_costs(clf), clf.privacy_spent_.curve
-    assert costs[1e-5] == sharper
-    assert costs[1e-4] <= sharper
-    assert sharper < curve.to_epsilon(1e-6) <= costs[1e-6]
-    assert "more exactly" in report_on(clf).to_markdown()
-    assert "more exactly" not in report_on(Stated()).to_markdown()
-
-
-def test_a_pure_cost_holds_at_every_delta():
-    costs = shown_costs(linear())
-    assert costs[0.0] == 1
-    assert set(costs.values()) == {1.0}
+def test_a_pure_profile_ends_at_its_epsilon():
+    pairs = shown_pairs(linear())
+    assert pairs[-1] == (1.0, 0.0, True)
+    assert all(delta > 0 for _, delta, _ in pairs[:-1])
     assert report_on(linear()).to_dict()["costs"]["two_fits"]["epsilon"] == 2
+
+
+def test_deltas_that_the_profile_does_not_resolve_are_left_out():
+    profile = PrivacyProfile([0.0, 0.5, 1.0], [0.2, 1e-3, 1e-5])
+    pairs = shown_pairs(Stated(epsilon=1.0, profile=profile))
+    assert pairs[-1] == (1.0, 1e-5, True)
 
 
 def test_two_fits_cost_what_their_curves_add_up_to():
@@ -208,6 +260,8 @@ def test_two_fits_cost_what_their_curves_add_up_to():
     curve = clf.privacy_spent_.curve
     exact = (curve + curve).to_epsilon(two["delta"])
     assert exact <= two["epsilon"] < exact + 1e-3
+    right = curve_profile(curve + curve).attack_accuracy()
+    assert two["guesses"]["right_at_most"] == pytest.approx(1000 * right, abs=2)
 
 
 def test_a_query_costs_an_equal_share():
