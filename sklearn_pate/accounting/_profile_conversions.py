@@ -58,12 +58,13 @@ def _converted(orders: bytes, values: bytes, pure_epsilon: float) -> PrivacyProf
         gap = log_v - log_w
         slope = -a * np.expm1((a - 1) * gap)
         log_t = log_w + np.log((a - 1) * -np.expm1(a * gap) / slope)
-        mean = np.exp(-(a - 1) * r) * (
-            a * np.exp((a - 1) * log_v) - (a - 1) * np.exp(a * log_v)
-        )
+        # e^{-(a-1) r} (a v^{a-1} - (a-1) v^a), without cancellation at large orders.
+        mean = np.exp((a - 1) * (log_v - r)) * (1 - (a - 1) * np.expm1(log_v))
         deltas = (1 - mean + _ROUNDING * 1e-6) * np.exp(-(a - 1) * (log_w - r)) / slope
     used = (gap < 0) & (log_t >= 0) & (log_t <= LARGEST_EPSILON) & (deltas < 1)
-    epsilons, deltas = _best_of_cells(log_t[used], deltas[used] * (1 + _ROUNDING))
+    epsilons, deltas = _best_of_cells(
+        log_t[used] + _ROUNDING, deltas[used] * (1 + _ROUNDING)
+    )
     if pure_epsilon <= LARGEST_EPSILON:
         epsilons = np.append(epsilons, pure_epsilon)
         deltas = np.append(deltas, 0.0)
