@@ -390,7 +390,7 @@ def _is_above(ratio: _Array, height: _Array, i: int, j: int, k: int) -> bool:
 def _chord_share(low: ArrayLike, epsilon: ArrayLike, high: ArrayLike) -> _Array:
     """Return (e^high - e^epsilon) / (e^high - e^low), 0 from epsilon = high on.
 
-    The weight of the lower end, so that small deltas at the other end keep their digits.
+    The weight of the lower end, so that small deltas at the other end stay exact.
     """
     low, high = np.asarray(low), np.asarray(high)
     with np.errstate(invalid="ignore"):

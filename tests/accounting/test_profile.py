@@ -51,7 +51,9 @@ def test_delta_at_a_negative_epsilon_is_that_of_the_other_order(profile, epsilon
 def test_the_epsilon_of_a_delta_is_the_smallest_one(profile, epsilon):
     delta = profile.delta_at(epsilon)
     found = profile.epsilon_at(delta)
-    assert found <= epsilon * (1 + EXACT) + EXACT
+    # Where delta hardly changes, many epsilons have it up to round-off.
+    is_flat = profile.delta_at(epsilon + 1e-6) >= delta - EXACT
+    assert found <= epsilon + 1e-6 or is_flat
     assert profile.delta_at(found) == pytest.approx(delta, rel=1e-9, abs=EXACT)
 
 
