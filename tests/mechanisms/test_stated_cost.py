@@ -56,7 +56,7 @@ def test_answers_on_two_classes_have_their_exact_cost(sigma, n_queries, n_classe
 
 
 RENYI_ONLY = [
-    (GNMax(40), 100, 3),
+    (GNMax(10), 100, 3),
     (GNMax(2.9), 10, 2),
     (GNMax(10_001), 100, 2),
     (GNMax(5000), 100_001, 2),
