@@ -207,7 +207,8 @@ class PrivacySpent:
         Returns
         -------
         delta : float or ndarray of float
-            Between 0 and 1; see :meth:`PrivacyProfile.delta_at`.
+            Between 0 and 1; see :meth:`PrivacyProfile.delta_at
+            <sklearn_pate.accounting.PrivacyProfile.delta_at>`.
         """
         return self.profile.delta_at(epsilon)
 
@@ -238,7 +239,8 @@ class PrivacySpent:
         Returns
         -------
         accuracy : float
-            Holds for any attacker; see :meth:`PrivacyProfile.attack_accuracy`.
+            Holds for any attacker; see :meth:`PrivacyProfile.attack_accuracy
+            <sklearn_pate.accounting.PrivacyProfile.attack_accuracy>`.
         """
         return self.profile.attack_accuracy(prior)
 
@@ -253,7 +255,8 @@ class PrivacySpent:
         Returns
         -------
         detections : float
-            Holds for any attacker; see :meth:`PrivacyProfile.detection_rate`.
+            Holds for any attacker; see :meth:`PrivacyProfile.detection_rate
+            <sklearn_pate.accounting.PrivacyProfile.detection_rate>`.
         """
         return self.profile.detection_rate(false_alarms)
 
