@@ -257,19 +257,19 @@ def adaptive_accuracy():
             before["data"],
             f"{before['epsilon']:g}",
             f"{before['sigma']:.1f}",
-            spread(before["accuracy"], percent),
+            percent(before["accuracy"]),
             f"{after['sigma']:.1f}",
-            spread(after["accuracy"], percent),
+            percent(after["accuracy"]),
         ]
         for before, after in zip(rows[::2], rows[1::2], strict=True)
     ]
     headings = (
         "data",
         "epsilon",
-        "sigma, Renyi",
-        "accuracy",
-        "sigma, exact",
-        "accuracy ",
+        "sigma by the Renyi cost",
+        "accuracy with it",
+        "sigma by the exact cost",
+        "accuracy with that",
     )
     return table(results, dict.fromkeys(headings), rows=lines)
 

@@ -95,7 +95,8 @@ def analyse_votes(
     in_ledger: bool,
 ) -> PrivacyAnalysis:
     """Compute the privacy cost that depends on the votes. Sensitive."""
-    mechanism, delta = release.mechanism, release.statement.delta
+    mechanism, spent = release.mechanism, release.statement
+    delta = spent.delta
     counts = votes.counts(transcript.rows)
     needed, optimal_epsilon, paper_epsilon = {}, None, None
     if mechanism.needs_probabilities:
@@ -105,7 +106,8 @@ def analyse_votes(
         paper_epsilon = mechanism.paper_epsilon(counts, delta)
     costs = mechanism._local_costs(counts, **needed)
     return PrivacyAnalysis(
-        epsilon=costs.total.quiet_epsilon(delta),
+        # What holds for all votes holds for these.
+        epsilon=min(costs.total.quiet_epsilon(delta), spent.epsilon),
         delta=delta,
         curve=costs.total,
         optimal_epsilon=optimal_epsilon,

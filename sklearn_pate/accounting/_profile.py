@@ -136,7 +136,7 @@ class PrivacyProfile:
         low = np.minimum(np.searchsorted(self.epsilons, size, "right") - 1, last)
         high = np.minimum(low + 1, last)
         share = _chord_share(self.epsilons[low], size, self.epsilons[high])
-        deltas = self.deltas[low] + share * (self.deltas[high] - self.deltas[low])
+        deltas = share * self.deltas[low] + (1 - share) * self.deltas[high]
         mirrored = np.exp(-size) * deltas - np.expm1(-size)
         deltas = np.where(epsilons >= 0, deltas, mirrored)
         return deltas if deltas.ndim else float(deltas)
@@ -267,16 +267,18 @@ class PrivacyProfile:
         """
         if not isinstance(n_units, (int, np.integer)) or n_units < 1:
             raise ValueError(f"n_units={n_units!r} must be a positive whole number.")
-        total, of_equal_steps = self, self.deltas
-        splits = np.concatenate([-self.epsilons[:0:-1], self.epsilons])
+        resolved = self.epsilons <= LARGEST_EPSILON
+        steps, deltas = self.epsilons[resolved], self.deltas[resolved]
+        total, of_equal_steps = self, deltas
+        splits = np.concatenate([-steps[:0:-1], steps])
         for k in range(1, int(n_units)):
-            epsilons = self.epsilons * (k + 1)
+            epsilons = steps * (k + 1)
             with np.errstate(over="ignore"):
                 bounds = self.delta_at(splits) + np.exp(splits) * total.delta_at(
                     epsilons[:, np.newaxis] - splits
                 )
                 # Without rounding of epsilons, so that pure guarantees stay pure.
-                of_equal_steps = self.deltas + np.exp(self.epsilons) * of_equal_steps
+                of_equal_steps = deltas + np.exp(steps) * of_equal_steps
             bounds = np.minimum(bounds.min(axis=1), of_equal_steps)
             total = lower_hull(epsilons, np.minimum(bounds, 1.0))
         return total
@@ -370,9 +372,9 @@ def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
     if first == len(at):  # nothing beyond epsilon = 0
         return PrivacyProfile([0.0], [below[-1]])
     share = _chord_share(at[first - 1], 0.0, at[first])
-    at_zero = below[first - 1] + share * (below[first] - below[first - 1])
+    at_zero = share * below[first - 1] + (1 - share) * below[first]
     epsilons = np.append(0.0, at[first:])
-    deltas = np.append(min(at_zero, 1.0), below[first:])
+    deltas = np.append(np.clip(at_zero, below[first], 1.0), below[first:])
     # Without points that are not resolved, but for a pure guarantee.
     used = np.append(True, deltas[:-1] > SMALLEST_DELTA / 10) | (deltas == 0)
     return PrivacyProfile(epsilons[used], deltas[used])
@@ -386,11 +388,13 @@ def _is_above(ratio: _Array, height: _Array, i: int, j: int, k: int) -> bool:
 
 
 def _chord_share(low: ArrayLike, epsilon: ArrayLike, high: ArrayLike) -> _Array:
-    """Return (e^epsilon - e^low) / (e^high - e^low), 0 if low = high, at most 1."""
+    """Return (e^high - e^epsilon) / (e^high - e^low), 0 from epsilon = high on.
+
+    The weight of the lower end, so that small deltas at the other end stay exact.
+    """
     low, high = np.asarray(low), np.asarray(high)
-    epsilon = np.minimum(epsilon, high)
     with np.errstate(invalid="ignore"):
-        share = np.exp(epsilon - high) * np.expm1(low - epsilon) / np.expm1(low - high)
+        share = np.expm1(np.minimum(epsilon - high, 0.0)) / np.expm1(low - high)
     return np.where(high > low, share, 0.0)
 
 
@@ -400,7 +404,7 @@ def _farthest(epsilons: _Array, deltas: _Array, start: int) -> int:
     def is_tight(end: int) -> bool:
         between = slice(start + 1, end)
         share = _chord_share(epsilons[start], epsilons[between], epsilons[end])
-        chord = deltas[start] + share * (deltas[end] - deltas[start])
+        chord = share * deltas[start] + (1 - share) * deltas[end]
         return bool(np.all(chord <= deltas[between] * (1 + _THINNING)))
 
     last = len(epsilons) - 1
@@ -415,8 +419,8 @@ def _farthest(epsilons: _Array, deltas: _Array, start: int) -> int:
 
 
 def _rounded_up(values: _Array) -> _Array:
-    """Round positive values up to six significant digits."""
-    return np.array([six_digits(one, np.ceil) if one > 0 else one for one in values])
+    """Round values up to six significant digits, but for subnormal ones."""
+    return np.array([six_digits(x, np.ceil) if x > 1e-300 else x for x in values])
 
 
 def _check_share(name: str, value: float) -> None:

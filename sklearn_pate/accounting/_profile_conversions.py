@@ -21,10 +21,9 @@ _Array = NDArray[np.float64]
 # Relative margin for rounding.
 _ROUNDING = 1e-9
 # Tangent points of the conversion of a Renyi curve, see `curve_profile`: (a - 1)(ln w -
-# r) and (a - 1) ln v, at every second order a.
+# r) and (a - 1) ln v.
 _LOG_DELTAS = 28.0 * np.linspace(0.0, 1.0, 97) ** 2
 _LOWER_TANGENTS = np.append(-np.inf, -(2.0 ** np.arange(3.0, -6.5, -0.75)))
-_STRIDE = 2
 _N_CELLS = 8000
 
 
@@ -49,8 +48,8 @@ def curve_profile(curve: RdpCurve) -> PrivacyProfile:
 def _converted(orders: bytes, values: bytes, pure_epsilon: float) -> PrivacyProfile:
     """Convert a Renyi curve, cached."""
     known = np.isfinite(np.frombuffer(values))
-    a = np.frombuffer(orders)[known][::_STRIDE, np.newaxis, np.newaxis]
-    r = np.frombuffer(values)[known][::_STRIDE, np.newaxis, np.newaxis]
+    a = np.frombuffer(orders)[known][:, np.newaxis, np.newaxis]
+    r = np.frombuffer(values)[known][:, np.newaxis, np.newaxis]
     log_v = _LOWER_TANGENTS / (a - 1)
     # c e^{(a-1) r} from 1 down to the smallest delta.
     log_w = r + _LOG_DELTAS[:, np.newaxis] / (a - 1)
@@ -58,12 +57,13 @@ def _converted(orders: bytes, values: bytes, pure_epsilon: float) -> PrivacyProf
         gap = log_v - log_w
         slope = -a * np.expm1((a - 1) * gap)
         log_t = log_w + np.log((a - 1) * -np.expm1(a * gap) / slope)
-        mean = np.exp(-(a - 1) * r) * (
-            a * np.exp((a - 1) * log_v) - (a - 1) * np.exp(a * log_v)
-        )
+        # e^{-(a-1) r} (a v^{a-1} - (a-1) v^a), without cancellation at large orders.
+        mean = np.exp((a - 1) * (log_v - r)) * (1 - (a - 1) * np.expm1(log_v))
         deltas = (1 - mean + _ROUNDING * 1e-6) * np.exp(-(a - 1) * (log_w - r)) / slope
     used = (gap < 0) & (log_t >= 0) & (log_t <= LARGEST_EPSILON) & (deltas < 1)
-    epsilons, deltas = _best_of_cells(log_t[used], deltas[used] * (1 + _ROUNDING))
+    epsilons, deltas = _best_of_cells(
+        log_t[used] + _ROUNDING, deltas[used] * (1 + _ROUNDING)
+    )
     if pure_epsilon <= LARGEST_EPSILON:
         epsilons = np.append(epsilons, pure_epsilon)
         deltas = np.append(deltas, 0.0)

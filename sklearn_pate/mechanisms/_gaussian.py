@@ -11,6 +11,7 @@ from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
 from sklearn_pate.accounting.plurality._adaptive_answers import (
+    MOST_ANSWERS,
     adaptive_profile,
     two_class_mu,
 )
@@ -82,10 +83,13 @@ class GNMax(Mechanism):
         return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
 
     def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:
+        n_answers = self.answer_cap(n_queries)
         # The cost of a subclass is what its own `_cost` states.
-        is_own_cost = type(self)._cost is GNMax._cost
-        mu = two_class_mu(self.sigma) if n_classes <= 2 and is_own_cost else None
-        return None if mu is None else adaptive_profile(mu, self.answer_cap(n_queries))
+        is_known = type(self)._cost is GNMax._cost and n_classes <= 2
+        if not is_known or n_answers > MOST_ANSWERS:
+            return None
+        mu = two_class_mu(self.sigma)
+        return None if mu is None else adaptive_profile(mu, n_answers)
 
     def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)
@@ -196,7 +200,10 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def _gaussian_mu(self, n_queries: int) -> float:
+    def _gaussian_mu(self, n_queries: int) -> float | None:
+        # The cost of a subclass is what its own `_cost` states.
+        if type(self)._cost is not NoisyHistogram._cost:
+            return None
         return gdp_mu(self.sigma, squared_distance=2.0 * n_queries)
 
     def _local_costs(

@@ -24,15 +24,20 @@ def check_calibration(mechanism, n_classes, epsilon, delta, n_queries):
         epsilon=epsilon,
         delta=delta,
     )
-    cost = ready.account_curve(n_queries, n_classes)
-    assert cost.quiet_epsilon(delta) <= epsilon
+
+    def cost(mechanism):
+        """Stated epsilon, also where the best order is the last one."""
+        curve = mechanism.account_curve(n_queries, n_classes)
+        exact = mechanism.exact_epsilon(n_queries, n_classes, delta)
+        return min(exact, curve.quiet_epsilon(delta))
+
+    assert cost(ready) <= epsilon
     parameter = mechanism.noise_parameters[-1]
     scale = getattr(ready, parameter)
     scale = scale if parameter == "sigma" else 1 / scale
     # The tight worst cases are known to about one percent.
     with_less = ready._with_scale(scale * 0.97)
-    less_noise = with_less.account_curve(n_queries, n_classes)
-    assert less_noise.quiet_epsilon(delta) > epsilon
+    assert cost(with_less) > epsilon
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from sklearn_pate.accounting._profile import (
     lower_hull,
 )
 
-__all__ = ["adaptive_profile", "two_class_mu"]
+__all__ = ["MOST_ANSWERS", "adaptive_profile", "two_class_mu"]
 
 _Array = NDArray[np.float64]
 
@@ -31,6 +31,8 @@ _LAST_KNOT = 9.0
 _STEPS_OF_TIE = 16
 # More answers are composed of blocks of so many.
 _LARGEST_BLOCK = 500
+# Profiles of more are not computed: the time grows with the number of blocks.
+MOST_ANSWERS = 100_000
 # Range of sigma where the tests are resolved in floating point.
 _SMALLEST_SIGMA, _LARGEST_SIGMA = 3.0, 1e4
 # Relative margins for rounding, of mu and of delta.
@@ -118,8 +120,9 @@ class _AdaptiveTests:
 
     def n_points(self, n_answers: int) -> int:
         """Return the number of points of a grid up to where delta is negligible."""
-        # A tie has 2 / pi of the squared mu; .85 squared is more.
-        top = gdp_epsilon(0.85 * self.mu * np.sqrt(n_answers), SMALLEST_DELTA)
+        # A tie has 2 / pi of the squared mu; .85 squared is more, if answers are many.
+        share = 1.0 if n_answers < 20 else 0.85
+        top = gdp_epsilon(share * self.mu * np.sqrt(n_answers), SMALLEST_DELTA)
         return int(np.ceil(top / self.step)) + 2
 
     def deltas_after(self, numbers: Sequence[int]) -> list[_Array]:
@@ -164,8 +167,8 @@ class _AdaptiveTests:
 def _dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
     """Return a law of the privacy loss that has at least a profile, on its grid.
 
-    The law of the loss under P has masses at the points from the last to the first,
-    which is -(n - 1) steps, and at infinity.
+    The law of the loss under P has masses at all points from -(n - 1) to n - 1 steps,
+    and one at infinity.
     """
     u: _Array = step * np.arange(len(deltas), dtype=np.float64)
     both: _Array = np.append(-u[:0:-1], u)

@@ -12,7 +12,11 @@ from opacus.accountants import PRVAccountant
 
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
-from sklearn_pate.accounting.composition._dpsgd import calibrate_steps, dpsgd_cost
+from sklearn_pate.accounting.composition._dpsgd import (
+    calibrate_steps,
+    dpsgd_cost,
+    dpsgd_profile,
+)
 
 DELTA = 1e-5
 # Noise multiplier, sampling rate, steps, delta.
@@ -49,6 +53,26 @@ def test_the_cost_lies_between_two_bounds_of_another_library(training):
         for pessimistic in (False, True)
     )
     assert low <= cost(*training) <= 1.001 * high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("training", TRAININGS[:4])
+def test_the_profile_lies_between_two_bounds_of_another_library(training):
+    noise_multiplier, rate, n_steps, _ = training
+    low, high = (
+        privacy_loss_distribution.from_gaussian_mechanism(
+            noise_multiplier,
+            sampling_prob=rate,
+            value_discretization_interval=1e-4,
+            pessimistic_estimate=pessimistic,
+        ).self_compose(n_steps)
+        for pessimistic in (False, True)
+    )
+    profile = dpsgd_profile(noise_multiplier, rate, n_steps)
+    for epsilon in 0.0, 0.1, 0.5, 1.0, 2.0:
+        found = profile.delta_at(epsilon)
+        assert low.get_delta_for_epsilon(epsilon) <= found
+        assert found <= 1.01 * high.get_delta_for_epsilon(epsilon) + 2e-8
 
 
 def test_the_cost_lies_within_the_error_that_opacus_states():

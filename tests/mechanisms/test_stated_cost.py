@@ -1,0 +1,154 @@
+"""The smaller of two costs is stated: that of a Renyi curve, and the exact one."""
+
+import numpy as np
+import pytest
+
+from sklearn_pate.accounting import calibrate_noise
+from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._profile_conversions import curve_profile
+from sklearn_pate.accounting.bounds import gaussian_worst_case
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    adaptive_profile,
+    two_class_mu,
+)
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    LNMax,
+    NoisyHistogram,
+    NoisySum,
+    PermuteAndFlip,
+)
+from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+from sklearn_pate.mechanisms.noise._source import NoiseSource
+
+DELTA = 1e-5
+
+
+class Classical(GNMax):
+    """States the cost of 2018."""
+
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        return gaussian_worst_case(self.sigma, orders) * n_answers
+
+
+class Twice(NoisyHistogram):
+    """Releases every histogram twice."""
+
+    def _cost(self, n_queries, n_answers, n_classes, orders):
+        return gaussian_worst_case(self.sigma, orders) * (2 * n_answers)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2])
+@pytest.mark.parametrize(("sigma", "n_queries"), [(3, 1), (10, 7), (40, 100)])
+def test_answers_on_two_classes_have_their_exact_cost(sigma, n_queries, n_classes):
+    mechanism = GNMax(sigma)
+    exact = adaptive_profile(two_class_mu(sigma), n_queries)
+    by_curve = mechanism.stated_curve(n_queries, n_classes).quiet_epsilon(DELTA)
+    stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+    assert stated == min(exact.epsilon_at(DELTA), by_curve)
+    assert stated < 0.98 * by_curve or sigma == 3
+    profile = mechanism.stated_profile(n_queries, n_classes)
+    epsilons = np.linspace(0, 3, 50)
+    assert np.all(profile.delta_at(epsilons) <= exact.delta_at(epsilons) + 1e-13)
+
+
+RENYI_ONLY = [
+    (GNMax(10), 100, 3),
+    (GNMax(2.9), 10, 2),
+    (GNMax(10_001), 100, 2),
+    (GNMax(5000), 100_001, 2),
+    (Classical(40), 100, 2),
+    (Twice(40), 100, 2),
+    (ConfidentGNMax(200, 150, 40), 100, 2),
+    (LNMax(0.05), 100, 2),
+    (GumbelMax(0.02), 100, 2),
+    (PermuteAndFlip(0.02), 100, 2),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "n_queries", "n_classes"), RENYI_ONLY)
+def test_other_answers_have_the_cost_of_their_curve(mechanism, n_queries, n_classes):
+    curve = mechanism.stated_curve(n_queries, n_classes)
+    stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+    assert stated == curve.quiet_epsilon(DELTA)
+    assert mechanism.exact_epsilon(n_queries, n_classes, DELTA) == np.inf
+    assert mechanism.stated_profile(n_queries, n_classes) == curve_profile(curve)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12, 1e-30, 1e-200])
+@pytest.mark.parametrize(("sigma", "n_queries"), [(3, 1), (40, 100), (20, 600)])
+def test_the_stated_cost_is_never_above_that_of_the_curve(sigma, n_queries, delta):
+    mechanism = GNMax(sigma)
+    by_curve = mechanism.stated_curve(n_queries, 2).quiet_epsilon(delta)
+    assert mechanism.stated_epsilon(n_queries, 2, delta) <= by_curve
+
+
+@pytest.mark.parametrize(("sigma", "n_queries"), [(5, 1), (40, 100), (100, 3000)])
+def test_histograms_have_the_exact_cost_of_gaussian_noise(sigma, n_queries):
+    mechanism = NoisyHistogram(sigma)
+    mu = np.sqrt(2 * n_queries / (sigma**2 - 2.25))
+    for n_classes in 2, 10:
+        stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+        assert stated == pytest.approx(gdp_epsilon(mu, DELTA), rel=1e-9)
+        profile = mechanism.stated_profile(n_queries, n_classes)
+        assert stated <= profile.epsilon_at(DELTA) <= 1.0002 * stated
+
+
+def test_the_sum_of_several_parts_has_the_exact_cost_of_gaussian_noise():
+    mechanism = NoisySum(2.0, n_parts=3)
+    stated = mechanism.stated_epsilon(4, 10, DELTA)
+    assert stated == pytest.approx(gdp_epsilon(np.sqrt(2 * 3 * 4) / 2, DELTA), rel=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [GNMax(40), NoisyHistogram(40), NoisySum(2.0)])
+def test_seeded_noise_has_no_profile(mechanism):
+    seeded = mechanism.set_params(noise_seed=0)
+    assert seeded.stated_epsilon(10, 2, DELTA) == np.inf
+    assert seeded.stated_profile(10, 2).delta_at(100.0) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "n_queries"), [(0.5, 40), (1, 100), (2, 286)])
+def test_two_classes_need_seven_per_cent_less_noise_than_by_the_curve(
+    epsilon, n_queries
+):
+    ready = GNMax().prepared(
+        n_teachers=250, n_queries=n_queries, n_classes=2, epsilon=epsilon
+    )
+    assert 0.999 * epsilon < ready.stated_epsilon(n_queries, 2, DELTA) <= epsilon
+    by_curve = calibrate_noise(
+        lambda sigma, orders: GNMax(sigma).account_curve(n_queries, 2, orders),
+        epsilon=epsilon,
+        delta=DELTA,
+    )
+    assert 0.92 * by_curve < ready.sigma < 0.935 * by_curve
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 5, 40])
+def test_noise_of_one_answer_is_calibrated_from_below(epsilon):
+    ready = GNMax().prepared(n_teachers=250, n_queries=1, n_classes=2, epsilon=epsilon)
+    # Six digits of sigma, and its precision.
+    assert 0.995 * epsilon < ready.stated_epsilon(1, 2, DELTA) <= epsilon
+
+
+@pytest.mark.parametrize("counts", [[3, 3], [103, 100], [0, 7]])
+def test_an_answer_of_two_depends_on_the_difference_and_a_coin_only(counts):
+    n_draws, sigma = 5000, 3
+    with pytest.warns(PrivacyLeakWarning):
+        sources = [NoiseSource(7) for _ in range(4)]
+    counts = np.tile(counts, (n_draws, 1))
+    answers = gaussian_plurality(counts, sigma, sources[0])
+    # Votes for both classes add nothing.
+    np.testing.assert_array_equal(
+        answers, gaussian_plurality(counts + 1000, sigma, sources[1])
+    )
+    noisy = counts + sources[2].discrete_gaussian(sigma, counts.shape)
+    difference = noisy[:, 0] - noisy[:, 1]
+    expected = (difference < 0).astype(int)
+    is_tie = difference == 0
+    sources[3].discrete_gaussian(sigma, counts.shape)
+    expected[is_tie] = sources[3].argmax(np.zeros((is_tie.sum(), 2)))  # the coin
+    np.testing.assert_array_equal(answers, expected)
