@@ -18,6 +18,7 @@ _INFORMATION = 64.0
 # Share of right answers that a student needs which gets few.
 _RIGHT = 0.9
 _MOST_TEACHERS = 2**20
+_FEWEST_QUERIES = 20
 
 
 def warn_if_useless(
@@ -77,14 +78,24 @@ def why_useless(
         return None
     agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
     needed = _least(suffices, n_teachers)
-    return " ".join(
-        [
-            f"The noise of {mechanism.in_one_line()} is too large for {n_teachers} "
-            f"teachers: where all of them agree, {_percent(agree.right * agree.answered)}"
-            f" of {n_queries} queries are answered right, and a student can hardly "
-            "learn from the answers.",
-            _remedy(needed, n_teachers, n_rows, epsilon),
-        ]
+    settings = []
+    if needed is not None:
+        if n_rows is None or needed * FEW_ROWS <= n_rows:
+            settings.append(f"n_teachers={needed}")
+        # Noise is nearly proportional to 1 / epsilon, and to the root of n_queries.
+        if epsilon is not None:
+            settings.append(f"epsilon={_two_digits(epsilon * needed / n_teachers)}")
+            fewer = int(n_queries * (n_teachers / needed) ** 2)
+            if few_answers and fewer >= _FEWEST_QUERIES:
+                settings.append(f"n_queries={fewer}")
+    use = f"Use {' or '.join(settings)}, or" if settings else "Use"
+    right = f"{100 * agree.right * agree.answered:.0f} %"
+    return (
+        f"The noise of {mechanism.in_one_line()} is too large for {n_teachers} "
+        f"teachers: where all of them agree, {right} of {n_queries} queries are "
+        f"answered right, and a student can hardly learn from the answers. {use} a "
+        "learner without teachers, such as DPLogisticRegression of "
+        "sklearn_pate.baselines."
     )
 
 
@@ -106,25 +117,7 @@ def _least(suffices: Callable[[int], bool], low: int) -> int | None:
     return high
 
 
-def _remedy(
-    needed: int | None, n_teachers: int, n_rows: int | None, epsilon: float | None
-) -> str:
-    """Name settings that would do."""
-    settings = []
-    if needed is not None:
-        if n_rows is None or needed * FEW_ROWS <= n_rows:
-            settings.append(f"n_teachers={needed}")
-        if epsilon is not None:
-            # Noise is nearly proportional to 1 / epsilon.
-            larger = epsilon * needed / n_teachers
-            digits = 1 - int(np.floor(np.log10(larger)))
-            settings.append(f"epsilon={np.ceil(larger * 10**digits) / 10**digits:g}")
-    use = f"Use {' or '.join(settings)}, or" if settings else "Use"
-    return (
-        f"{use} a learner without teachers, such as DPLogisticRegression of "
-        "sklearn_pate.baselines."
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _two_digits(value: float) -> str:
+    """Round up to two significant digits."""
+    digits = 1 - int(np.floor(np.log10(value)))
+    return f"{np.ceil(value * 10.0**digits) / 10.0**digits:g}"
