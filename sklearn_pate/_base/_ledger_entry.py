@@ -123,6 +123,8 @@ def _what_fits(
     share, left = ledger.budget_fractions(spent.curve)
     if not 0 < share < np.inf:
         return ""
+    if left <= 0:
+        return "Nothing is left in this ledger."
     if epsilon is None:
 
         def exceeds(n_queries: int) -> bool:

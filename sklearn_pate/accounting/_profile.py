@@ -47,11 +47,12 @@ class PrivacyProfile:
     Notes
     -----
     For a release with laws P and Q under two neighbouring data sets, the profile is
-    sup over events S of P(S) - e^epsilon Q(S) (Balle and Wang 2018, "Improving the
-    Gaussian mechanism for differential privacy", Section 2). It holds for both orders
-    of the data sets, so that delta(-epsilon) = 1 - e^-epsilon (1 - delta(epsilon)). It
-    is convex in e^epsilon: between two points, delta is read from the chord in
-    e^epsilon, which is an upper bound too.
+    sup over events S of P(S) - e^epsilon Q(S) (Balle, Barthe, Gaboardi 2018, "Privacy
+    amplification by subsampling: tight analyses via couplings and divergences"). It
+    holds for both orders of the data sets, so that delta(-epsilon) = 1 - e^-epsilon (1
+    - delta(epsilon)). It is convex in e^epsilon: between two points, delta is read from
+    the chord in e^epsilon, which is an upper bound too. Epsilons above 500 are not
+    resolved.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class PrivacyProfile:
         ValueError
             If `delta` is out of range.
         """
-        _check_share("delta", delta)
+        _check_probability("delta", delta)
         reached = np.flatnonzero(self.deltas <= delta)
         if reached.size == 0:
             return np.inf
@@ -203,7 +204,7 @@ class PrivacyProfile:
         right with probability 1 - c + c delta(ln((1 - c) / c)); at 1/2 this is
         (1 + delta(0)) / 2, where delta(0) is the total variation distance.
         """
-        _check_share("prior", prior)
+        _check_probability("prior", prior)
         if prior in (0, 1):
             return 1.0
         rare = min(prior, 1 - prior)
@@ -233,9 +234,9 @@ class PrivacyProfile:
         -----
         The minimum of delta(epsilon) + e^epsilon a over all epsilons, a being the rate
         of false alarms (Dong, Roth, Su 2022, "Gaussian differential privacy",
-        Proposition 2.13).
+        Proposition 2.11).
         """
-        _check_share("false_alarms", false_alarms)
+        _check_probability("false_alarms", false_alarms)
         both = np.concatenate([-self.epsilons[:0:-1], self.epsilons])
         with np.errstate(over="ignore"):
             bounds = self.delta_at(both) + np.exp(both) * false_alarms
@@ -423,6 +424,6 @@ def _rounded_up(values: _Array) -> _Array:
     return np.array([six_digits(x, np.ceil) if x > 1e-300 else x for x in values])
 
 
-def _check_share(name: str, value: float) -> None:
+def _check_probability(name: str, value: float) -> None:
     if not isinstance(value, Real) or not 0 <= value <= 1:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1.")

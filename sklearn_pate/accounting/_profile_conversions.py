@@ -75,6 +75,8 @@ def gaussian_profile(mu: float) -> PrivacyProfile:
     top = gdp_epsilon(mu, SMALLEST_DELTA)
     if top > LARGEST_EPSILON:
         return PrivacyProfile([0.0], [1.0])
+    if top == 0:
+        return PrivacyProfile([0.0], [SMALLEST_DELTA if mu > 0 else 0.0])
     epsilons = np.linspace(0.0, top, 400)
     deltas = np.array([gdp_delta(epsilon, mu) for epsilon in epsilons])
     return lower_hull(epsilons * (1 + _ROUNDING) + _ROUNDING, deltas * (1 + _ROUNDING))

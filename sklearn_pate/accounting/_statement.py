@@ -94,8 +94,8 @@ class PrivacySpent:
         ``to_epsilon(delta)`` of their sum is the cost of all of them together.
 
     profile : PrivacyProfile, default=None
-        Delta at every epsilon, for this fit alone. None converts `curve` and the stated
-        pair.
+        Delta at every epsilon, for this fit alone. It must belong to `curve`: replace
+        both together. None converts `curve` and the stated pair.
 
     Raises
     ------
@@ -111,8 +111,9 @@ class PrivacySpent:
     Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
     generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller where an
     exact cost is known: for two classes answered by
-    :class:`~sklearn_pate.mechanisms.GNMax`, noisy counts, noisy sums, and pure
-    guarantees. The proofs are in :doc:`Privacy cost of an answer </accounting>`.
+    :class:`~sklearn_pate.mechanisms.GNMax`, noisy counts, noisy sums, pure guarantees,
+    and the composed law of the losses of DP-SGD. The proofs are in :doc:`Privacy cost
+    of an answer </accounting>`.
 
     Examples
     --------
@@ -222,7 +223,7 @@ class PrivacySpent:
         -------
         epsilon : float
             At most `epsilon` at `delta`; infinite at a delta that `profile` does not
-            reach.
+            reach, and above 500.
         """
         return self.profile.epsilon_at(delta)
 

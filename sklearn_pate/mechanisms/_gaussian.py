@@ -84,9 +84,8 @@ class GNMax(Mechanism):
 
     def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:
         n_answers = self.answer_cap(n_queries)
-        # The cost of a subclass is what its own `_cost` states.
-        is_known = type(self)._cost is GNMax._cost and n_classes <= 2
-        if not is_known or n_answers > MOST_ANSWERS:
+        # Exactly this class: a subclass may release more, and state another cost.
+        if type(self) is not GNMax or n_classes > 2 or n_answers > MOST_ANSWERS:
             return None
         mu = two_class_mu(self.sigma)
         return None if mu is None else adaptive_profile(mu, n_answers)
@@ -201,8 +200,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
     def _gaussian_mu(self, n_queries: int) -> float | None:
-        # The cost of a subclass is what its own `_cost` states.
-        if type(self)._cost is not NoisyHistogram._cost:
+        if type(self) is not NoisyHistogram:
             return None
         return gdp_mu(self.sigma, squared_distance=2.0 * n_queries)
 

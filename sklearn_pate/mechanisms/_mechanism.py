@@ -13,7 +13,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
 __all__ = ["AccountedMechanism", "AccountedRelease", "Response", "VoteIndependentMixin"]
@@ -123,7 +123,7 @@ class AccountedRelease(BaseEstimator, ABC):
         return min(exact, curve.quiet_epsilon(delta))
 
     def exact_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Exact epsilon of a whole fit, rounded up. May be published.
+        """Exact epsilon of noisy answers or sums of a whole fit. May be published.
 
         Parameters
         ----------
@@ -139,8 +139,16 @@ class AccountedRelease(BaseEstimator, ABC):
         Returns
         -------
         epsilon : float
-            Infinite if only a Renyi curve is known, or the noise is seeded.
+            Rounded up; infinite where no exact cost of answers or sums is known, or the
+            noise is seeded.
+
+        Raises
+        ------
+        ValueError
+            If a noise parameter is not set or out of range, or `delta` is.
         """
+        self._check_ready()
+        check_delta(delta)
         if self.noise_seed is not None:
             return np.inf
         mu = self._gaussian_mu(n_queries)

@@ -188,7 +188,9 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         ready._check_noise()
         return ready
 
-    def _gaussian_mu(self, n_queries: int) -> float:
+    def _gaussian_mu(self, n_queries: int) -> float | None:
+        if type(self) is not NoisySum:
+            return None
         squared_distance = 2 * self.n_parts * n_queries * STEPS**2
         return gdp_mu(self._sigma, squared_distance)
 

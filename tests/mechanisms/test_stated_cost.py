@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting import calibrate_noise
+from sklearn_pate.accounting import DEFAULT_ORDERS, calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting.bounds import gaussian_worst_case
@@ -41,6 +41,21 @@ class Twice(NoisyHistogram):
         return gaussian_worst_case(self.sigma, orders) * (2 * n_answers)
 
 
+class WithPilot(GNMax):
+    """Releases something else first, and adds its cost to the curve of the fit."""
+
+    def account_curve(self, n_queries, n_classes, orders=DEFAULT_ORDERS):
+        answers = super().account_curve(n_queries, n_classes, orders)
+        return answers + gaussian_worst_case(5, orders)
+
+
+class SummedTwice(NoisySum):
+    """Releases every sum twice, and states the sum of both costs."""
+
+    def stated_curve(self, n_queries, n_classes):
+        return 2 * super().stated_curve(n_queries, n_classes)
+
+
 @pytest.mark.parametrize("n_classes", [1, 2])
 @pytest.mark.parametrize(("sigma", "n_queries"), [(3, 1), (10, 7), (40, 100)])
 def test_answers_on_two_classes_have_their_exact_cost(sigma, n_queries, n_classes):
@@ -62,6 +77,8 @@ RENYI_ONLY = [
     (GNMax(5000), 100_001, 2),
     (Classical(40), 100, 2),
     (Twice(40), 100, 2),
+    (WithPilot(40), 100, 2),
+    (SummedTwice(noise_scale=20), 1, 2),
     (ConfidentGNMax(200, 150, 40), 100, 2),
     (LNMax(0.05), 100, 2),
     (GumbelMax(0.02), 100, 2),

@@ -8,7 +8,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import log_ndtr, logsumexp
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
-from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 
@@ -108,8 +108,9 @@ def dpsgd_profile(
     directions = _loss_profiles(
         noise_multiplier, sampling_rate, n_steps, curve, _SMALLEST_DELTA
     )
+    # One direction alone has no mirror image: the hull is that of the maximum.
     return PrivacyProfile.largest(
-        lower_hull(
+        PrivacyProfile(
             *(
                 values[:: -(-len(values) // _N_POINTS)]
                 for values in (one.epsilons, one.deltas)
@@ -123,6 +124,8 @@ def _loss_profiles(
     noise_multiplier: float, rate: float, n_steps: int, curve: RdpCurve, delta: float
 ) -> list[PrivacyProfile]:
     """Compose the privacy losses of all steps on a grid; return both directions.
+
+    Each holds for its direction alone, at epsilons that are not negative.
 
     The grid resolves `delta`.
 

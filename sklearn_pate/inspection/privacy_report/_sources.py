@@ -13,9 +13,9 @@ PROOFS = (
 )
 _PROFILE = (
     (
-        "Balle, Wang (2018). Improving the Gaussian mechanism for differential "
-        "privacy. (Privacy profiles; guesses.)",
-        "https://arxiv.org/abs/1805.06530",
+        "Balle, Barthe, Gaboardi (2018). Privacy amplification by subsampling: tight "
+        "analyses via couplings and divergences. (Privacy profiles; guesses.)",
+        "https://arxiv.org/abs/1807.01647",
     ),
     (
         "Dong, Roth, Su (2022). Gaussian differential privacy. (False alarms and "

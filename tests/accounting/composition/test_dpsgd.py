@@ -161,3 +161,13 @@ def test_a_target_out_of_reach_is_refused():
 
 def test_tiny_noise_has_a_finite_cost():
     assert 1e4 < cost(0.001, 1.0, 10) < np.inf
+
+
+@pytest.mark.parametrize("training", [(0.6, 0.01, 200), (1.0, 0.5, 10), (3.0, 0.99, 5)])
+def test_the_profile_covers_both_directions(training):
+    noise_multiplier, rate, n_steps = training
+    curve = sampled_gaussian_curve(noise_multiplier, rate) * n_steps
+    profile = dpsgd_profile(noise_multiplier, rate, n_steps)
+    for direction in _loss_profiles(noise_multiplier, rate, n_steps, curve, 1e-8):
+        at = direction.epsilons[:: len(direction.epsilons) // 500 + 1]
+        assert np.all(profile.delta_at(at) >= direction.delta_at(at) * (1 - 1e-9))
