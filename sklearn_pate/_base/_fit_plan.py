@@ -186,7 +186,7 @@ class FitPlan:
             unit=unit,
             relation=mechanism.relation(unit),
             epsilon_of_one=min(
-                mechanism.exact_epsilon(1, n_classes, delta),
+                mechanism._exact_epsilon(1, n_classes, delta),
                 mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
             ),
             at_margins=tuple(votes.at(margin) for margin in margins),

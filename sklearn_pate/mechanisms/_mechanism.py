@@ -13,7 +13,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
 
 __all__ = ["AccountedMechanism", "AccountedRelease", "Response", "VoteIndependentMixin"]
@@ -117,38 +117,13 @@ class AccountedRelease(BaseEstimator, ABC):
             If a noise parameter is not set or out of range, or `delta` is.
         """
         curve = self.stated_curve(n_queries, n_classes)
-        exact = self.exact_epsilon(n_queries, n_classes, delta)
+        exact = self._exact_epsilon(n_queries, n_classes, delta)
         if exact == np.inf:
             return curve.to_epsilon(delta)
         return min(exact, curve.quiet_epsilon(delta))
 
-    def exact_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Exact epsilon of noisy answers or sums of a whole fit. May be published.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        n_classes : int
-            Number of classes.
-
-        delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
-
-        Returns
-        -------
-        epsilon : float
-            Rounded up; infinite where no exact cost of answers or sums is known, or the
-            noise is seeded.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range, or `delta` is.
-        """
-        self._check_ready()
-        check_delta(delta)
+    def _exact_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Return the exact epsilon of answers or sums, infinite where none is known."""
         if self.noise_seed is not None:
             return np.inf
         mu = self._gaussian_mu(n_queries)

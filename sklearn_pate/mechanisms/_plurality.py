@@ -194,7 +194,7 @@ class Mechanism(AnalysedMechanism):
         )
 
         def exact_epsilon(scale: float) -> float:
-            return ready._with_scale(scale).exact_epsilon(n_queries, n_classes, delta)
+            return ready._with_scale(scale)._exact_epsilon(n_queries, n_classes, delta)
 
         scale = least_noise(exact_epsilon, epsilon=epsilon, enough=scale)
         return ready._with_scale(scale)

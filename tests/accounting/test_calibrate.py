@@ -28,7 +28,7 @@ def check_calibration(mechanism, n_classes, epsilon, delta, n_queries):
     def cost(mechanism):
         """Stated epsilon, also where the best order is the last one."""
         curve = mechanism.account_curve(n_queries, n_classes)
-        exact = mechanism.exact_epsilon(n_queries, n_classes, delta)
+        exact = mechanism._exact_epsilon(n_queries, n_classes, delta)
         return min(exact, curve.quiet_epsilon(delta))
 
     assert cost(ready) <= epsilon

@@ -91,7 +91,7 @@ def test_other_answers_have_the_cost_of_their_curve(mechanism, n_queries, n_clas
     curve = mechanism.stated_curve(n_queries, n_classes)
     stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
     assert stated == curve.quiet_epsilon(DELTA)
-    assert mechanism.exact_epsilon(n_queries, n_classes, DELTA) == np.inf
+    assert mechanism._exact_epsilon(n_queries, n_classes, DELTA) == np.inf
     assert mechanism.stated_profile(n_queries, n_classes) == curve_profile(curve)
 
 

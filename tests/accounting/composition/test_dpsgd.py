@@ -13,10 +13,12 @@ from opacus.accountants import PRVAccountant
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.accounting.composition._dpsgd import (
+    _loss_profiles,
     calibrate_steps,
     dpsgd_cost,
     dpsgd_profile,
 )
+from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 
 DELTA = 1e-5
 # Noise multiplier, sampling rate, steps, delta.
