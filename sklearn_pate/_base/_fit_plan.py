@@ -174,6 +174,7 @@ class FitPlan:
             few_answers=few_answers,
             n_rows=n_rows,
             epsilon=target_epsilon,
+            delta=delta,
         )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),

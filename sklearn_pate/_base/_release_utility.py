@@ -5,8 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
+from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import GNMax, Mechanism
+from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["FEW_ROWS", "answers_of", "warn_if_useless", "why_useless"]
 
@@ -19,6 +21,7 @@ _INFORMATION = 64.0
 _RIGHT = 0.9
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
+_MORE_THAN_NEEDED = 1.03
 
 
 def warn_if_useless(
@@ -30,6 +33,7 @@ def warn_if_useless(
     few_answers: bool,
     n_rows: int | None,
     epsilon: float | None,
+    delta: float,
 ) -> None:
     """Warn if no student can learn from a release, by public numbers alone."""
     why = why_useless(
@@ -40,6 +44,7 @@ def warn_if_useless(
         few_answers=few_answers,
         n_rows=n_rows,
         epsilon=epsilon,
+        delta=delta,
     )
     if why is not None:
         warn_user(why, PrivacyUtilityWarning)
@@ -54,6 +59,7 @@ def why_useless(
     few_answers: bool,
     n_rows: int | None,
     epsilon: float | None,
+    delta: float,
 ) -> str | None:
     """Describe why no student can learn from a release, with settings that would do.
 
@@ -82,16 +88,19 @@ def why_useless(
     if needed is not None:
         if n_rows is None or needed * FEW_ROWS <= n_rows:
             settings.append(f"n_teachers={needed}")
-        # Noise is nearly proportional to 1 / epsilon, and to the root of n_queries.
+        # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
+        less_noise = _MORE_THAN_NEEDED * needed / n_teachers
         if epsilon is not None:
-            settings.append(f"epsilon={_two_digits(epsilon * needed / n_teachers)}")
-            fewer = int(n_queries * (n_teachers / needed) ** 2)
+            mu = less_noise * largest_gdp_mu(epsilon, delta)
+            settings.append(f"epsilon={_two_digits(gdp_epsilon(mu, delta))}")
+            fewer = int(n_queries / less_noise**2)
             if few_answers and fewer >= _FEWEST_QUERIES:
                 settings.append(f"n_queries={fewer}")
     use = f"Use {' or '.join(settings)}, or" if settings else "Use"
     right = f"{100 * agree.right * agree.answered:.0f} %"
+    noise = without_seeds(mechanism.in_one_line())
     return (
-        f"The noise of {mechanism.in_one_line()} is too large for {n_teachers} "
+        f"The noise of {noise} is too large for {n_teachers} "
         f"teachers: where all of them agree, {right} of {n_queries} queries are "
         f"answered right, and a student can hardly learn from the answers. {use} a "
         "learner without teachers, such as DPLogisticRegression of "

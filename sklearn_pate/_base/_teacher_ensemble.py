@@ -129,6 +129,7 @@ class AnswerPlan(TaughtPlan):
             few_answers=accepts_unlabeled(student),
             n_rows=self._n_rows,
             epsilon=epsilon,
+            delta=self.statement.delta,
         )
 
     @property

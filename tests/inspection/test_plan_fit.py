@@ -326,7 +326,7 @@ WRONG = [
     ({"n_rows": 9e3}, "n_rows=9000.0 must be a whole number"),
     ({"n_teachers": 0}, "n_teachers=0 must be"),
     ({"n_queries": 0}, "n_queries=0 must be"),
-    ({"n_queries": "auto"}, "n_queries='auto' must be a whole number"),
+    ({"n_queries": "all"}, "n_queries='all' must be"),
     ({"n_classes": 1}, "n_classes=1 must be a whole number of at least 2"),
     ({"mechanism": "gnmax"}, "GNMax has sigma=None; set it"),
     ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both fix the noise"),
