@@ -274,6 +274,21 @@ def adaptive_accuracy():
     return table(results, dict.fromkeys(headings), rows=lines)
 
 
+def release_utility():
+    """Students of fits with and without a warning."""
+    columns = {
+        "data": "data",
+        "teachers": "n_teachers",
+        "epsilon": ("epsilon", "{:g}".format),
+        "noise sigma": ("sigma", decimals(0)),
+        "warning": lambda row: "yes" if row["warning"] else "",
+        "most frequent class": ("most_frequent", percent),
+        "accuracy": ("accuracy", percent),
+        "AUC": ("auc", decimals(3)),
+    }
+    return table(load("release_utility")["settings"], columns)
+
+
 # Rows of the speed table: computation, votes, queries, classes and orders.
 SHOWN = (
     ("Theorem 6", "repeated", 100_000, 10, 100),
@@ -326,6 +341,7 @@ BENCHMARK_TABLES = (
     accounting_worst_case,
     adaptive_cost,
     adaptive_accuracy,
+    release_utility,
     accounting_speed,
     *IMAGE_TABLES,
     *PETDL_TABLES,

@@ -1,5 +1,6 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -29,7 +30,9 @@ from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._teachers import TeacherProblems, poll_teachers
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["PATEClassifier"]
 
@@ -325,6 +328,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of rows.
 
+        PrivacyUtilityWarning
+            If no student can learn from answers with so much noise. Nothing was queried
+            or charged.
+
         TeacherWarning
             If teachers may have failed or warned; see ``privacy_analysis_``.
 
@@ -398,6 +405,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of parties.
 
+        PrivacyUtilityWarning
+            If no student can learn from answers with so much noise.
+
         TeacherWarning
             If labels may have been left out because they are not in `classes`.
 
@@ -413,6 +423,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         check_parties(n_parties, self.n_teachers, self.delta, sent="voted")
         release = self._plan_release(public, queries, n_parties)
         plan = AnswerPlan(public, release, seeds, queries)
+        plan.warn_if_useless(self._unfitted_student(), self.epsilon)
         entry = open_entry(self, release, votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, self._unfitted_student(), entry)
@@ -460,7 +471,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         sklearn_pate.inspection.plan_fit : Plan from numbers alone, without data.
         """
         check_margins(margins)
-        plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
+            plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
         return FitPlan.of_mechanism(
             plan.release.mechanism,
             n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
@@ -470,6 +483,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             delta=self.delta,
             unit=self.privacy_unit,
             margins=margins,
+            few_answers=accepts_unlabeled(self._unfitted_student()),
+            target_epsilon=self.epsilon,
             assumptions=plan.statement.assumptions,
         )
 
@@ -484,7 +499,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, queries, n_teachers)
-        return FitSetup(public, release, seeds, queries, private, shards)
+        plan = FitSetup(public, release, seeds, queries, private, shards)
+        plan.warn_if_useless(self._unfitted_student(), self.epsilon)
+        return plan
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
         """Plan the queries, by public rows and parameters alone."""

@@ -14,6 +14,7 @@ __all__ = [
     "BudgetExceededError",
     "LedgerError",
     "PrivacyLeakWarning",
+    "PrivacyUtilityWarning",
     "PublicDataWarning",
     "StudentWarning",
     "TeacherWarning",
@@ -51,6 +52,32 @@ class PrivacyLeakWarning(UserWarning):
     ...     except PrivacyLeakWarning as leak:
     ...         print(leak)
     noise_seed=0 makes the noise reproducible: an attacker with the seed can subtrac...
+    """
+
+
+class PrivacyUtilityWarning(UserWarning):
+    """The noise is too large for the votes: no student can learn from the answers.
+
+    It depends on public numbers alone, and is raised before any teacher is trained and
+    any cost is recorded. The message names the noise, the number of teachers, and
+    settings that would do. Turned into an error, it stops a fit that would spend its
+    privacy budget on nothing.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PrivacyUtilityWarning, PublicData
+    >>> X, y = make_blobs(3000, centers=2, random_state=0)
+    >>> pate = PATEClassifier(LogisticRegression(), n_teachers=10)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PrivacyUtilityWarning)
+    ...     try:
+    ...         pate.fit(X[:1000], y[:1000], X_public=PublicData(X[1000:]))
+    ...     except PrivacyUtilityWarning as warning:
+    ...         print(warning)
+    The noise of GNMax(sigma=188.738) is too large for 10 teachers: where all of the...
     """
 
 

@@ -9,23 +9,19 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
+from sklearn_pate._base._release_utility import FEW_ROWS, answers_of, why_useless
 from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._base._terminal import WIDTH, fact_lines
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
-from sklearn_pate.mechanisms import GNMax, Mechanism
+from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["MARGINS", "FitPlan", "check_margins"]
 
 #: Leads of the most-voted class at which label accuracy is planned.
 MARGINS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-# Teachers rarely learn from fewer rows.
-_FEW_ROWS = 30
-# A smaller share of right answers, where all teachers agree, is worth a warning.
-_ACCURATE = 0.9
-_REMEDY = "Use fewer queries, more teachers or a larger epsilon."
 _OPENING = (
     "An answer is right if it is the class with the most votes. For each lead of that "
     "class over every other class, at least this share of the"
@@ -124,6 +120,8 @@ class FitPlan:
         delta: float,
         unit: str,
         margins: Sequence[float],
+        few_answers: bool,
+        target_epsilon: float | None,
         assumptions: tuple[Assumption, ...] = (),
     ) -> Self:
         """Plan a fit with a mechanism whose noise is set.
@@ -138,6 +136,13 @@ class FitPlan:
 
         margins : sequence of float
             Leads of the most-voted class, as shares of the teachers.
+
+        few_answers : bool
+            Whether the student accepts unlabelled rows, and so needs few right answers;
+            others average over many noisy ones.
+
+        target_epsilon : float or None
+            Epsilon that the noise was calibrated to, for suggestions.
 
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
@@ -160,9 +165,17 @@ class FitPlan:
                 "student, which are not known before a fit; plan with "
                 "mechanism='confident', which has the same privacy cost."
             )
-        # The class with most noisy votes of a histogram is an answer of GNMax.
-        answers = GNMax(mechanism.sigma) if mechanism.releases_histograms else mechanism
-        votes = VotesWithLead(answers, n_teachers, n_classes)
+        votes = VotesWithLead(answers_of(mechanism), n_teachers, n_classes)
+        useless = why_useless(
+            mechanism,
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            few_answers=few_answers,
+            n_rows=n_rows,
+            epsilon=target_epsilon,
+            delta=delta,
+        )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),
             n_teachers=int(n_teachers),
@@ -180,7 +193,10 @@ class FitPlan:
             at_margins=tuple(votes.at(margin) for margin in margins),
             margin_for_90=votes.margin_for(0.9),
             margin_for_99=votes.margin_for(0.99),
-            warnings=tuple(_warnings(mechanism, votes, n_teachers, n_rows, delta)),
+            warnings=(
+                *_warnings(mechanism, n_teachers, n_rows, delta),
+                *([] if useless is None else [useless]),
+            ),
             assumptions=assumptions,
         )
 
@@ -291,11 +307,7 @@ def check_margins(margins: Sequence[float]) -> None:
 
 
 def _warnings(
-    mechanism: Mechanism,
-    votes: VotesWithLead,
-    n_teachers: int,
-    n_rows: int | None,
-    delta: float,
+    mechanism: Mechanism, n_teachers: int, n_rows: int | None, delta: float
 ) -> Iterator[str]:
     """List the reasons to change a plan."""
     if mechanism.noise_seed is not None:
@@ -305,23 +317,11 @@ def _warnings(
             warnings.simplefilter("always")
             check_delta_is_small(delta, n_rows, "rows")
         yield from (str(one.message) for one in caught)
-        if n_rows < _FEW_ROWS * n_teachers:
+        if n_rows < FEW_ROWS * n_teachers:
             yield (
                 f"A teacher learns from about {n_rows / n_teachers:.0f} rows; use "
                 "fewer teachers, or a representation, which is learned on public rows."
             )
-    agree = votes.at(1)
-    if agree.answered < _ACCURATE:
-        yield (
-            f"The noise of the check is large: {_down(agree.answered)} of the queries "
-            f"are answered where all {n_teachers} teachers agree, and "
-            f"{_down(votes.answered(0))} where they are evenly divided. {_REMEDY}"
-        )
-    if agree.right < _ACCURATE:
-        yield (
-            f"The noise is larger than the votes: where all {n_teachers} teachers "
-            f"agree, {_down(agree.right)} of the answers are right. {_REMEDY}"
-        )
 
 
 def _wrapped(text: str) -> str:

@@ -27,6 +27,7 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
 from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
+from sklearn_pate._base._release_utility import warn_if_useless
 from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
@@ -51,7 +52,7 @@ from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_caches
-from sklearn_pate.students._train_student import train_student
+from sklearn_pate.students._train_student import accepts_unlabeled, train_student
 
 __all__ = [
     "AnswerPlan",
@@ -118,6 +119,24 @@ class AnswerPlan(TaughtPlan):
         )
         return self.queries.query(oracle, student, self.n_classes, self.seeds.queries)
 
+    def warn_if_useless(self, student: BaseEstimator, epsilon: float | None) -> None:
+        """Warn if the student cannot learn from the answers, by public numbers."""
+        warn_if_useless(
+            self.release.mechanism,
+            n_teachers=self.release.n_teachers,
+            n_queries=self.release.n_queries,
+            n_classes=self.n_classes,
+            few_answers=accepts_unlabeled(student),
+            n_rows=self._n_rows,
+            epsilon=epsilon,
+            delta=self.statement.delta,
+        )
+
+    @property
+    def _n_rows(self) -> int | None:
+        """Number of private rows, None where it is not public."""
+        return None
+
     def analyse(
         self,
         votes: Votes,
@@ -148,6 +167,10 @@ class FitSetup(AnswerPlan):
     private: PrivateInputs
     #: Private rows of each teacher, where teachers are trained.
     shards: Sequence[NDArray[np.intp]] = ()
+
+    @property
+    def _n_rows(self) -> int | None:
+        return self.private.n_rows if self.public.unit == "row" else None
 
 
 class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassifier):

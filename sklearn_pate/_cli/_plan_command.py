@@ -7,6 +7,7 @@ from typing import Any
 from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._cli._options import add_mechanism, number, whole_number
 from sklearn_pate.inspection import plan_fit
+from sklearn_pate.students import GraphSelfTrainingClassifier
 
 __all__ = ["add_to"]
 
@@ -37,6 +38,7 @@ NAMES = {
     "epsilon": "--epsilon",
     "delta": "--delta",
     "mechanism": "--mechanism",
+    "student": "--student",
     "threshold": "--threshold",
     "privacy_unit": "--unit",
     "margins": "--margins",
@@ -59,11 +61,11 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--queries",
-        type=whole_number,
+        type=_auto_or_whole_number,
         metavar="N",
-        required=True,
+        default="auto",
         help="number of public rows that are labelled; more labels need more noise in "
-        "each (required)",
+        'each; "auto" (default): 2000, or 100 for --student semi-supervised',
     )
     parser.add_argument(
         "--classes",
@@ -101,6 +103,15 @@ def add_to(commands: Any) -> None:
         metavar="UNIT",
         help="unit of privacy: row (default), or group, such as all rows of a patient",
     )
+    parser.add_argument(
+        "--student",
+        choices=("averaging", "semi-supervised"),
+        default="averaging",
+        metavar="KIND",
+        help="averaging (default): averages over many noisy answers, as most "
+        "classifiers; semi-supervised: learns from unlabelled rows, too, and needs few "
+        "right answers",
+    )
     add_mechanism(parser)
     parser.add_argument(
         "--margins",
@@ -133,6 +144,7 @@ def run(given: argparse.Namespace) -> int:
         epsilon=given.epsilon,
         delta=given.delta,
         mechanism=mechanism,
+        student=GraphSelfTrainingClassifier() if given.student != "averaging" else None,
         privacy_unit=given.unit,
         margins=given.margins,
     )
@@ -141,5 +153,5 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _auto_or_whole_number(text: str) -> int | str:
-    """Parse the number of teachers."""
+    """Parse the number of teachers or of queries."""
     return text if text == "auto" else whole_number(text)

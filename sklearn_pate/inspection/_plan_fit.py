@@ -1,13 +1,15 @@
 """Plan of a fit of PATEClassifier from public numbers alone."""
 
+import sys
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan
-from sklearn_pate._base._parameters import resolve_n_teachers
+from sklearn_pate._base._parameters import resolve_n_queries, resolve_n_teachers
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["plan_fit"]
 
@@ -16,11 +18,12 @@ def plan_fit(
     *,
     n_rows: int | None = None,
     n_teachers: int | Literal["auto"] = "auto",
-    n_queries: int,
+    n_queries: int | Literal["auto"],
     n_classes: int = 2,
     epsilon: float | None = 1.0,
     delta: float = 1e-5,
     mechanism: str | Mechanism = "gnmax",
+    student: Any = None,
     privacy_unit: Literal["row", "group"] = "row",
     margins: Sequence[float] = MARGINS,
 ) -> FitPlan:
@@ -41,9 +44,9 @@ def plan_fit(
         more teachers exceed more noise, but each learns from fewer rows. "auto" needs
         `n_rows`.
 
-    n_queries : int
+    n_queries : int or "auto"
         Number of queries. At a fixed epsilon, more queries mean more noise in each
-        answer.
+        answer. "auto" assumes that there are as many public rows.
 
     n_classes : int, default=2
         Number of classes, public.
@@ -59,6 +62,10 @@ def plan_fit(
     mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident"} or \
             Mechanism, default="gnmax"
         Answers the queries. Not "interactive", whose answers depend on a student.
+
+    student : classifier, default=None
+        The student. One that accepts unlabelled rows needs few right answers; others,
+        and None, average over many noisy ones.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.
@@ -96,6 +103,7 @@ def plan_fit(
     [0.69, 0.84, 0.98, 1.0, 1.0, 1.0]
     """
     pate = PATEClassifier(
+        student=student,
         n_teachers=n_teachers,
         n_queries=n_queries,
         mechanism=mechanism,
@@ -103,9 +111,11 @@ def plan_fit(
         delta=delta,
         privacy_unit=privacy_unit,
     )
-    check_count("n_queries", n_queries, 1)  # not "auto", which needs public rows
     check_count("n_classes", n_classes, 2)
     pate._check_parameters()
+    student = pate._unfitted_student()
+    if n_queries == "auto":
+        n_queries = resolve_n_queries("auto", sys.maxsize, student)
     n_teachers = _resolve_n_teachers(pate, n_rows)
     return FitPlan.of_mechanism(
         pate._prepared_mechanism(n_teachers, n_queries, n_classes, epsilon),
@@ -116,6 +126,8 @@ def plan_fit(
         delta=delta,
         unit=privacy_unit,
         margins=margins,
+        few_answers=accepts_unlabeled(student),
+        target_epsilon=epsilon,
     )
 
 

@@ -97,7 +97,7 @@ def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, 
 WRONG = [
     ([], "the following arguments are required: COMMAND"),
     (["guess"], "invalid choice: 'guess'"),
-    (["plan", "--rows", "900"], "the following arguments are required: --queries"),
+    (["plan", "--rows", "900", "--student", "good"], "invalid choice: 'good'"),
     ([*GUMBEL, "--queries", "30"], "--teachers auto is .*; pass --rows, or --teachers"),
     (
         [*GUMBEL, "--queries", "3", "--unit", "group"],

@@ -255,8 +255,8 @@ def test_one_query_costs_less_than_all():
     [
         ({"n_rows": 700, "delta": 0.01}, r"delta=0.01 is not below 1 / n_rows = 1 / 7"),
         ({"n_rows": 70}, "A teacher learns from about 10 rows; use fewer"),
-        ({"mechanism": GNMax(sigma=9.0)}, "The noise is larger than the votes: where"),
-        ({"mechanism": ConfidentGNMax(4, 9.0, 1.0)}, "The noise of the check is large"),
+        ({"mechanism": GNMax(sigma=9.0)}, "The noise of GNMax(sigma=9.0) is too large"),
+        ({"mechanism": ConfidentGNMax(4, 9.0, 1.0)}, "is too large for 7 teachers"),
     ],
 )
 def test_a_plan_warns_of(changes, warning):
@@ -326,7 +326,7 @@ WRONG = [
     ({"n_rows": 9e3}, "n_rows=9000.0 must be a whole number"),
     ({"n_teachers": 0}, "n_teachers=0 must be"),
     ({"n_queries": 0}, "n_queries=0 must be"),
-    ({"n_queries": "auto"}, "n_queries='auto' must be a whole number"),
+    ({"n_queries": "all"}, "n_queries='all' must be"),
     ({"n_classes": 1}, "n_classes=1 must be a whole number of at least 2"),
     ({"mechanism": "gnmax"}, "GNMax has sigma=None; set it"),
     ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both fix the noise"),

@@ -1,0 +1,132 @@
+"""Judgement of a release beforehand: whether a student can learn from its answers."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sklearn_pate._base._label_accuracy import VotesWithLead
+from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.mechanisms import GNMax, Mechanism
+from sklearn_pate.publication._mechanism_fields import without_seeds
+
+__all__ = ["FEW_ROWS", "answers_of", "warn_if_useless", "why_useless"]
+
+#: Teachers rarely learn from fewer rows.
+FEW_ROWS = 30
+# Information that a student needs which averages over many noisy answers: in as many
+# answers that are always right. Measured on Adult and KDDCup99.
+_INFORMATION = 64.0
+# Share of right answers that a student needs which gets few.
+_RIGHT = 0.9
+_MOST_TEACHERS = 2**20
+_FEWEST_QUERIES = 20
+_MORE_THAN_NEEDED = 1.03
+
+
+def warn_if_useless(
+    mechanism: Mechanism,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    few_answers: bool,
+    n_rows: int | None,
+    epsilon: float | None,
+    delta: float,
+) -> None:
+    """Warn if no student can learn from a release, by public numbers alone."""
+    why = why_useless(
+        mechanism,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        n_classes=n_classes,
+        few_answers=few_answers,
+        n_rows=n_rows,
+        epsilon=epsilon,
+        delta=delta,
+    )
+    if why is not None:
+        warn_user(why, PrivacyUtilityWarning)
+
+
+def why_useless(
+    mechanism: Mechanism,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    few_answers: bool,
+    n_rows: int | None,
+    epsilon: float | None,
+    delta: float,
+) -> str | None:
+    """Describe why no student can learn from a release, with settings that would do.
+
+    None if one can, or if answers depend on a student. `few_answers` is for students
+    that need few right answers; others average over many noisy ones.
+    """
+    if mechanism.needs_probabilities:
+        return None
+    answers = answers_of(mechanism)
+
+    def suffices(n_teachers: int) -> bool:
+        agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+        if few_answers:
+            return agree.answered * agree.right >= _RIGHT
+        # The share of right answers beyond that of a guess, 2 right - 1 for two.
+        signal = (n_classes * agree.right - 1) / (n_classes - 1)
+        n_given = min(agree.answered * n_queries, mechanism.answer_cap(n_queries))
+        # Few answers that are all right are as good as answers can be.
+        return n_given * signal**2 >= min(_INFORMATION, _RIGHT * n_queries)
+
+    if suffices(n_teachers):
+        return None
+    agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+    needed = _least(suffices, n_teachers)
+    settings = []
+    if needed is not None:
+        if n_rows is None or needed * FEW_ROWS <= n_rows:
+            settings.append(f"n_teachers={needed}")
+        # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
+        less_noise = _MORE_THAN_NEEDED * needed / n_teachers
+        if epsilon is not None:
+            mu = less_noise * largest_gdp_mu(epsilon, delta)
+            settings.append(f"epsilon={_two_digits(gdp_epsilon(mu, delta))}")
+            fewer = int(n_queries / less_noise**2)
+            if few_answers and fewer >= _FEWEST_QUERIES:
+                settings.append(f"n_queries={fewer}")
+    use = f"Use {' or '.join(settings)}, or" if settings else "Use"
+    right = f"{100 * agree.right * agree.answered:.0f} %"
+    noise = without_seeds(mechanism.in_one_line())
+    return (
+        f"The noise of {noise} is too large for {n_teachers} "
+        f"teachers: where all of them agree, {right} of {n_queries} queries are "
+        f"answered right, and a student can hardly learn from the answers. {use} a "
+        "learner without teachers, such as DPLogisticRegression of "
+        "sklearn_pate.baselines."
+    )
+
+
+def answers_of(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism of plain answers: the largest count of a histogram."""
+    return GNMax(mechanism.sigma) if mechanism.releases_histograms else mechanism
+
+
+def _least(suffices: Callable[[int], bool], low: int) -> int | None:
+    """Return the smallest number of teachers above `low` that suffices."""
+    high = 2 * low
+    while not suffices(high):
+        low, high = high, 2 * high
+        if high > _MOST_TEACHERS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _two_digits(value: float) -> str:
+    """Round up to two significant digits."""
+    digits = 1 - int(np.floor(np.log10(value)))
+    return f"{np.ceil(value * 10.0**digits) / 10.0**digits:g}"
