@@ -192,6 +192,7 @@ def test_a_fit_beyond_the_budget_trains_no_teacher_and_names_an_affordable_one(
         fit(ledger, epsilon=0.8, n_queries=31, **wanted)
 
 
+@pytest.mark.slow
 def test_with_given_noise_the_affordable_number_of_queries_is_named(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     wanted = {"mechanism": GumbelMax(c=0.1)}

@@ -197,6 +197,7 @@ def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 def test_a_search_charges_every_fit_in_every_process(ledger):
     search = GridSearchCV(
         make(ledger, random_state=None),

@@ -86,6 +86,7 @@ def test_a_plan_of_the_fit_has_it_as_text_and_warns_of_nothing(rows):
     assert "too large for 10 teachers" in found.warnings[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
 @pytest.mark.parametrize(
     "setting",
@@ -105,6 +106,7 @@ def test_the_settings_that_it_names_would_do(setting, student):
         assert plan_fit(**setting | other, student=student).warnings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "student"),
     [

@@ -84,6 +84,7 @@ FITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_a_fit_with_the_epsilon_and_delta_of_the_budget_is_admitted(ledger, kind):
     learner, public = FITS[kind]()
@@ -96,6 +97,7 @@ def test_a_fit_with_the_epsilon_and_delta_of_the_budget_is_admitted(ledger, kind
         assert ledger.spent == 1
 
 
+@pytest.mark.slow
 def test_a_search_with_the_epsilon_and_delta_of_the_budget_is_admitted(path):
     search = PrivateSearchCV(
         pate(epsilon=1.0), {"n_queries": [5, 10]}, mean_n_trials=2, classes=[0, 1]
@@ -221,6 +223,7 @@ def test_a_first_fit_at_another_delta_is_told_an_epsilon_that_fits(ledger):
     learner.set_params(epsilon=suggested).fit(X[:300], Y[:300], **PUBLIC)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["answers", "histogram"])
 def test_a_first_fit_with_given_noise_is_told_the_largest_number_of_queries(
     ledger, release
