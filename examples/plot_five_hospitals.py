@@ -15,6 +15,7 @@ publishes a student. The patients are made up.
 # hospitals. Public rows are people who gave consent, without a diagnosis.
 
 import tempfile
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import PATEClassifier, PrivacyUtilityWarning, PublicData
 
 rng = np.random.default_rng(0)
 weights = np.append(np.full(4, 0.6), rng.normal(scale=0.15, size=16))
@@ -71,7 +72,9 @@ def student_of(folder):
     student = LogisticRegression(C=0.1)
     pate = PATEClassifier(student, classes=["ill", "well"], n_queries=500, epsilon=2.0)
     votes = (labels for file in Path(folder).iterdir() for labels in np.load(file))
-    return pate.fit_from_votes(PublicData(X_public), votes)
+    with warnings.catch_warnings():  # of too few votes, which are drawn below
+        warnings.simplefilter("ignore", PrivacyUtilityWarning)
+        return pate.fit_from_votes(PublicData(X_public), votes)
 
 
 # %%

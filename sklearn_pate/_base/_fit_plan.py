@@ -175,6 +175,7 @@ class FitPlan:
             n_rows=n_rows,
             epsilon=target_epsilon,
             delta=delta,
+            unit=unit,
         )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),

@@ -34,6 +34,7 @@ def warn_if_useless(
     n_rows: int | None,
     epsilon: float | None,
     delta: float,
+    unit: str,
 ) -> None:
     """Warn if no student can learn from a release, by public numbers alone."""
     why = why_useless(
@@ -45,6 +46,7 @@ def warn_if_useless(
         n_rows=n_rows,
         epsilon=epsilon,
         delta=delta,
+        unit=unit,
     )
     if why is not None:
         warn_user(why, PrivacyUtilityWarning)
@@ -60,13 +62,15 @@ def why_useless(
     n_rows: int | None,
     epsilon: float | None,
     delta: float,
+    unit: str,
 ) -> str | None:
     """Describe why no student can learn from a release, with settings that would do.
 
-    None if one can, or if answers depend on a student. `few_answers` is for students
-    that need few right answers; others average over many noisy ones.
+    None if one can, if there is nothing to learn, or if answers depend on a student.
+    `few_answers` is for students that need few right answers; others average over many
+    noisy ones.
     """
-    if mechanism.needs_probabilities:
+    if mechanism.needs_probabilities or n_classes < 2:
         return None
     answers = answers_of(mechanism)
 
@@ -84,10 +88,13 @@ def why_useless(
         return None
     agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
     needed = _least(suffices, n_teachers)
-    settings = []
+    settings, of_parties = [], unit == "party"
     if needed is not None:
         if n_rows is None or needed * FEW_ROWS <= n_rows:
-            settings.append(f"n_teachers={needed}")
+            more = (
+                f"votes of {needed} parties" if of_parties else f"n_teachers={needed}"
+            )
+            settings.append(more)
         # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
         less_noise = _MORE_THAN_NEEDED * needed / n_teachers
         if epsilon is not None:
@@ -96,15 +103,20 @@ def why_useless(
             fewer = int(n_queries / less_noise**2)
             if few_answers and fewer >= _FEWEST_QUERIES:
                 settings.append(f"n_queries={fewer}")
-    use = f"Use {' or '.join(settings)}, or" if settings else "Use"
-    right = f"{100 * agree.right * agree.answered:.0f} %"
+    if not of_parties:
+        settings.append(
+            "a learner without teachers, such as DPLogisticRegression of "
+            "sklearn_pate.baselines"
+        )
+    elif not settings:
+        settings.append("less noise")
+    voters = "parties" if of_parties else "teachers"
     noise = without_seeds(mechanism.in_one_line())
+    right = f"{100 * agree.right * agree.answered:.0f} %"
     return (
-        f"The noise of {noise} is too large for {n_teachers} "
-        f"teachers: where all of them agree, {right} of {n_queries} queries are "
-        f"answered right, and a student can hardly learn from the answers. {use} a "
-        "learner without teachers, such as DPLogisticRegression of "
-        "sklearn_pate.baselines."
+        f"The noise of {noise} is too large for {n_teachers} {voters}: where all of "
+        f"them agree, {right} of {n_queries} queries are answered right, and a student "
+        f"can hardly learn from the answers. Use {' or '.join(settings)}."
     )
 
 

@@ -130,6 +130,7 @@ class AnswerPlan(TaughtPlan):
             n_rows=self._n_rows,
             epsilon=epsilon,
             delta=self.statement.delta,
+            unit=self.public.unit,
         )
 
     @property
