@@ -75,11 +75,10 @@ class VotesWithLead:
         # 0.07 * 100 is slightly more than 7 in floating point.
         lead = max(1, int(np.ceil(round(margin * self._n_teachers, 9))))
         return LabelAccuracy(
-            float(margin), lead, self.answered(lead), self._right(lead)
+            float(margin), lead, self._answered(lead), self._right(lead)
         )
 
-    def answered(self, lead: int) -> float:
-        """Compute the probability of an answer; lead 0 means evenly divided votes."""
+    def _answered(self, lead: int) -> float:
         if self._check is None:
             return 1.0
         others = self._n_classes - 1

@@ -6,11 +6,10 @@ import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import GNMax, Mechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
-__all__ = ["FEW_ROWS", "answers_of", "warn_if_useless", "why_useless"]
+__all__ = ["FEW_ROWS", "answers_of", "why_useless"]
 
 #: Teachers rarely learn from fewer rows.
 FEW_ROWS = 30
@@ -22,34 +21,6 @@ _RIGHT = 0.9
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
-
-
-def warn_if_useless(
-    mechanism: Mechanism,
-    *,
-    n_teachers: int,
-    n_queries: int,
-    n_classes: int,
-    few_answers: bool,
-    n_rows: int | None,
-    epsilon: float | None,
-    delta: float,
-    unit: str,
-) -> None:
-    """Warn if no student can learn from a release, by public numbers alone."""
-    why = why_useless(
-        mechanism,
-        n_teachers=n_teachers,
-        n_queries=n_queries,
-        n_classes=n_classes,
-        few_answers=few_answers,
-        n_rows=n_rows,
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit,
-    )
-    if why is not None:
-        warn_user(why, PrivacyUtilityWarning)
 
 
 def why_useless(
@@ -91,10 +62,9 @@ def why_useless(
     settings, of_parties = [], unit == "party"
     if needed is not None:
         if n_rows is None or needed * FEW_ROWS <= n_rows:
-            more = (
+            settings.append(
                 f"votes of {needed} parties" if of_parties else f"n_teachers={needed}"
             )
-            settings.append(more)
         # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
         less_noise = _MORE_THAN_NEEDED * needed / n_teachers
         if epsilon is not None:

@@ -27,7 +27,7 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
 from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
-from sklearn_pate._base._release_utility import warn_if_useless
+from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
@@ -47,7 +47,11 @@ from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import TeacherWarning, warn_user
+from sklearn_pate.exceptions import (
+    PrivacyUtilityWarning,
+    TeacherWarning,
+    warn_user,
+)
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
@@ -121,7 +125,7 @@ class AnswerPlan(TaughtPlan):
 
     def warn_if_useless(self, student: BaseEstimator, epsilon: float | None) -> None:
         """Warn if the student cannot learn from the answers, by public numbers."""
-        warn_if_useless(
+        why = why_useless(
             self.release.mechanism,
             n_teachers=self.release.n_teachers,
             n_queries=self.release.n_queries,
@@ -132,6 +136,8 @@ class AnswerPlan(TaughtPlan):
             delta=self.statement.delta,
             unit=self.public.unit,
         )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
 
     @property
     def _n_rows(self) -> int | None:

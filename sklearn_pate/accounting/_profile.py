@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import six_digits
 
-__all__ = ["LARGEST_EPSILON", "SMALLEST_DELTA", "PrivacyProfile", "lower_hull"]
+__all__ = [
+    "LARGEST_EPSILON",
+    "SMALLEST_DELTA",
+    "PrivacyProfile",
+    "both_signs",
+    "lower_hull",
+    "mirrored",
+]
 
 _Array = NDArray[np.float64]
 
@@ -134,12 +141,11 @@ class PrivacyProfile:
             raise ValueError(f"epsilon={epsilon!r} must be a number.")
         size = np.abs(epsilons)
         last = len(self.epsilons) - 1
-        low = np.minimum(np.searchsorted(self.epsilons, size, "right") - 1, last)
-        high = np.minimum(low + 1, last)
-        share = _chord_share(self.epsilons[low], size, self.epsilons[high])
-        deltas = share * self.deltas[low] + (1 - share) * self.deltas[high]
-        mirrored = np.exp(-size) * deltas - np.expm1(-size)
-        deltas = np.where(epsilons >= 0, deltas, mirrored)
+        low = np.searchsorted(self.epsilons, size, "right") - 1
+        deltas = _on_chord(
+            self.epsilons, self.deltas, low, np.minimum(low + 1, last), size
+        )
+        deltas = np.where(epsilons >= 0, deltas, mirrored(size, deltas))
         return deltas if deltas.ndim else float(deltas)
 
     def epsilon_at(self, delta: float) -> float:
@@ -237,7 +243,7 @@ class PrivacyProfile:
         Proposition 2.11).
         """
         _check_probability("false_alarms", false_alarms)
-        both = np.concatenate([-self.epsilons[:0:-1], self.epsilons])
+        both = both_signs(self.epsilons)
         with np.errstate(over="ignore"):
             bounds = self.delta_at(both) + np.exp(both) * false_alarms
         return float(min(bounds.min(), 1.0)) if false_alarms else float(self.deltas[-1])
@@ -271,7 +277,7 @@ class PrivacyProfile:
         resolved = self.epsilons <= LARGEST_EPSILON
         steps, deltas = self.epsilons[resolved], self.deltas[resolved]
         total, of_equal_steps = self, deltas
-        splits = np.concatenate([-steps[:0:-1], steps])
+        splits = both_signs(steps)
         for k in range(1, int(n_units)):
             epsilons = steps * (k + 1)
             with np.errstate(over="ignore"):
@@ -355,11 +361,9 @@ def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
     deltas = np.asarray(deltas, dtype=np.float64)
     resolved = epsilons <= LARGEST_EPSILON
     epsilons, deltas = epsilons[resolved], deltas[resolved]
-    ratio = np.exp(np.concatenate([epsilons, -epsilons, [-np.inf]]))
-    height = np.concatenate(
-        [deltas, np.exp(-epsilons) * deltas - np.expm1(-epsilons), [1.0]]
-    )
     log_ratio = np.concatenate([epsilons, -epsilons, [-np.inf]])
+    ratio = np.exp(log_ratio)
+    height = np.concatenate([deltas, mirrored(epsilons, deltas), [1.0]])
     order = np.lexsort((height, log_ratio))
     hull: list[int] = []
     for i in order:
@@ -372,8 +376,7 @@ def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
     first = int(np.searchsorted(at, 0.0, "right"))
     if first == len(at):  # nothing beyond epsilon = 0
         return PrivacyProfile([0.0], [below[-1]])
-    share = _chord_share(at[first - 1], 0.0, at[first])
-    at_zero = share * below[first - 1] + (1 - share) * below[first]
+    at_zero = _on_chord(at, below, first - 1, first, 0.0)
     epsilons = np.append(0.0, at[first:])
     deltas = np.append(np.clip(at_zero, below[first], 1.0), below[first:])
     # Without points that are not resolved, but for a pure guarantee.
@@ -388,15 +391,29 @@ def _is_above(ratio: _Array, height: _Array, i: int, j: int, k: int) -> bool:
     ) * (ratio[j] - ratio[i])
 
 
-def _chord_share(low: ArrayLike, epsilon: ArrayLike, high: ArrayLike) -> _Array:
-    """Return (e^high - e^epsilon) / (e^high - e^low), 0 from epsilon = high on.
+def mirrored(epsilons: _Array, deltas: _Array) -> _Array:
+    """Return delta at -epsilon, 1 - e^-epsilon (1 - delta), of pairs of a profile."""
+    return np.exp(-epsilons) * deltas - np.expm1(-epsilons)
 
-    The weight of the lower end, so that small deltas at the other end stay exact.
+
+def both_signs(epsilons: _Array) -> _Array:
+    """Return increasing epsilons, the first of which is 0, and their negatives."""
+    return np.append(-epsilons[:0:-1], epsilons)
+
+
+def _on_chord(
+    epsilons: _Array, deltas: _Array, low: Any, high: Any, epsilon: ArrayLike
+) -> _Array:
+    """Read delta at epsilon from the chord in e^epsilon of two points, by their index.
+
+    From the upper end on it is that of the upper end.
     """
-    low, high = np.asarray(low), np.asarray(high)
+    width = epsilons[low] - epsilons[high]
     with np.errstate(invalid="ignore"):
-        share = np.expm1(np.minimum(epsilon - high, 0.0)) / np.expm1(low - high)
-    return np.where(high > low, share, 0.0)
+        # Weights of the lower end, so that small deltas at the other stay exact.
+        share = np.expm1(np.minimum(epsilon - epsilons[high], 0.0)) / np.expm1(width)
+    share = np.where(width < 0, share, 0.0)
+    return share * deltas[low] + (1 - share) * deltas[high]
 
 
 def _farthest(epsilons: _Array, deltas: _Array, start: int) -> int:
@@ -404,8 +421,7 @@ def _farthest(epsilons: _Array, deltas: _Array, start: int) -> int:
 
     def is_tight(end: int) -> bool:
         between = slice(start + 1, end)
-        share = _chord_share(epsilons[start], epsilons[between], epsilons[end])
-        chord = share * deltas[start] + (1 - share) * deltas[end]
+        chord = _on_chord(epsilons, deltas, start, end, epsilons[between])
         return bool(np.all(chord <= deltas[between] * (1 + _THINNING)))
 
     last = len(epsilons) - 1

@@ -15,7 +15,9 @@ from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, log_gdp_delta
 from sklearn_pate.accounting._profile import (
     SMALLEST_DELTA,
     PrivacyProfile,
+    both_signs,
     lower_hull,
+    mirrored,
 )
 
 __all__ = ["MOST_ANSWERS", "adaptive_profile", "two_class_mu"]
@@ -151,9 +153,9 @@ class _AdaptiveTests:
 
     def extended(self, deltas: _Array, n_answers: int, n_more: int) -> _Array:
         """Continue a profile after some answers to both ends, by n_more points."""
-        u = self.step * np.arange(1, n_more + 1)
+        u: _Array = self.step * np.arange(1, n_more + 1, dtype=np.float64)
         inner = np.append(deltas, np.full(max(n_more + 1 - len(deltas), 0), deltas[-1]))
-        left = np.exp(-u) * inner[1 : n_more + 1] - np.expm1(-u)
+        left = mirrored(u, inner[1 : n_more + 1])
         # All answers together post-process a test of N(0, 1) against N(sqrt(k) mu, 1).
         beyond = self.step * (len(deltas) - 1) + u
         gaussian = (
@@ -171,7 +173,7 @@ def _dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
     and one at infinity.
     """
     u: _Array = step * np.arange(len(deltas), dtype=np.float64)
-    both: _Array = np.append(-u[:0:-1], u)
+    both = both_signs(u)
     deltas = lower_hull(u, deltas).delta_at(both)
     ratio = np.exp(both)
     slopes = np.diff(deltas, prepend=1.0) / np.diff(ratio, prepend=0.0)
