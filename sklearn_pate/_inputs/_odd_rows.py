@@ -36,9 +36,11 @@ __all__ = [
     "finite_or_default",
     "input_tags",
     "is_frame",
+    "is_missing",
     "odd_rows",
     "read_numbers",
     "takes_missing",
+    "to_text",
     "without_words",
 ]
 
@@ -160,7 +162,7 @@ def without_words(values: list[Any]) -> NDArray[np.object_]:
     """Replace text in a column of numbers by the number it holds, or by NaN."""
     kept = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        is_kept = isinstance(value, Number) or _is_missing(value)
+        is_kept = isinstance(value, Number) or is_missing(value)
         kept[row] = value if is_kept else _read_value(value)
     return kept
 
@@ -181,12 +183,13 @@ def as_words(values: list[Any]) -> NDArray[np.object_]:
     text = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
         is_nan = isinstance(value, Real) and value != value
-        is_kept = isinstance(value, str) or _is_missing(value) or is_nan
-        text[row] = value if is_kept else _to_text(value)
+        is_kept = isinstance(value, str) or is_missing(value) or is_nan
+        text[row] = value if is_kept else to_text(value)
     return text
 
 
-def _to_text(value: Any) -> str:
+def to_text(value: Any) -> str:
+    """Convert a value to text, the same one for all numbers without a short form."""
     try:
         return str(value)
     except ValueError:  # a number of thousands of digits
@@ -236,7 +239,7 @@ def _odd_values(values: NDArray[Any] | np.float64) -> NDArray[np.uint8]:
 def _odd_object(value: Any) -> int:
     if isinstance(value, (str, bytes)):
         return 0
-    if _is_missing(value):
+    if is_missing(value):
         return MISSING
     if not isinstance(value, (Real, Decimal)):
         return 0
@@ -280,6 +283,7 @@ def _read_value(value: Any) -> float:
         return np.nan
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Check whether an object stands for a missing value, NaN aside."""
     # pandas.NA cannot be compared.
     return value is None or type(value).__name__ in ("NAType", "NaTType")

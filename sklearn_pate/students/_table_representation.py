@@ -1,0 +1,367 @@
+"""Representation of the rows of a table, fitted on public rows."""
+
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import skew
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import Tags, _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._inputs._checks import check_count
+from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._odd_rows import is_frame, is_missing, to_text
+
+__all__ = ["TableRepresentation"]
+
+# More public rows change neither ranges nor principal components noticeably.
+_MAX_ROWS = 20_000
+# A rarer category, and those beyond the most frequent ones, share one column.
+_MIN_FREQUENCY = 0.002
+_MAX_CATEGORIES = 50
+# A number whose skewness exceeds this is replaced by its logarithm.
+_SKEWNESS = 2.0
+_MAX_COMPONENTS = 40
+# Numbers beyond count as this one, so that differences of two are finite.
+_LARGEST = 1e150
+# A column with a smaller standard deviation is constant.
+_NEGLIGIBLE = 1e-6
+
+
+class TableRepresentation(TransformerMixin, BaseEstimator):
+    """Principal components of the columns of a table, fitted on public rows.
+
+    Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`: teachers
+    with few rows learn more from a few numbers per row than from many columns. It is
+    fitted on public rows only, so it has no privacy cost, and then transforms private,
+    public and new rows, each on its own. Columns may be numbers, text, categories,
+    booleans and dates, with missing values. Values that no public row has, such as
+    infinity or a new category, neither raise an error nor warn.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default="auto"
+        Largest number of components. "auto" means 40. There are never more than public
+        rows or encoded columns. None returns the encoded columns without principal
+        components, as trees prefer them; not for sparse matrices.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice of 20,000 rows if more are given, and of randomised principal
+        components, which wide tables have. Pass an int for the same components in every
+        fit.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of columns of the result.
+
+    n_features_in_ : int
+        Number of columns.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the columns, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    All statistics are those of public rows. In order:
+
+    1. A column of a dataframe or of an array of objects holds categories if it is
+       categorical or one of its public values is text, numbers otherwise. Dates are
+       numbers of days. Text in a column of numbers is read as a number if it is one,
+       and is missing otherwise.
+    2. Numbers are clipped to the public range and scaled to [0, 1]. Missing ones become
+       the median, with an additional column of zeros and ones if a public row lacks the
+       number.
+    3. Where the skewness exceeds 2 in size, the distance z from the end of the range
+       with most of the rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the
+       median of the distances above 0.
+    4. Categories become columns of zeros and ones; missing is a category. The
+       49 most frequent ones have a column each, if they have 0.2 % of the rows, and the
+       others share one, to which new ones belong if it exists.
+    5. Each column is divided by the square root of its standard deviation. Division by
+       the standard deviation would give rare values the same weight as frequent ones,
+       and no division would lose informative columns of small variance.
+    6. Principal components (:class:`~sklearn.decomposition.PCA`).
+
+    In a sparse matrix, zeros stay zeros: a missing value is 0, columns are divided by
+    their largest absolute value, there are no logarithms, and
+    :class:`~sklearn.decomposition.TruncatedSVD` takes the place of step 6.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.students import TableRepresentation
+    >>> X_public = pd.DataFrame(
+    ...     {"age": [31, 45, None, 62], "work": ["public", "private", "private", None]}
+    ... )
+    >>> representation = TableRepresentation(random_state=0).fit(X_public)
+    >>> X = pd.DataFrame({"age": [float("inf")], "work": ["unknown"]})
+    >>> representation.transform(X).shape
+    (1, 4)
+    """
+
+    def __init__(
+        self, n_components: int | str | None = "auto", random_state: Any = None
+    ) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn ranges, categories and components of public rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Public rows.
+
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : TableRepresentation
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If `n_components` is invalid.
+        """
+        check_count("n_components", self.n_components, also=("auto", None))
+        X = check_features(self, X, reset=True, private=True)
+        random_state = check_random_state(self.random_state)
+        if X.shape[0] > _MAX_ROWS:
+            rows = random_state.choice(X.shape[0], _MAX_ROWS, replace=False)
+            X = _safe_indexing(X, np.sort(rows))
+        encoder = _SparseColumns if sp.issparse(X) else _TableColumns
+        self._columns = encoder().fit(X)
+        encoded = self._columns.transform(X)
+        deviation = StandardScaler(with_mean=False).fit(encoded).var_ ** 0.5
+        self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
+        self._weights = deviation[self._kept] ** -0.5
+        self._components = None
+        self.n_components_ = max(1, len(self._kept))
+        if self.n_components is not None and len(self._kept):
+            wanted = (
+                _MAX_COMPONENTS if self.n_components == "auto" else self.n_components
+            )
+            method = TruncatedSVD if sp.issparse(X) else PCA
+            self._components = method(
+                min(wanted, len(self._kept), X.shape[0]), random_state=random_state
+            ).fit(self._weighted(encoded))
+            self.n_components_ = len(self._components.components_)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Compute the components of rows, each row on its own.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Private, public or new rows.
+
+        Returns
+        -------
+        components : ndarray of shape (n_rows, `n_components_`)
+            Finite numbers.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, private=True)
+        if not len(self._kept):
+            return np.zeros((X.shape[0], 1))
+        columns = self._weighted(self._columns.transform(X))
+        if self._components is None:
+            return columns
+        return self._components.transform(columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the result's columns.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+            ``"table0"``, ``"table1"`` and so on.
+        """
+        check_is_fitted(self)
+        names = [f"table{place}" for place in range(self.n_components_)]
+        return np.array(names, dtype=object)
+
+    def _weighted(self, columns: Any) -> Any:
+        columns = columns[:, self._kept]
+        if sp.issparse(columns):
+            return columns @ sp.diags_array(self._weights)
+        return columns * self._weights
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class _TableColumns:
+    """Columns of numbers in [0, 1], from a table with numbers and categories."""
+
+    def fit(self, X: Any) -> Self:
+        self._is_category = _find_categories(X)
+        numbers, words = self._read(X)
+        self._numbers = _Numbers().fit(numbers)
+        self._encoder = OneHotEncoder(
+            handle_unknown="infrequent_if_exist",
+            min_frequency=_MIN_FREQUENCY,
+            max_categories=_MAX_CATEGORIES,
+            sparse_output=False,
+        )
+        if self._is_category.any():
+            self._encoder.fit(words)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        numbers, words = self._read(X)
+        columns = [self._numbers.transform(numbers)]
+        if self._is_category.any():
+            columns.append(self._encoder.transform(words))
+        return np.hstack(columns)
+
+    def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.object_]]:
+        """Split rows into numbers, NaN if missing, and categories as text."""
+        if not is_frame(X):
+            X = X.reshape(len(X), -1)
+        if not (is_frame(X) or self._is_category.any()) and X.dtype.kind in "biuf":
+            return X.astype(np.float64), np.empty((len(X), 0), dtype=object)
+        numbers = np.empty((X.shape[0], np.sum(~self._is_category)))
+        words = np.empty((X.shape[0], np.sum(self._is_category)), dtype=object)
+        place = (
+            np.where(
+                self._is_category,
+                self._is_category.cumsum(),
+                (~self._is_category).cumsum(),
+            )
+            - 1
+        )
+        for column, is_category in enumerate(self._is_category):
+            values = np.asarray(_safe_indexing(X, column, axis=1))
+            if is_category:
+                words[:, place[column]] = [_word(value) for value in values.tolist()]
+            else:
+                numbers[:, place[column]] = _to_numbers(values)
+        return numbers, words
+
+
+class _Numbers:
+    """Numbers in [0, 1], and columns that tell which are missing."""
+
+    def fit(self, X: NDArray[np.float64]) -> Self:
+        finite = np.where(np.isfinite(X), np.clip(X, -_LARGEST, _LARGEST), np.nan)
+        self._kept = np.flatnonzero(~np.isnan(finite).all(axis=0))
+        finite = finite[:, self._kept]
+        self._low, self._high = np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+        self._median = np.nanmedian(finite, axis=0)
+        self._missing = np.flatnonzero(np.isnan(X).any(axis=0))
+        z = self._in_range(X)
+        skewness = skew(z, axis=0)
+        self._falls = skewness < -_SKEWNESS
+        self._skewed = np.flatnonzero(np.abs(skewness) > _SKEWNESS)
+        z[:, self._falls] = 1 - z[:, self._falls]
+        self._unit = np.array([np.median(one[one > 0]) for one in z[:, self._skewed].T])
+        return self
+
+    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        z = self._in_range(X)
+        z[:, self._falls] = 1 - z[:, self._falls]
+        z[:, self._skewed] = np.log1p(z[:, self._skewed] / self._unit) / np.log1p(
+            1 / self._unit
+        )
+        return np.hstack([z, np.isnan(X[:, self._missing])])
+
+    def _in_range(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        X = X[:, self._kept]
+        X = np.clip(np.where(np.isnan(X), self._median, X), self._low, self._high)
+        width = self._high - self._low
+        return (X - self._low) / np.where(width > 0, width, 1)
+
+
+class _SparseColumns:
+    """Numbers of a sparse matrix in [-1, 1]."""
+
+    def fit(self, X: sp.csr_matrix) -> Self:
+        X = self._finite(X)
+        self._low = X.min(axis=0).toarray().ravel()
+        self._high = X.max(axis=0).toarray().ravel()
+        return self
+
+    def transform(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        X = self._finite(X)
+        clipped = np.clip(X.data, self._low[X.indices], self._high[X.indices])
+        largest = np.maximum(np.abs(self._low), np.abs(self._high))[X.indices]
+        X.data = clipped / np.where(largest > 0, largest, 1)
+        return X
+
+    @staticmethod
+    def _finite(X: sp.csr_matrix) -> sp.csr_matrix:
+        X = sp.csr_array(X, dtype=np.float64, copy=True)
+        X.data = np.clip(np.where(np.isnan(X.data), 0.0, X.data), -_LARGEST, _LARGEST)
+        return X
+
+
+def _find_categories(X: Any) -> NDArray[np.bool_]:
+    """Find the columns of categories, by types and public values."""
+    if not is_frame(X):
+        X = X.reshape(len(X), -1)
+        if X.dtype.kind in "biuf":
+            return np.zeros(X.shape[1], dtype=bool)
+    return np.array(
+        [
+            _is_category(_safe_indexing(X, column, axis=1))
+            for column in range(X.shape[1])
+        ]
+    )
+
+
+def _is_category(column: Any) -> bool:
+    values = np.asarray(column)
+    if values.dtype.kind in "biufmM":
+        return str(getattr(column, "dtype", None)) == "category"
+    return any(
+        not (isinstance(value, (Real, Decimal, date)) or is_missing(value))
+        for value in values.tolist()
+    )
+
+
+def _word(value: Any) -> str:
+    """Convert a category to text, the same for a whole number of any type."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return to_text(value)
+
+
+def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    if values.dtype.kind in "mM":
+        days = values.astype(values.dtype.str[:2] + "[D]").astype(np.float64)
+        return np.where(np.isnat(values), np.nan, days)
+    return np.array([_number(value) for value in values.tolist()], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value.toordinal() if isinstance(value, date) else value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except (TypeError, ValueError):
+        return np.nan
