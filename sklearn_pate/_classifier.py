@@ -7,9 +7,15 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
+from sklearn_pate._base._defaults import (
+    default_representation,
+    default_student,
+    default_teacher,
+    prefers_scores,
+)
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
+from sklearn_pate._base._parameters import resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
     check_parties,
     check_votes,
@@ -17,6 +23,11 @@ from sklearn_pate._base._party_inputs import (
 )
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._release_plan import ReleasePlan, plan_release
+from sklearn_pate._base._score_plan import (
+    ScorePlan,
+    plan_score_release,
+    plan_scored_rows,
+)
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import (
     AnswerPlan,
@@ -27,11 +38,12 @@ from sklearn_pate._base._teacher_ensemble import (
     assign_shards,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import public_rows_by_name
-from sklearn_pate._teachers import TeacherProblems, poll_teachers
+from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
-from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["PATEClassifier"]
@@ -238,10 +250,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         student: Any = None,
         *,
         n_teachers: int | Literal["auto"] = "auto",
-        mechanism: str | Mechanism = "gnmax",
+        mechanism: str | Mechanism | MeanScores = "auto",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
-        representation: Any = None,
+        representation: Any = "auto",
+        threshold: float | Literal["auto"] = "auto",
         release: Literal["answers", "histogram"] = "answers",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
@@ -262,6 +275,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.n_queries = n_queries
         self.query_strategy = query_strategy
         self.representation = representation
+        self.threshold = threshold
         self.release = release
         self.epsilon = epsilon
         self.delta = delta
@@ -342,21 +356,20 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         private = plan.private
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
         votes, problems = self._train_teachers(
-            poll_teachers,
+            plan.poll,
             plan.shards,
             private,
-            plan.queries.X_for_teachers,
-            plan.queries.representation,
+            plan.public_rows,
+            plan.representation,
             plan.seeds.teachers,
-            n_classes=plan.n_classes,
-            clusters=plan.queries.clusters,
         )
         # The privacy is spent on the next line: noise is drawn, answers are released.
-        answers = plan.query(votes, self._unfitted_student(), entry)
-        student = self._train_student(plan, answers)
+        student = self._unfitted_student(plan.public.X_public)
+        answers: Any = plan.query(votes, student, entry)
+        student = plan.teach(student, answers)
         analysis = plan.analyse(votes, answers, problems, entry)
         return self._set_fitted(
-            plan, answers, student, analysis, private.public_indices
+            plan, plan.attributes(answers), student, analysis, private.public_indices
         )
 
     def fit_from_votes(self, X_public: Any, votes: Any) -> Self:
@@ -423,13 +436,16 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         check_parties(n_parties, self.n_teachers, self.delta, sent="voted")
         release = self._plan_release(public, queries, n_parties)
         plan = AnswerPlan(public, release, seeds, queries)
-        plan.warn_if_useless(self._unfitted_student(), self.epsilon)
+        # No teacher is trained here, so that `estimator` may be the student.
+        given = self.estimator if self.student is None else self.student
+        student = self._unfitted_student(public.X_public) if given is None else given
+        plan.warn_if_useless(student, self.epsilon)
         entry = open_entry(self, release, votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, answers are released.
-        answers = plan.query(votes, self._unfitted_student(), entry)
-        student = self._train_student(plan, answers)
+        answers = plan.query(votes, student, entry)
+        student = plan.teach(student, answers)
         analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
-        return self._set_fitted(plan, answers, student, analysis, None)
+        return self._set_fitted(plan, plan.attributes(answers), student, analysis, None)
 
     @public_rows_by_name
     def plan_fit(
@@ -474,44 +490,78 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
             plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        numbers = {
+            "n_rows": plan.private.n_rows if self.privacy_unit == "row" else None,
+            "n_teachers": plan.release.n_teachers,
+            "n_classes": plan.n_classes,
+            "delta": self.delta,
+            "unit": self.privacy_unit,
+            "assumptions": plan.statement.assumptions,
+        }
+        if isinstance(plan, ScorePlan):
+            return FitPlan.of_mean_scores(plan.release.mechanism, **numbers)
         return FitPlan.of_mechanism(
             plan.release.mechanism,
-            n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
-            n_teachers=plan.release.n_teachers,
             n_queries=plan.release.n_queries,
-            n_classes=plan.n_classes,
-            delta=self.delta,
-            unit=self.privacy_unit,
             margins=margins,
-            few_answers=accepts_unlabeled(self._unfitted_student()),
+            few_answers=accepts_unlabeled(self._unfitted_student(plan.public.X_public)),
             target_epsilon=self.epsilon,
-            assumptions=plan.statement.assumptions,
+            **numbers,
         )
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> FitSetup:
+    ) -> FitSetup | ScorePlan:
         """Check parameters and data, and plan a fit up to the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
-        queries = self._plan_queries(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         shards = assign_shards(private, n_teachers, seeds.shards)
+        mechanism = self._mean_scores(public, n_teachers)
+        if mechanism is not None:
+            scores = ScorePlan(
+                public,
+                plan_score_release(
+                    mechanism,
+                    epsilon=self.epsilon,
+                    delta=self.delta,
+                    unit=public.unit,
+                    assumptions=self._assumptions(public),
+                    n_teachers=n_teachers,
+                    n_classes=len(public.classes),
+                ),
+                seeds,
+                plan_scored_rows(
+                    public.X_public,
+                    mechanism,
+                    self._chosen_representation(),
+                    held_out=self.public_size is not None,
+                    seed=seeds.representation,
+                ),
+                private,
+                shards,
+                self.threshold,
+                predicts_itself=self.student is None,
+            )
+            scores.warn_if_useless()
+            return scores
+        queries = self._plan_queries(public, seeds)
         release = self._plan_release(public, queries, n_teachers)
         plan = FitSetup(public, release, seeds, queries, private, shards)
-        plan.warn_if_useless(self._unfitted_student(), self.epsilon)
+        student = self._unfitted_student(public.X_public)
+        plan.warn_if_useless(student, self.epsilon)
         return plan
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
         """Plan the queries, by public rows and parameters alone."""
         return plan_queries(
             public.X_public,
-            self._unfitted_student(),
-            self._chosen_mechanism(),
+            self._unfitted_student(public.X_public),
+            self._vote_mechanism(),
             n_queries=self.n_queries,
             query_strategy=self.query_strategy,
-            representation=self.representation,
+            representation=self._chosen_representation(),
             seed=seeds.representation,
         )
 
@@ -541,7 +591,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self, n_teachers: int, n_queries: int, n_classes: int, epsilon: float | None
     ) -> Mechanism:
         """Return the mechanism with its noise, calibrated to an epsilon if given."""
-        return self._chosen_mechanism().prepared(
+        return self._vote_mechanism().prepared(
             n_teachers=n_teachers,
             n_queries=n_queries,
             n_classes=n_classes,
@@ -549,5 +599,45 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             delta=self.delta,
         )
 
-    def _unfitted_student(self) -> BaseEstimator:
-        return as_teacher(self.estimator) if self.student is None else self.student
+    def _vote_mechanism(self) -> Mechanism:
+        """Return the mechanism that answers queries on votes, or raise ValueError."""
+        chosen = self._chosen_mechanism()
+        if isinstance(chosen, MeanScores):
+            raise ValueError(
+                f"mechanism={self.mechanism!r} releases scores of teachers, and there "
+                "are votes only; use mechanism='gnmax'."
+            )
+        return chosen
+
+    def _mean_scores(self, public: PublicInputs, n_teachers: int) -> MeanScores | None:
+        """Return the mechanism of mean scores, None if votes are answered."""
+        chosen = self._chosen_mechanism()
+        if isinstance(chosen, MeanScores):
+            return chosen
+        if (
+            self.mechanism == "auto"
+            and self.n_queries == self.query_strategy == "auto"
+            and self.release == "answers"
+            and prefers_scores(
+                self.estimator,
+                self.student,
+                public.X_public,
+                n_teachers=n_teachers,
+                n_classes=len(public.classes),
+                epsilon=self.epsilon,
+                delta=self.delta,
+            )
+        ):
+            return MeanScores(noise_seed=self.noise_seed)
+        return None
+
+    def _chosen_representation(self) -> Any:
+        return default_representation(self.estimator, self.representation)
+
+    def _teacher(self) -> Any:
+        return default_teacher(self.estimator)
+
+    def _unfitted_student(self, X_public: Table | None = None) -> BaseEstimator:
+        if self.student is None:
+            return default_student(self.estimator, X_public)
+        return self.student

@@ -9,13 +9,18 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
-from sklearn_pate._base._release_utility import FEW_ROWS, answers_of, why_useless
+from sklearn_pate._base._release_utility import (
+    FEW_ROWS,
+    answers_of,
+    why_scores_useless,
+    why_useless,
+)
 from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._base._terminal import WIDTH, fact_lines
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
-from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["MARGINS", "FitPlan", "check_margins"]
@@ -46,8 +51,8 @@ class FitPlan:
     n_teachers : int
         Number of teachers.
 
-    n_queries : int
-        Number of queries.
+    n_queries : int or None
+        Number of queries; None for mean scores, which answer none.
 
     n_classes : int
         Number of classes.
@@ -67,22 +72,27 @@ class FitPlan:
     relation : {"replace-one", "add-remove-or-change"}
         The change of one unit that the statement covers.
 
-    epsilon_of_one : float
+    epsilon_of_one : float or None
         Epsilon of one query alone, at the same delta. `epsilon` is usually less than
-        `n_queries` times this, as privacy losses of queries partly cancel out.
+        `n_queries` times this, as privacy losses of queries partly cancel out. None for
+        mean scores.
 
     at_margins : tuple of LabelAccuracy
-        Label accuracy at several leads of the most-voted class.
+        Label accuracy at several leads of the most-voted class; empty for mean scores.
 
     margin_for_90, margin_for_99 : float or None
         Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
-        are right; None if they are not where all teachers agree.
+        are right; None if they are not where all teachers agree, and for mean scores.
 
     warnings : tuple of str
         Reasons to change the plan.
 
     assumptions : tuple of Assumption, default=()
         Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
+
+    n_coordinates : int or None, default=None
+        For mean scores, the number of functions of the basis whose coefficients the
+        noise allows to be released, if public rows have as many.
 
     Examples
     --------
@@ -94,19 +104,75 @@ class FitPlan:
 
     n_rows: int | None
     n_teachers: int
-    n_queries: int
+    n_queries: int | None
     n_classes: int
     mechanism: str
     epsilon: float
     delta: float
     unit: str
     relation: str
-    epsilon_of_one: float
+    epsilon_of_one: float | None
     at_margins: tuple[LabelAccuracy, ...]
     margin_for_90: float | None
     margin_for_99: float | None
     warnings: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
+    n_coordinates: int | None = None
+
+    @classmethod
+    def of_mean_scores(
+        cls,
+        mechanism: MeanScores,
+        *,
+        n_rows: int | None,
+        n_teachers: int,
+        n_classes: int,
+        delta: float,
+        unit: str,
+        assumptions: tuple[Assumption, ...] = (),
+    ) -> Self:
+        """Plan a fit that releases mean scores, with a mechanism whose noise is set.
+
+        Parameters
+        ----------
+        mechanism : MeanScores
+            Mechanism with all its parameters.
+
+        n_rows, n_teachers, n_classes, delta, unit : object
+            As in the plan.
+
+        assumptions : tuple of Assumption, default=()
+            Assumptions of the fit about the data.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+        """
+        useless = why_scores_useless(
+            mechanism, n_teachers=n_teachers, n_classes=n_classes
+        )
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=int(n_teachers),
+            n_queries=None,
+            n_classes=int(n_classes),
+            mechanism=without_seeds(mechanism.in_one_line()),
+            epsilon=mechanism.stated_epsilon(mechanism.n_steps, n_classes, delta),
+            delta=float(delta),
+            unit=unit,
+            relation=mechanism.relation(unit),
+            epsilon_of_one=None,
+            at_margins=(),
+            margin_for_90=None,
+            margin_for_99=None,
+            warnings=(
+                *_warnings(mechanism, n_teachers, n_rows, delta),
+                *([] if useless is None else [useless]),
+            ),
+            assumptions=assumptions,
+            n_coordinates=mechanism.n_coordinates(n_teachers, n_classes)[-1],
+        )
 
     @classmethod
     def of_mechanism(
@@ -240,11 +306,11 @@ class FitPlan:
         }
 
     def __str__(self) -> str:
+        of_answers = [self._table(), _wrapped(self._needed()), _wrapped(_CLOSING)]
         paragraphs = [
             "\n".join(fact_lines(self._facts())),
-            self._table(),
-            _wrapped(self._needed()),
-            _wrapped(f"{_CLOSING} {self._publication()}"),
+            *(of_answers if self.n_coordinates is None else []),
+            _wrapped(self._publication()),
             *(_wrapped(f"Warning: {warning}") for warning in self.warnings),
         ]
         return "\n\n".join(paragraphs)
@@ -255,14 +321,22 @@ class FitPlan:
         if per_teacher is not None:
             each = f", each on about {per_teacher:.0f} of {self.n_rows} rows"
         epsilon = write_epsilon(self.epsilon)
-        return {
+        facts = {
             "teachers": f"{self.n_teachers}{each}",
             "queries": f"{self.n_queries}, of {self.n_classes} classes",
             "mechanism": self.mechanism,
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
             "neighbours": self.neighbours,
-            "one query": f"epsilon={write_epsilon(self.epsilon_of_one)} alone",
         }
+        if self.epsilon_of_one is None:
+            facts["queries"] = (
+                f"none: the mean scores of {self.n_classes} classes, as functions of a "
+                f"row, with up to {self.n_coordinates} coefficients each"
+            )
+        else:
+            one = write_epsilon(self.epsilon_of_one)
+            facts["one query"] = f"epsilon={one} alone"
+        return facts
 
     def _table(self) -> str:
         checks = any(one.answered < 1 for one in self.at_margins)
@@ -308,7 +382,7 @@ def check_margins(margins: Sequence[float]) -> None:
 
 
 def _warnings(
-    mechanism: Mechanism, n_teachers: int, n_rows: int | None, delta: float
+    mechanism: Mechanism | MeanScores, n_teachers: int, n_rows: int | None, delta: float
 ) -> Iterator[str]:
     """List the reasons to change a plan."""
     if mechanism.noise_seed is not None:

@@ -49,9 +49,10 @@ def open_entry(
     ledger, spent = estimator.ledger, release.statement
     if ledger is None:
         return None
-    description = (
-        f"{spent.n_queries} queries to {spent.n_teachers} teachers, {spent.mechanism}"
-    )
+    asked = "mean scores of"
+    if spent.n_queries is not None:
+        asked = f"{spent.n_queries} queries to"
+    description = f"{asked} {spent.n_teachers} teachers, {spent.mechanism}"
     data = joblib.hash(private)
     cost = PrivacyCost(
         spent.curve,

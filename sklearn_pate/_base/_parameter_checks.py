@@ -12,6 +12,7 @@ from sklearn_pate._base._parameters import (
     memory_location,
 )
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.mechanisms import MeanScores
 
 __all__ = [
     "check_classifier",
@@ -75,6 +76,15 @@ def check_strategy(
 ) -> None:
     """Raise ValueError unless a query strategy fits the mechanism and the student."""
     ready = as_mechanism(mechanism, release)
+    if isinstance(ready, MeanScores):
+        ready.check()
+        if query_strategy != "auto":
+            raise ValueError(
+                f"query_strategy={query_strategy!r} and mechanism={mechanism!r} do not "
+                "go together: mean scores answer no queries; leave "
+                "query_strategy='auto', or use mechanism='gnmax'."
+            )
+        return
     strategy = as_query_strategy(query_strategy, ready)
     if strategy is None:
         return

@@ -13,6 +13,7 @@ from sklearn_pate.mechanisms import (
     GumbelMax,
     InteractiveGNMax,
     LNMax,
+    MeanScores,
     Mechanism,
     NoisyHistogram,
     PermuteAndFlip,
@@ -38,13 +39,15 @@ __all__ = [
     "resolve_n_teachers",
 ]
 
-MECHANISMS: dict[str, type[Mechanism]] = {
+MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
+    "auto": GNMax,  # unless mean scores are preferred
     "gnmax": GNMax,
     "lnmax": LNMax,
     "gumbel": GumbelMax,
     "permute-and-flip": PermuteAndFlip,
     "confident": ConfidentGNMax,
     "interactive": InteractiveGNMax,
+    "scores": MeanScores,
 }
 QUERY_STRATEGIES = {
     "random": RandomQueries,
@@ -70,8 +73,10 @@ def as_teacher(estimator: Any) -> BaseEstimator:
 
 
 def as_mechanism(
-    mechanism: str | Mechanism, release: str, noise_seed: int | None = None
-) -> Mechanism:
+    mechanism: str | Mechanism | MeanScores,
+    release: str,
+    noise_seed: int | None = None,
+) -> Mechanism | MeanScores:
     """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
     Its noise parameters may be None.
@@ -80,7 +85,7 @@ def as_mechanism(
         raise ValueError(
             f"release={release!r} is unknown; use 'answers' or 'histogram'."
         )
-    if isinstance(mechanism, Mechanism):
+    if isinstance(mechanism, Mechanism | MeanScores):
         chosen = mechanism
         if chosen.noise_seed is not None:
             raise ValueError(
@@ -103,7 +108,7 @@ def as_mechanism(
                 f"mechanism={mechanism!r}."
             )
         return NoisyHistogram(**chosen.get_params())
-    if chosen.releases_histograms:
+    if chosen.releases_histograms and not isinstance(chosen, MeanScores):
         raise ValueError(
             f"mechanism={mechanism!r} releases histograms; set release='histogram', or "
             "use GNMax."

@@ -6,10 +6,10 @@ import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.mechanisms import GNMax, Mechanism
+from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
-__all__ = ["FEW_ROWS", "answers_of", "why_useless"]
+__all__ = ["FEW_ROWS", "answers_of", "why_scores_useless", "why_useless"]
 
 #: Teachers rarely learn from fewer rows.
 FEW_ROWS = 30
@@ -18,6 +18,9 @@ FEW_ROWS = 30
 _INFORMATION = 64.0
 # Share of right answers that a student needs which gets few.
 _RIGHT = 0.9
+# Squared length of the largest scores over that of their noise, for each class beyond
+# the first.
+_SIGNAL = 8.0
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
@@ -87,6 +90,22 @@ def why_useless(
         f"The noise of {noise} is too large for {n_teachers} {voters}: where all of "
         f"them agree, {right} of {n_queries} queries are answered right, and a student "
         f"can hardly learn from the answers. Use {' or '.join(settings)}."
+    )
+
+
+def why_scores_useless(
+    mechanism: MeanScores, *, n_teachers: int, n_classes: int
+) -> str | None:
+    """Describe why no student can learn from mean scores; None if one can."""
+    signal = n_teachers / mechanism.noise_scale
+    if n_classes < 2 or signal**2 >= _SIGNAL * (n_classes - 1):
+        return None
+    needed = int(np.ceil(mechanism.noise_scale * np.sqrt(_SIGNAL * (n_classes - 1))))
+    return (
+        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"{n_teachers} teachers: it hides most of the scores of {n_classes} classes. "
+        f"Use n_teachers={needed}, a larger epsilon, or a learner without teachers, "
+        "such as DPLogisticRegression of sklearn_pate.baselines."
     )
 
 

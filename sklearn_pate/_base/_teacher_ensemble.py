@@ -35,7 +35,12 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
-from sklearn_pate._teachers import TeacherProblems, shard_groups, shard_rows
+from sklearn_pate._teachers import (
+    TeacherProblems,
+    poll_teachers,
+    shard_groups,
+    shard_rows,
+)
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
@@ -52,7 +57,7 @@ from sklearn_pate.exceptions import (
     TeacherWarning,
     warn_user,
 )
-from sklearn_pate.mechanisms import Mechanism, Oracle
+from sklearn_pate.mechanisms import MeanScores, Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_caches
@@ -111,6 +116,25 @@ class AnswerPlan(TaughtPlan):
         """Number of classes."""
         return len(self.public.classes)
 
+    @property
+    def public_rows(self) -> Table:
+        """Public rows that teachers vote on."""
+        return self.queries.X_for_teachers
+
+    @property
+    def representation(self) -> BaseEstimator | None:
+        """What teachers see, fitted on public rows."""
+        return self.queries.representation
+
+    def poll(self, *arguments: Any, **parameters: Any) -> Any:
+        """Train teachers, and count their votes. Sensitive."""
+        return poll_teachers(
+            *arguments,
+            n_classes=self.n_classes,
+            clusters=self.queries.clusters,
+            **parameters,
+        )
+
     def query(
         self, votes: VoteCounts, student: BaseEstimator, entry: FitEntry | None
     ) -> Answers:
@@ -143,6 +167,29 @@ class AnswerPlan(TaughtPlan):
     def _n_rows(self) -> int | None:
         """Number of private rows, None where it is not public."""
         return None
+
+    def teach(self, student: BaseEstimator, answers: Answers) -> BaseEstimator:
+        """Train a clone of a student on public rows and released answers alone."""
+        return train_student(
+            student,
+            self.public.X_public,
+            answers.rows,
+            answers.answers,
+            n_classes=self.n_classes,
+            seed=self.seeds.student,
+            histograms=answers.transcript.histograms,
+            clusters=self.queries.clusters,
+        )
+
+    def attributes(self, answers: Answers) -> dict[str, Any]:
+        """Return what was released, as fitted attributes."""
+        return {
+            "representation_": self.representation,
+            "query_strategy_": self.queries.strategy,
+            "queried_indices_": answers.rows,
+            "answers_": answers.answers,
+            "histograms_": answers.transcript.histograms,
+        }
 
     def analyse(
         self,
@@ -208,7 +255,8 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
     def _assumptions(self, public: PublicInputs) -> tuple[Assumption, ...]:
         """List the assumptions of the fit."""
         assumptions = [*public.assumptions, CHOSEN_BLINDLY]
-        if self.representation is not None:
+        # "auto" is fitted by this package.
+        if self.representation is not None and self.representation != "auto":
             assumptions.append(PUBLIC_REPRESENTATION)
         if self.ledger is not None and isinstance(self.random_state, Integral):
             assumptions.append(OTHER_RANDOM_STATE)
@@ -216,7 +264,7 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
 
     def _check_parameters(self) -> None:
         check_classifier("student", self.student)
-        check_transformer(self.representation)
+        check_transformer(self._chosen_representation())
         if self.epsilon is not None:
             check_epsilon(self.epsilon)
         check_privacy_unit(self.privacy_unit)
@@ -236,9 +284,13 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         answers = [takes_missing(one) for one in (self._sees_rows_first(), student)]
         return False if False in answers else (None if None in answers else True)
 
+    def _chosen_representation(self) -> Any:
+        """Return the representation that teachers see, None for the columns."""
+        return self.representation
+
     def _sees_rows_first(self) -> Any:
         """Return the estimator that gets the private rows."""
-        return self.representation
+        return self._chosen_representation()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -280,7 +332,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
         with each_teacher(self, len(shards)) as on_teacher_done:
             contributions, problems = poll(
-                as_teacher(self.estimator),
+                self._teacher(),
                 private.X,
                 private.codes,
                 shards,
@@ -296,11 +348,14 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         _warn_of(problems)
         return contributions, replace(problems, data=[*private.problems])
 
+    def _teacher(self) -> Any:
+        """Return the teacher to be cloned."""
+        return as_teacher(self.estimator)
+
     def _sees_rows_first(self) -> Any:
         # Teachers get the rows that the representation has transformed.
-        if self.representation is None:
-            return as_teacher(self.estimator)
-        return self.representation
+        representation = self._chosen_representation()
+        return self._teacher() if representation is None else representation
 
 
 class QueryingClassifier(TaughtClassifier):
@@ -320,27 +375,14 @@ class QueryingClassifier(TaughtClassifier):
             self.query_strategy, self.mechanism, self.release, self._unfitted_student()
         )
 
-    def _chosen_mechanism(self) -> Mechanism:
+    def _chosen_mechanism(self) -> Mechanism | MeanScores:
         """Return the mechanism, perhaps without its noise parameters."""
         return as_mechanism(self.mechanism, self.release, self.noise_seed)
 
-    def _train_student(self, plan: AnswerPlan, answers: Answers) -> BaseEstimator:
-        """Train the student on public rows and released answers alone."""
-        return train_student(
-            self._unfitted_student(),
-            plan.public.X_public,
-            answers.rows,
-            answers.answers,
-            n_classes=plan.n_classes,
-            seed=plan.seeds.student,
-            histograms=answers.transcript.histograms,
-            clusters=plan.queries.clusters,
-        )
-
     def _set_fitted(
         self,
-        plan: AnswerPlan,
-        answers: Answers,
+        plan: TaughtPlan,
+        released: dict[str, Any],
         student: BaseEstimator,
         analysis: PrivacyAnalysis | None,
         public_indices: NDArray[np.intp] | None,
@@ -348,11 +390,8 @@ class QueryingClassifier(TaughtClassifier):
         """Set the fitted attributes, all at once."""
         self.student_ = student
         self.classes_ = plan.public.classes
-        self.query_strategy_ = plan.queries.strategy
-        self.representation_ = plan.queries.representation
-        self.queried_indices_ = answers.rows
-        self.answers_ = answers.answers
-        self.histograms_ = answers.transcript.histograms
+        for name, value in released.items():
+            setattr(self, name, value)
         self._set_release(plan.release.mechanism, plan.statement)
         self.privacy_analysis_ = analysis
         self.public_indices_ = public_indices

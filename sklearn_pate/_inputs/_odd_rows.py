@@ -67,12 +67,17 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") or hasattr(X, "__dataframe__")
 
 
+def _fills_missing(step: Any) -> bool:
+    is_imputer = type(step).__module__.startswith("sklearn.impute")
+    return is_imputer or getattr(step, "_fills_missing", False)
+
+
 def takes_missing(estimator: Any) -> bool | None:
     """Check whether an estimator accepts missing values in arrays of numbers.
 
     The tag ``allow_nan`` decides; for an estimator that wraps others, the tags of all
     of them. A Pipeline accepts them if all steps do, or those up to an imputer of
-    scikit-learn. None if that is unknown, as behind a ColumnTransformer, or for a `fit`
+    scikit-learn or a TableRepresentation. None if that is unknown, as behind a ColumnTransformer, or for a `fit`
     that is neither scikit-learn's nor skorch's and has the default tag. An estimator of
     None stands for the comparison of rows, which does not accept them.
     """
@@ -86,7 +91,7 @@ def takes_missing(estimator: Any) -> bool | None:
             taken = takes_missing(step)
             if not taken:
                 return taken
-            if type(step).__module__.startswith("sklearn.impute"):
+            if _fills_missing(step):
                 return True
             if step is not steps[-1] and not isinstance(step, _SCALERS):
                 return None

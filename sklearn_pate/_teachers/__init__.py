@@ -1,6 +1,7 @@
 """Shards of private rows, and the teachers that are trained on them."""
 
 from sklearn_pate._teachers._poll import collect, poll_teachers
+from sklearn_pate._teachers._score_form import ScoreForm
 from sklearn_pate._teachers._shards import (
     group_ids,
     hold_out_groups,
@@ -13,6 +14,7 @@ from sklearn_pate._teachers._teacher_problems import TeacherProblems
 
 __all__ = [
     "OutputsForm",
+    "ScoreForm",
     "SoftVoteForm",
     "TeacherProblems",
     "collect",

@@ -34,7 +34,7 @@ NEIGHBOURS = {
     ("row", "add-remove"): "add or remove one row",
     ("group", "add-remove"): "add or remove one group with all its rows",
 }
-RELEASES = ("answers", "sum", "model", "search")
+RELEASES = ("answers", "scores", "sum", "model", "search")
 
 
 def check_neighbours(unit: str, relation: str) -> None:
@@ -71,9 +71,10 @@ class PrivacySpent:
         "add-remove-or-change" for groups. Costs of two units or two relations can
         neither be added nor compared.
 
-    release : {"answers", "sum", "model", "search"}
-        Kind of release: answers to queries or noisy counts, one noisy sum of vectors,
-        a model trained with noise, or the winner of a private search.
+    release : {"answers", "scores", "sum", "model", "search"}
+        Kind of release: answers to queries or noisy counts, the mean of score
+        functions, one noisy sum of vectors, a model trained with noise, or the winner
+        of a private search.
 
     mechanism : str
         The mechanism with its parameters.
@@ -277,7 +278,12 @@ class PrivacySpent:
                 f"This fit is (epsilon={write_epsilon(self.epsilon)}, "
                 f"delta={self.delta})-differentially private"
             )
-        if self.n_queries is None:
+        if self.release == "scores":
+            release = (
+                f"The mean score function of {self.n_teachers} teachers was released "
+                f"by {self.mechanism}"
+            )
+        elif self.n_queries is None:
             release = f"One model was released by {self.mechanism}"
         else:
             # Of the learners with votes, only nearest neighbours have this relation.

@@ -307,9 +307,11 @@ class PrivateKNNClassifier(QueryingClassifier):
         votes = self._neighbour_votes(plan)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, self._unfitted_student(), entry)
-        student = self._train_student(plan, answers)
+        student = plan.teach(self._unfitted_student(), answers)
         self.n_neighbors_ = plan.release.n_teachers
-        return self._set_fitted(plan, answers, student, None, private.public_indices)
+        return self._set_fitted(
+            plan, plan.attributes(answers), student, None, private.public_indices
+        )
 
     @property
     def _counts_rows(self) -> bool:

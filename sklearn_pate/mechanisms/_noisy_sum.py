@@ -1,6 +1,7 @@
-"""NoisySum: a sum of clipped vectors with Gaussian noise."""
+"""GaussianSum and NoisySum: sums of clipped vectors with Gaussian noise."""
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,54 +19,13 @@ from sklearn_pate.mechanisms._mechanism import (
 )
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["NoisySum"]
+__all__ = ["GaussianSum", "NoisySum"]
 
 
-class NoisySum(VoteIndependentMixin, AccountedMechanism):
-    """Sum of the teachers' clipped vectors with Gaussian noise.
+class GaussianSum(VoteIndependentMixin, AccountedMechanism):
+    """Base class of sums of whole-number vectors of teachers with Gaussian noise.
 
-    The noisy sum may be published, at the cost of `stated_epsilon`. Its
-    post-processing, such as labels and networks, has no privacy cost.
-
-    Parameters
-    ----------
-    noise_scale : float, default=None
-        Standard deviation of the noise on every coordinate of the sum, in clipping
-        bounds. None lets :class:`~sklearn_pate.baselines.PETDLClassifier` calibrate it
-        to a target epsilon. More noise gives more privacy. Public: it must be chosen
-        independently of private data.
-
-    n_parts : int, default=1
-        Number of parts of a vector, each clipped to the bound. The privacy cost grows
-        with it.
-
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
-    Notes
-    -----
-    S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
-    numbers, multiples of 1/1024 of the bound C, not negative, and of norm at most
-    sqrt(n_parts) C: replacing one moves S by at most sqrt(2 n_parts) C
-    (``SoftVoteLayout`` has the proof). One release is a
-    Gaussian test with mu = sqrt(2 n_parts) / noise_scale, up to the rounding in
-    ``gdp_mu``, whose epsilon is exact; its Renyi
-    curve is a n_parts / noise_scale^2 at order a, to be added to others.
-
-    Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", add noise to a loss instead, which hides nothing: the gradient of the
-    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
-    mechanism for differential privacy"; proof for whole numbers: :doc:`/accounting`.
-
-    Examples
-    --------
-    >>> from sklearn_pate.mechanisms import NoisySum
-    >>> mechanism = NoisySum(noise_scale=1)
-    >>> mechanism.release([[1024, 0, 3]]).shape
-    (1, 3)
-    >>> round(mechanism.stated_epsilon(n_queries=1, n_classes=10, delta=1e-5), 2)
-    6.57
+    Noise is in units of a length that bounds vectors, 1/1024 of which is their unit.
     """
 
     released = "sum"
@@ -74,16 +34,11 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
     releases_histograms: ClassVar[bool] = True
     largest_scale: ClassVar[float] = LARGEST_SCALE / STEPS
 
-    def __init__(
-        self,
-        noise_scale: float | None = None,
-        *,
-        n_parts: int = 1,
-        noise_seed: int | None = None,
-    ) -> None:
-        self.noise_scale: Any = noise_scale
-        self.n_parts = n_parts
-        self.noise_seed = noise_seed
+    noise_scale: Any
+
+    @abstractmethod
+    def _squared_distance(self, n_queries: int) -> float:
+        """Bound how far one teacher moves all sums of a fit, squared."""
 
     def release(
         self, sums: ArrayLike, noise: NoiseSource | None = None
@@ -135,6 +90,105 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
         sums = self.release(counts, noise)
         return Response(np.full(len(sums), -1), len(sums), sums)  # -1: no class
 
+    def _calibrated(self, epsilon: float | None, delta: float) -> Self:
+        """Return a clone with its noise set, for one fit."""
+        ready = clone(self)
+        if epsilon is not None:
+            self._check_noise_unset(epsilon)
+            scale = np.sqrt(self._squared_distance(1)) / largest_gdp_mu(epsilon, delta)
+            # Discrete noise must be wider than continuous noise, by less than this.
+            scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
+            if scale > self.largest_scale:
+                raise ValueError(
+                    f"epsilon={epsilon!r} needs noise of {scale:g} clipping bounds, "
+                    f"more than the {self.largest_scale:g} that can be drawn; "
+                    f"{self._for_less_noise}."
+                )
+            ready.set_params(noise_scale=scale)
+        ready._check_noise()
+        return ready
+
+    #: What a user can do about too much noise.
+    _for_less_noise: ClassVar[str] = "raise epsilon"
+
+    def _gaussian_mu(self, n_queries: int) -> float | None:
+        if not type(self).__module__.startswith("sklearn_pate."):
+            return None
+        squared_distance = self._squared_distance(n_queries) * STEPS**2
+        return gdp_mu(self._sigma, squared_distance)
+
+    @property
+    def _sigma(self) -> float:
+        return self.noise_scale * STEPS
+
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
+        orders = np.asarray(orders, dtype=np.float64)
+        squared_distance = self._squared_distance(n_queries)
+        return RdpCurve(orders, orders * squared_distance / (2 * self.noise_scale**2))
+
+
+class NoisySum(GaussianSum):
+    """Sum of the teachers' clipped vectors with Gaussian noise.
+
+    The noisy sum may be published, at the cost of `stated_epsilon`. Its
+    post-processing, such as labels and networks, has no privacy cost.
+
+    Parameters
+    ----------
+    noise_scale : float, default=None
+        Standard deviation of the noise on every coordinate of the sum, in clipping
+        bounds. None lets :class:`~sklearn_pate.baselines.PETDLClassifier` calibrate it
+        to a target epsilon. More noise gives more privacy. Public: it must be chosen
+        independently of private data.
+
+    n_parts : int, default=1
+        Number of parts of a vector, each clipped to the bound. The privacy cost grows
+        with it.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Notes
+    -----
+    S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
+    numbers, multiples of 1/1024 of the bound C, not negative, and of norm at most
+    sqrt(n_parts) C: replacing one moves S by at most sqrt(2 n_parts) C
+    (``SoftVoteLayout`` has the proof). One release is a
+    Gaussian test with mu = sqrt(2 n_parts) / noise_scale, up to the rounding in
+    ``gdp_mu``, whose epsilon is exact; its Renyi
+    curve is a n_parts / noise_scale^2 at order a, to be added to others.
+
+    Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
+    ensembles", add noise to a loss instead, which hides nothing: the gradient of the
+    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
+    mechanism for differential privacy"; proof for whole numbers: :doc:`/accounting`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import NoisySum
+    >>> mechanism = NoisySum(noise_scale=1)
+    >>> mechanism.release([[1024, 0, 3]]).shape
+    (1, 3)
+    >>> round(mechanism.stated_epsilon(n_queries=1, n_classes=10, delta=1e-5), 2)
+    6.57
+    """
+
+    _for_less_noise: ClassVar[str] = "raise epsilon or batch_size"
+
+    def __init__(
+        self,
+        noise_scale: float | None = None,
+        *,
+        n_parts: int = 1,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.noise_scale: Any = noise_scale
+        self.n_parts = n_parts
+        self.noise_seed = noise_seed
+
     def prepared(
         self,
         *,
@@ -166,45 +220,11 @@ class NoisySum(VoteIndependentMixin, AccountedMechanism):
             If `epsilon` and `noise_scale` are both given, or neither, or the noise that
             epsilon needs cannot be drawn.
         """
-        ready = clone(self).set_params(n_parts=n_parts)
-        if epsilon is not None:
-            if self.noise_scale is not None:
-                raise ValueError(
-                    f"epsilon={epsilon!r} and noise_scale={self.noise_scale!r} both "
-                    "fix the noise; leave noise_scale=None to calibrate it, or pass "
-                    "epsilon=None."
-                )
-            mu = largest_gdp_mu(epsilon, delta)
-            scale = np.sqrt(2 * n_parts) / mu
-            # Discrete noise must be wider than continuous noise, by less than this.
-            scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
-            if scale > self.largest_scale:
-                raise ValueError(
-                    f"epsilon={epsilon!r} needs noise of {scale:g} clipping bounds, "
-                    f"more than the {self.largest_scale:g} that can be drawn; raise "
-                    "epsilon or batch_size."
-                )
-            ready.set_params(noise_scale=scale)
-        ready._check_noise()
-        return ready
+        return clone(self).set_params(n_parts=n_parts)._calibrated(epsilon, delta)
 
-    def _gaussian_mu(self, n_queries: int) -> float | None:
-        if type(self) is not NoisySum:
-            return None
-        squared_distance = 2 * self.n_parts * n_queries * STEPS**2
-        return gdp_mu(self._sigma, squared_distance)
+    def _squared_distance(self, n_queries: int) -> float:
+        return 2 * self.n_parts * n_queries
 
     def _check_noise(self) -> None:
         super()._check_noise()
         check_count("n_parts", self.n_parts)
-
-    @property
-    def _sigma(self) -> float:
-        return self.noise_scale * STEPS
-
-    def _cost(
-        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
-    ) -> RdpCurve:
-        orders = np.asarray(orders, dtype=np.float64)
-        per_part = orders / self.noise_scale**2
-        return RdpCurve(orders, n_queries * self.n_parts * per_part)

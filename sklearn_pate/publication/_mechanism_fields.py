@@ -29,6 +29,7 @@ OWN = {
         mechanisms.GumbelMax,
         mechanisms.InteractiveGNMax,
         mechanisms.LNMax,
+        mechanisms.MeanScores,
         mechanisms.NoisyHistogram,
         mechanisms.NoisySum,
         mechanisms.PermuteAndFlip,
@@ -39,7 +40,7 @@ OWN = {
     )
 }
 # Their parameters that are no numbers.
-_TEXTS = ("accountant", "learner", "method", "n_trials_distribution")
+_TEXTS = ("accountant", "basis", "learner", "method", "n_trials_distribution")
 _FLAGS = ("add_remove", "pure_fits", "pure_scores")
 _RELEASES = ("fit", "mechanism")
 # Larger integers have no exact float.

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn_pate.students._distillation import DistillationClassifier
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
+from sklearn_pate.students._score_function import ScoreFunction
 from sklearn_pate.students._table_representation import TableRepresentation
 from sklearn_pate.students.queries._adaptive import (
     ExpertQueries,
@@ -36,6 +37,7 @@ __all__ = [
     "RandomQueries",
     "RelationalHint",
     "RepresentativeQueries",
+    "ScoreFunction",
     "TableRepresentation",
     "TabularAugmentation",
     "UncertaintyQueries",

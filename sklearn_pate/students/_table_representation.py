@@ -107,6 +107,9 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
     (1, 4)
     """
 
+    #: No missing value is left in the result.
+    _fills_missing = True
+
     def __init__(
         self, n_components: int | str | None = "auto", random_state: Any = None
     ) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
+from sklearn_pate._votes._teacher_scores import TeacherScores
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
@@ -16,13 +17,13 @@ from sklearn_pate.inspection.audits._statistics import (
     epsilon_lower_bound,
     log_ratio_scores,
 )
-from sklearn_pate.mechanisms import Mechanism, NoisySum, Oracle
+from sklearn_pate.mechanisms import MeanScores, Mechanism, NoisySum, Oracle
 
 __all__ = ["audit_mechanism"]
 
 
 def audit_mechanism(
-    mechanism: Mechanism | NoisySum,
+    mechanism: Mechanism | MeanScores | NoisySum,
     counts: ArrayLike,
     neighbour: ArrayLike,
     *,
@@ -35,8 +36,9 @@ def audit_mechanism(
     """Audit the cost of a mechanism, by its answers on two neighbouring data sets.
 
     The mechanism answers queries as in a fit, with noise from the operating system, on
-    two neighbouring vote counts (or vectors of one teacher, for a
-    :class:`~sklearn_pate.mechanisms.NoisySum`). The audit looks for an event that is
+    two neighbouring vote counts (or what one teacher sends, for a
+    :class:`~sklearn_pate.mechanisms.NoisySum` or
+    :class:`~sklearn_pate.mechanisms.MeanScores`). The audit looks for an event that is
     more probable on one of them than the cost allows.
 
     For vote counts, the exact Renyi cost is computed, too, from the stated distribution
@@ -50,22 +52,25 @@ def audit_mechanism(
 
     Parameters
     ----------
-    mechanism : Mechanism or NoisySum
+    mechanism : Mechanism, MeanScores or NoisySum
         Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
         ledger is charged.
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
         vector of one teacher, in 1/1024 of the clipping bound: its parts, of shape
-        (n_parts, width) or concatenated, none longer than the bound. The vectors of all
-        other teachers are equal in both data sets, and left out.
+        (n_parts, width) or concatenated, none longer than the bound. For
+        :class:`~sklearn_pate.mechanisms.MeanScores`, the coefficients of one teacher,
+        of shape (n_coordinates, n_classes - 1). What all other teachers send is equal
+        in both data sets, and left out.
 
     neighbour : array-like of int, of the shape of `counts`
-        Counts after one vote is moved, cast or withdrawn; or another vector of that
-        teacher.
+        Counts after one vote is moved, cast or withdrawn; or what that teacher sends
+        instead.
 
     n_queries : int, default=1
-        Number of queries of one trial. The claim is the cost of all of them.
+        Number of queries of one trial, or of fits that release mean scores. The claim
+        is the cost of all of them.
 
     n_trials : int, default=100000
         Number of trials on each data set. Half of them choose the event, half measure
@@ -73,7 +78,8 @@ def audit_mechanism(
 
     n_repeats : int, default=10
         Number of times that each query is repeated; all answers count. The cost covers
-        one answer: repeats find an oracle that draws new noise.
+        one answer: repeats find an oracle that draws new noise. Mean scores are not
+        repeated.
 
     delta : float, default=1e-5
         Probability mass that epsilon does not cover. At a larger delta, such as 0.01,
@@ -96,8 +102,8 @@ def audit_mechanism(
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, for noisy histograms and sums, by their projection on ``counts -
-    neighbour``, which is the likelihood ratio of Gaussian noise. The bound is that of
+    answers, or, for noisy histograms, sums and mean scores, by their projection on
+    ``counts - neighbour``, which orders them as the likelihood ratio of Gaussian noise. The bound is that of
     Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
     how private is private SGD?", with bounds of Clopper and Pearson (1934). The
     student's probabilities that an :class:`~sklearn_pate.mechanisms.InteractiveGNMax`
@@ -120,6 +126,19 @@ def audit_mechanism(
     check_count("n_queries", n_queries, 1)
     check_count("n_trials", n_trials, 2)
     check_count("n_repeats", n_repeats, 1)
+    if isinstance(mechanism, MeanScores):
+        data_sets = _check_coefficients(counts, neighbour)
+        scores, neighbour_scores = (
+            _release_scores(mechanism, one, data_sets, n_queries, n_trials)
+            for one in data_sets
+        )
+        claim = mechanism.stated_epsilon(
+            n_queries * mechanism.n_steps, data_sets.shape[2] + 1, delta
+        )
+        epsilon, evidence = epsilon_lower_bound(
+            scores, neighbour_scores, delta=delta, confidence=confidence
+        )
+        return AuditResult(epsilon, claim, float(delta), confidence, evidence, None)
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
         layout, data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
@@ -234,10 +253,10 @@ def _check_vectors(
 
 
 def _check_mechanism(mechanism: Any) -> None:
-    if not isinstance(mechanism, Mechanism | NoisySum):
+    if not isinstance(mechanism, Mechanism | MeanScores | NoisySum):
         raise ValueError(
-            f"mechanism={mechanism!r} is not a Mechanism or NoisySum; pass one, such "
-            "as GNMax(sigma=40)."
+            f"mechanism={mechanism!r} is not a Mechanism, MeanScores or NoisySum; pass "
+            "one, such as GNMax(sigma=40)."
         )
     if mechanism.noise_seed is not None:
         raise ValueError(
@@ -249,6 +268,44 @@ def _check_mechanism(mechanism: Any) -> None:
             f"max_answers={mechanism.max_answers!r} makes the answers of different "
             "trials dependent; leave max_answers=None."
         )
+
+
+def _check_coefficients(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.float64]:
+    data_sets = np.array([counts, neighbour], dtype=np.float64)
+    if data_sets.ndim != 3 or 0 in data_sets.shape:
+        raise ValueError(
+            f"counts and neighbour have shape {np.shape(counts)}; pass coefficients of "
+            "shape (n_coordinates, n_classes - 1)."
+        )
+    if np.array_equal(*data_sets):
+        raise ValueError(
+            "counts and neighbour are equal; pass two different teachers' coefficients."
+        )
+    return data_sets
+
+
+def _release_scores(
+    mechanism: MeanScores,
+    coefficients: NDArray[np.float64],
+    data_sets: NDArray[np.float64],
+    n_queries: int,
+    n_trials: int,
+) -> NDArray[np.float64]:
+    """Return the projections of the mean scores of one teacher in each trial."""
+    shape = coefficients.shape
+    direction = data_sets[0] - data_sets[1]
+    n_coordinates = [
+        min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
+    ]
+    projections = np.zeros(n_trials)
+    for trial in range(n_trials):
+        for _ in range(n_queries):
+            scores = TeacherScores(
+                [coefficients], shape=shape, n_steps=mechanism.n_steps
+            )
+            estimate = mechanism.estimate(scores, n_coordinates)
+            projections[trial] += np.vdot(estimate.coefficients, direction)
+    return projections
 
 
 def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Votes:

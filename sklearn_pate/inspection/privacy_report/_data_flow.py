@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 __all__ = ["KINDS", "Step", "data_flow_lines", "draw_data_flow", "steps_of"]
 
 #: Kinds of fits that differ in their data flow.
-KINDS = ("teachers", "parties", "sums", "neighbours", "learner", "search")
+KINDS = ("teachers", "parties", "scores", "sums", "neighbours", "learner", "search")
 
 
 class Step(NamedTuple):
@@ -70,6 +70,22 @@ def steps_of(
             noise,
             answers,
             student,
+        ],
+        "scores": [
+            rows,
+            Step(
+                "private",
+                teachers,
+                "each trained on one shard; they send class probabilities as a "
+                "function of a row, of bounded length",
+            ),
+            Step("noise", "Noise", mechanism or "added to the sum of the functions"),
+            Step("public", "Mean score function", "the only release"),
+            Step(
+                "public",
+                "Student",
+                f"{of_model}the released function or trained on it, used to predict",
+            ),
         ],
         "sums": [
             rows,

@@ -341,7 +341,12 @@ def _assumptions(
 def _kind_of(spent: PrivacySpent) -> str:
     """Read the kind of the data flow from the statement, for published models too."""
     if spent.release != "answers":
-        return {"sum": "sums", "model": "learner", "search": "search"}[spent.release]
+        return {
+            "scores": "scores",
+            "sum": "sums",
+            "model": "learner",
+            "search": "search",
+        }[spent.release]
     if spent.relation == "add-remove":
         return "neighbours"
     return "parties" if spent.unit == "party" else "teachers"

@@ -36,6 +36,13 @@ _METHODS = {
         "vote counts hides the votes of any one party. The student is trained on the "
         "noisy answers alone."
     ),
+    "scores": (
+        "Each of many teachers is trained on rows that no other teacher gets. Its "
+        "class probabilities, as a function of a row, are written in functions that "
+        "public rows alone determine, with coefficients of bounded length. Noise added "
+        "to the sum of all coefficients, in two steps, hides those of any one teacher. "
+        "The student is the released function, or is trained on it."
+    ),
     "sums": (
         "Each of many teachers is trained on rows that no other teacher gets, and "
         "computes a vector of bounded length about public rows. Noise added to the sum "

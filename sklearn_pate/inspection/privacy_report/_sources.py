@@ -60,6 +60,22 @@ _PATE = (
 _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
     "teachers": _PATE,
     "parties": _PATE,
+    "scores": (
+        (
+            "Nissim, Raskhodnikova, Smith (2007). Smooth sensitivity and sampling in "
+            "private data analysis.",
+            "https://doi.org/10.1145/1250790.1250803",
+        ),
+        (
+            "Biswas, Dong, Kamath, Ullman (2020). CoinPress: practical private mean "
+            "and covariance estimation.",
+            "https://arxiv.org/abs/2006.06618",
+        ),
+        (
+            "Dong, Roth, Su (2022). Gaussian differential privacy.",
+            "https://arxiv.org/abs/1905.02383",
+        ),
+    ),
     "sums": (),
     "neighbours": (
         (

@@ -1,0 +1,96 @@
+"""Defaults of PATEClassifier, as rules of public numbers: one rule for all data."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.neighbors import (
+    KNeighborsClassifier,
+    NearestCentroid,
+    RadiusNeighborsClassifier,
+)
+from sklearn.pipeline import make_pipeline
+
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate.accounting._gdp import largest_gdp_mu
+from sklearn_pate.publication._student_state import is_of
+from sklearn_pate.students import TableRepresentation
+from sklearn_pate.students._train_student import accepts_unlabeled
+
+__all__ = [
+    "default_representation",
+    "default_student",
+    "default_teacher",
+    "prefers_scores",
+]
+
+# Teachers that gain from numbers of similar scale, without redundant columns.
+_GAIN_FROM_REPRESENTATION = (
+    LinearClassifierMixin,
+    QuadraticDiscriminantAnalysis,
+    KNeighborsClassifier,
+    RadiusNeighborsClassifier,
+    NearestCentroid,
+)
+# Coordinates of a score function that the noise must allow.
+_FEWEST_COORDINATES = 32
+
+
+def default_teacher(estimator: Any) -> Any:
+    """Return the teacher to be cloned."""
+    return LogisticRegression(C=10, max_iter=1000) if estimator is None else estimator
+
+
+def default_representation(estimator: Any, representation: Any) -> Any:
+    """Return the representation that teachers see, None for the columns.
+
+    A teacher with an encoder of its own gets the columns, and so do trees and networks.
+    """
+    if not (isinstance(representation, str) and representation == "auto"):
+        return representation
+    if estimator is None or isinstance(estimator, _GAIN_FROM_REPRESENTATION):
+        return TableRepresentation()
+    return None
+
+
+def default_student(estimator: Any, X_public: Table | None) -> Any:
+    """Return the student of noisy answers; it averages over them.
+
+    Networks, and teachers of images, are students themselves.
+    """
+    if is_of(estimator, "skorch") or not (X_public is None or is_table(X_public)):
+        return estimator
+    return make_pipeline(
+        TableRepresentation(), LogisticRegression(C=0.1, max_iter=1000)
+    )
+
+
+def is_table(X: Table) -> bool:
+    """Check that rows have columns: images have more dimensions."""
+    return len(X.shape) == 2
+
+
+def prefers_scores(
+    estimator: Any,
+    student: BaseEstimator | None,
+    X_public: Table,
+    *,
+    n_teachers: int,
+    n_classes: int,
+    epsilon: float | None,
+    delta: float,
+) -> bool:
+    """Return whether "auto" releases mean scores instead of votes."""
+    if (
+        epsilon is None
+        or n_classes < 2
+        or not is_table(X_public)
+        or is_of(estimator, "skorch")
+        or (student is not None and accepts_unlabeled(student))
+    ):
+        return False
+    # Radius of a ball over the noise on the mean of score functions in it.
+    signal = n_teachers * largest_gdp_mu(epsilon, delta) / 2
+    return signal**2 / (n_classes - 1) >= _FEWEST_COORDINATES

@@ -1,0 +1,135 @@
+"""Sums of clipped score functions of teachers, in whole numbers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_pate._votes._soft_votes import STEPS
+
+__all__ = ["ScoreStep", "TeacherScores"]
+
+
+@dataclass(frozen=True)
+class ScoreStep:
+    """Clipping of score functions in one step of a release.
+
+    The first `n_coordinates` coefficients of a score function, less those of `centre`,
+    are clipped to the ball of `radius` and rounded to a vector of whole numbers. All
+    others are zero.
+
+    **Sensitivity.** `share` is the step's part of the squared length of all vectors of
+    a teacher: a vector v has v.v <= share STEPS^2, which `TeacherScores` checks in
+    exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
+    |v' - v| <= 2 sqrt(share) STEPS. The bound is reached by v and -v. A teacher without
+    scores adds zeros.
+    """
+
+    centre: NDArray[np.float64]
+    radius: float
+    n_coordinates: int
+    share: float
+
+    @property
+    def longest(self) -> int:
+        """Largest length of a vector, rounded down."""
+        return int(np.sqrt(self.share) * STEPS)
+
+    @property
+    def unit(self) -> float:
+        """Coefficient that one unit of a vector stands for."""
+        # Rounding makes a vector longer by sqrt(size) / 2 at most; 1 is for round-off.
+        size = self.n_coordinates * self.centre.shape[1]
+        return self.radius / (self.longest - np.sqrt(size) / 2 - 1)
+
+    def vector(self, coefficients: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Clip and round coefficients of the shape of `centre`; zeros if too long."""
+        with np.errstate(all="ignore"):
+            moved = coefficients - self.centre
+            moved[self.n_coordinates :] = 0
+            largest = np.abs(moved).max(initial=0)
+            # Divided by the largest, no square overflows.
+            length = largest * np.linalg.norm(moved / largest) if largest > 0 else 0.0
+            scale = min(1.0, self.radius / length) if length > 0 else 0.0
+            rounded = np.rint(moved * (scale / self.unit))
+        # The privacy cost rests on this check alone: nothing above is trusted.
+        if not np.all(np.abs(rounded) <= self.longest):  # true for NaN
+            return np.zeros(coefficients.shape, dtype=np.int64)
+        vector = rounded.astype(np.int64)
+        if np.vdot(vector, vector) > self.longest**2:
+            return np.zeros(coefficients.shape, dtype=np.int64)
+        return vector
+
+
+class TeacherScores:
+    """Score functions of teachers, as coefficients in a public basis. Sensitive.
+
+    Like :class:`~sklearn_pate.Votes`, they are passed to a mechanism only, are not
+    shown by `repr`, and cannot be pickled or copied. They are queried in steps: `take`
+    sets the step, whose centre may depend on earlier releases.
+
+    `contributions` has the coefficients of each teacher, of shape (n_coordinates,
+    n_classes - 1), or None.
+    """
+
+    __slots__ = ("_coefficients", "_n_steps", "_step", "_taken", "coefficient_shape")
+
+    def __init__(
+        self,
+        contributions: Iterable[NDArray[np.float64] | None],
+        *,
+        shape: tuple[int, int],
+        n_steps: int,
+    ) -> None:
+        nothing = np.full(shape, np.nan)  # becomes a vector of zeros
+        self._coefficients = [
+            nothing if one is None or one.shape != shape else one
+            for one in contributions
+        ]
+        self.coefficient_shape = shape
+        self._n_steps = n_steps
+        self._step: ScoreStep | None = None
+        self._taken = -1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of teachers, and number of steps."""
+        return len(self._coefficients), self._n_steps
+
+    @property
+    def n_classes(self) -> int:
+        """Number of values that a step has."""
+        n_coordinates, n_values = self.coefficient_shape
+        return n_coordinates * n_values
+
+    @property
+    def any_cast(self) -> bool:
+        """Whether any teacher has scores. Sensitive."""
+        return any(bool(np.all(np.isfinite(one))) for one in self._coefficients)
+
+    def take(self, step: ScoreStep) -> int:
+        """Set the next step, and return its number."""
+        self._step, self._taken = step, self._taken + 1
+        return self._taken
+
+    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
+        """Return the sum of the vectors of the current step. Sensitive."""
+        step = self._step
+        if step is None or np.asarray(indices).tolist() != [self._taken]:
+            raise IndexError("Only the current step has a sum; call take first.")
+        total = np.zeros(self.n_classes, dtype=np.int64)
+        for one in self._coefficients:
+            total += step.vector(one).ravel()
+        return total[np.newaxis]
+
+    def __repr__(self) -> str:
+        n_teachers, n_steps = self.shape
+        return f"TeacherScores(<private>, {n_teachers=}, {n_steps=})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "Scores of teachers are sensitive and cannot be pickled or copied; publish "
+            "what a mechanism releases only."
+        )

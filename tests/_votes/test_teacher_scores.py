@@ -1,0 +1,139 @@
+"""Tests of TeacherScores: bounds in exact arithmetic, and sealed content."""
+
+import copy
+import pickle
+from math import isqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+
+from sklearn_pate._votes._soft_votes import STEPS
+from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
+
+SHARES = (0.3, 0.7)
+ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)
+RADII = st.floats(1e-3, 2.0)
+
+
+def squared(vector):
+    """Return the squared length in Python's whole numbers."""
+    return sum(int(one) ** 2 for one in vector.ravel())
+
+
+@given(
+    coefficients=arrays(np.float64, (6, 2), elements=ANY_NUMBER),
+    centre=arrays(np.float64, (6, 2), elements=ANY_NUMBER),
+    radius=RADII,
+    n=st.integers(1, 6),
+    share=st.sampled_from(SHARES),
+)
+def test_no_vector_exceeds_its_share(coefficients, centre, radius, n, share):
+    vector = ScoreStep(centre, radius, n, share).vector(coefficients)
+    assert vector.dtype == np.int64
+    assert squared(vector) <= share * STEPS**2
+    assert not vector[n:].any()
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([1e-320, 1e-160, 1e-3, 1.0, 1e3, 1e160, 1e300]),
+)
+def test_long_vectors_are_clipped_within_their_share(seed, scale):
+    shape = (4000, 1)
+    coefficients = scale * np.random.RandomState(seed).standard_normal(shape)
+    step = ScoreStep(np.zeros(shape), 0.3, 4000, 0.7)
+    assert squared(step.vector(coefficients)) <= 0.7 * STEPS**2
+
+
+def test_both_steps_together_are_within_the_unit():
+    longest = [ScoreStep(np.zeros((1, 1)), 1.0, 1, share).longest for share in SHARES]
+    assert longest == [isqrt(int(share * STEPS**2)) for share in SHARES]
+    assert sum(one**2 for one in longest) <= STEPS**2
+
+
+def test_a_vector_stands_for_the_coefficients_inside_the_ball():
+    coefficients = np.array([[0.1, -0.2], [0.05, 0.0]])
+    step = ScoreStep(np.full((2, 2), 0.02), 0.5, 2, 0.7)
+    read = step.centre + step.vector(coefficients) * step.unit
+    assert np.abs(read - coefficients).max() <= step.unit / 2
+
+
+def test_a_long_vector_is_scaled_down_to_the_radius():
+    coefficients = np.array([[3.0], [4.0]])
+    step = ScoreStep(np.zeros((2, 1)), 0.5, 2, 0.7)
+    read = step.vector(coefficients) * step.unit
+    assert np.abs(read - [[0.3], [0.4]]).max() <= step.unit / 2
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_coefficients_that_are_not_finite_add_nothing(bad):
+    coefficients = np.array([[0.2], [bad]])
+    assert not ScoreStep(np.zeros((2, 1)), 0.5, 2, 0.3).vector(coefficients).any()
+
+
+def scores_of(contributions, shape=(3, 1)):
+    return TeacherScores(contributions, shape=shape, n_steps=2)
+
+
+def sums_of(contributions, centre=None):
+    scores = scores_of(contributions)
+    centre = np.zeros((3, 1)) if centre is None else centre
+    row = scores.take(ScoreStep(centre, 0.5, 3, 0.3))
+    return scores.counts([row])
+
+
+def test_replacing_a_teacher_moves_the_sum_by_two_lengths_at_most():
+    rng = np.random.RandomState(0)
+    teachers = list(rng.standard_normal((20, 3, 1)))
+    before = sums_of(teachers)
+    longest = ScoreStep(np.zeros((3, 1)), 0.5, 3, 0.3).longest
+    for other in (None, -teachers[7], rng.standard_normal((3, 1)), np.full((3, 1), 9)):
+        moved = sums_of([*teachers[:7], other, *teachers[8:]]) - before
+        assert squared(moved) <= (2 * longest) ** 2
+
+
+def test_the_bound_is_nearly_reached_by_opposite_vectors():
+    one = np.array([[9.0], [0.0], [0.0]])
+    moved = sums_of([one]) - sums_of([-one])
+    longest = ScoreStep(np.zeros((3, 1)), 0.5, 3, 0.3).longest
+    assert squared(moved) >= (2 * longest - 5) ** 2
+
+
+def test_a_vector_does_not_depend_on_other_teachers_or_their_order():
+    teachers = list(np.random.RandomState(1).standard_normal((9, 3, 1)))
+    total = sums_of(teachers)
+    assert_array_equal(total, sums_of(teachers[::-1]))
+    assert_array_equal(total, sums_of(teachers[:4]) + sums_of(teachers[4:]))
+
+
+def test_a_teacher_without_scores_is_counted_and_adds_nothing():
+    teachers = list(np.random.RandomState(1).standard_normal((4, 3, 1)))
+    of_another_shape = np.zeros((2, 1))
+    with_failed = scores_of([*teachers, None, of_another_shape])
+    assert with_failed.shape == (6, 2)
+    assert with_failed.any_cast
+    assert_array_equal(sums_of([*teachers, None, of_another_shape]), sums_of(teachers))
+    assert not scores_of([None, np.full((3, 1), np.nan)]).any_cast
+
+
+def test_only_the_current_step_can_be_queried():
+    scores = scores_of([np.zeros((3, 1))])
+    with pytest.raises(IndexError, match="take"):
+        scores.counts([0])
+    step = ScoreStep(np.zeros((3, 1)), 0.5, 3, 0.3)
+    assert [scores.take(step), scores.take(step)] == [0, 1]
+    with pytest.raises(IndexError, match="current step"):
+        scores.counts([0])
+
+
+def test_scores_are_neither_shown_nor_pickled():
+    scores = scores_of([np.full((3, 1), 0.123)])
+    assert repr(scores) == "TeacherScores(<private>, n_teachers=1, n_steps=2)"
+    for leak in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="sensitive"):
+            leak(scores)

@@ -1,0 +1,134 @@
+"""Tests of MeanScores: exact cost of two adaptive steps, estimate, bad input."""
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_pate._votes._soft_votes import STEPS
+from sklearn_pate._votes._teacher_scores import TeacherScores
+from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
+from sklearn_pate.mechanisms import MeanScores
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
+    mechanism = MeanScores().prepared(epsilon=epsilon, delta=delta)
+    spent = mechanism.stated_epsilon(2, 10, delta)
+    assert 0.999 * epsilon < spent <= epsilon
+
+
+def test_two_steps_cost_as_much_as_one_release_of_both_lengths():
+    sigma, delta = 5000.0, 1e-6
+    together = MeanScores(noise_scale=sigma / STEPS).stated_epsilon(2, 2, delta)
+    steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in (0.3, 0.7)]
+    assert_allclose(together, gdp_epsilon(np.hypot(*steps), delta), rtol=1e-9)
+
+
+def test_the_cost_is_that_of_two_gaussians_by_dp_accounting():
+    noise_scale, delta = 4.0, 1e-5
+    accountant = PLDAccountant()
+    for share in (0.3, 0.7):
+        multiplier = noise_scale / (2 * np.sqrt(share))
+        accountant.compose(dp_event.GaussianDpEvent(multiplier))
+    stated = MeanScores(noise_scale=noise_scale).stated_epsilon(2, 2, delta)
+    assert_allclose(stated, accountant.get_epsilon(delta), rtol=2e-4)
+
+
+def test_the_renyi_curve_is_that_of_a_gaussian():
+    curve = MeanScores(noise_scale=4.0).account_curve(2, 5)
+    assert_allclose(curve.values, curve.orders * 4 / (2 * 4.0**2))
+
+
+def test_a_part_of_a_fit_costs_as_much_as_the_fit():
+    mechanism = MeanScores(noise_scale=4.0)
+    costs = [mechanism.stated_epsilon(n, 2, 1e-5) for n in (0, 1, 2, 3, 4)]
+    assert costs[0] == costs[1] == costs[2] < costs[3] == costs[4]
+
+
+def test_a_subclass_states_its_renyi_cost():
+    class Other(MeanScores):
+        pass
+
+    other, known = Other(noise_scale=4.0), MeanScores(noise_scale=4.0)
+    curve = known.stated_curve(2, 2)
+    assert other.stated_epsilon(2, 2, 1e-5) == curve.to_epsilon(1e-5)
+    assert known.stated_epsilon(2, 2, 1e-5) < curve.to_epsilon(1e-5)
+
+
+def estimates(teachers, noise_scale, n_runs=1, n_coordinates=(6, 6)):
+    shape = teachers[0].shape
+    mechanism = MeanScores(noise_scale=noise_scale)
+    return [
+        mechanism.estimate(
+            TeacherScores(teachers, shape=shape, n_steps=2), [*n_coordinates]
+        )
+        for _ in range(n_runs)
+    ]
+
+
+def test_without_much_noise_the_estimate_is_the_mean():
+    rng = np.random.RandomState(0)
+    mean = np.array([[0.1], [0.2], [-0.1], [0.05], [0.02], [0.01]])
+    teachers = [mean + 0.02 * rng.standard_normal((6, 1)) for _ in range(500)]
+    [one] = estimates(teachers, noise_scale=0.01)
+    assert_allclose(one.coefficients, np.mean(teachers, axis=0), atol=1e-3)
+    assert_allclose(one.shrunk, one.coefficients, atol=1e-3)
+
+
+def test_the_noise_of_the_estimate_has_the_stated_variance():
+    teachers = 300 * [np.zeros((6, 1))]
+    runs = estimates(teachers, 20.0, n_runs=2000, n_coordinates=(3, 6))
+    observed = np.var([one.coefficients[:, 0] for one in runs], axis=0)
+    assert_allclose(observed, runs[0].variances, rtol=0.15)
+    assert runs[0].variances[0] < runs[0].variances[5]
+
+
+def test_coordinates_beyond_those_of_the_second_step_are_zero():
+    [one] = estimates(100 * [np.ones((6, 1))], 5.0, n_coordinates=(2, 4))
+    assert not one.coefficients[4:].any()
+    assert not one.variances[4:].any()
+    assert not one.shrunk[4:].any()
+
+
+def test_shrinking_halves_the_error_of_nothing_but_noise():
+    allowed = MeanScores(noise_scale=20.0).n_coordinates(200, 2)
+    runs = estimates(200 * [np.zeros((70, 1))], 20.0, 200, allowed)
+    before = np.mean([np.sum(one.coefficients[1:] ** 2) for one in runs])
+    after = np.mean([np.sum(one.shrunk[1:] ** 2) for one in runs])
+    assert after < 0.5 * before
+
+
+def test_the_constant_is_not_shrunk():
+    runs = estimates(100 * [np.zeros((6, 1))], 20.0, 20)
+    for one in runs:
+        assert_array_equal(one.shrunk[0], one.coefficients[0])
+
+
+def test_more_noise_allows_fewer_coordinates():
+    counts = [
+        MeanScores(noise_scale=scale).n_coordinates(250, 2)[-1]
+        for scale in (5.0, 20.0, 80.0, 500.0)
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert (counts[0], counts[-1]) == (400, 5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"basis": "fourier"}, "basis='fourier' of MeanScores is unknown"),
+        ({"max_coordinates": 0}, "max_coordinates=0"),
+        ({"noise_scale": -1.0}, "noise_scale=-1.0 of MeanScores must be a positive"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        MeanScores(**{"noise_scale": 3.0} | parameters).stated_epsilon(2, 2, 1e-5)
+
+
+def test_noise_beyond_what_can_be_drawn_is_refused():
+    with pytest.raises(ValueError, match=r"epsilon=1e-05 needs noise of .* raise eps"):
+        MeanScores().prepared(epsilon=1e-5, delta=1e-5)

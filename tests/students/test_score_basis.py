@@ -1,0 +1,110 @@
+"""Tests of ScoreBasis and ScoreFunction: orthonormal, nested, probabilities."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
+
+from sklearn_pate.students._score_basis import ScoreBasis
+from sklearn_pate.students._score_function import (
+    ScoreFunction,
+    as_probabilities,
+    resolve_threshold,
+)
+
+
+@pytest.fixture
+def rows():
+    return np.random.RandomState(0).standard_normal((300, 5)) @ np.diag([5, 3, 2, 1, 1])
+
+
+@pytest.mark.parametrize("rbf", [False, True])
+def test_functions_are_orthonormal_on_public_rows(rows, rbf):
+    basis = ScoreBasis(100, rbf, random_state=0).fit(rows)
+    values = basis.transform(rows)
+    assert_allclose(values.T @ values / len(rows), np.eye(values.shape[1]), atol=1e-8)
+    assert_allclose(values[:, 0], 1)
+    assert values.shape[1] == basis.n_coordinates_ == (100 if rbf else 6)
+
+
+def test_principal_components_come_first_by_their_variance(rows):
+    values = ScoreBasis(50, True, random_state=0).fit(rows).transform(rows)
+    scores = PCA(whiten=True).fit_transform(rows) * np.sqrt(300 / 299)
+    assert_allclose(np.abs(values[:, 1:6].T @ scores / 300), np.eye(5), atol=1e-7)
+
+
+def test_fewer_functions_are_the_first_of_more(rows):
+    few = ScoreBasis(10, True, random_state=0).fit(rows).transform(rows)
+    many = ScoreBasis(60, True, random_state=0).fit(rows).transform(rows)
+    assert_allclose(few, many[:, :10], atol=1e-8)
+
+
+def test_a_row_has_the_same_values_alone(rows):
+    basis = ScoreBasis(80, True, random_state=0).fit(rows)
+    new = np.random.RandomState(1).standard_normal((40, 5))
+    alone = np.vstack([basis.transform(new[i : i + 1]) for i in range(40)])
+    assert_allclose(alone, basis.transform(new), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((1, 3)),
+        np.ones((7, 3)),
+        np.arange(3.0).reshape(1, 3),
+        np.repeat(np.arange(4.0), 2).reshape(4, 2),
+        np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),
+    ],
+    ids=["one row", "constant", "one distinct row", "dependent columns", "repeats"],
+)
+def test_few_or_constant_rows_have_few_functions(X):
+    basis = ScoreBasis(400, True, random_state=0).fit(X)
+    values = basis.transform(X)
+    assert 1 <= basis.n_coordinates_ <= len(np.unique(X, axis=0))
+    assert_allclose(values.T @ values / len(X), np.eye(values.shape[1]), atol=1e-8)
+
+
+def test_landmarks_are_public_rows(rows):
+    basis = ScoreBasis(50, True, random_state=0).fit(rows)
+    known = {tuple(row) for row in rows}
+    assert {tuple(row) for row in basis.landmarks_} <= known
+    assert ScoreBasis(50, False).fit(rows).landmarks_ is None
+
+
+def test_scores_become_probabilities():
+    scores = np.random.RandomState(0).standard_normal((50, 3))
+    probabilities = as_probabilities(scores)
+    assert probabilities.shape == (50, 4)
+    assert_allclose(probabilities.sum(axis=1), 1)
+    assert np.all(probabilities >= 0)
+    assert_allclose(as_probabilities(np.zeros((1, 3))), 0.25)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "shares", "expected"),
+    [
+        ("auto", [0.7, 0.3], None),
+        ("auto", [0.9, 0.1], 0.1),
+        ("auto", [0.15, 0.85], 0.85),
+        ("auto", [0.05, 0.5, 0.45], None),
+        (0.3, [0.7, 0.3], 0.3),
+    ],
+)
+def test_the_threshold_moves_only_for_a_rare_class(threshold, shares, expected):
+    assert resolve_threshold(threshold, np.array(shares)) == expected
+
+
+class Identity:
+    def transform(self, X):
+        return X
+
+
+def test_a_function_predicts_by_its_coefficients(rows):
+    basis = ScoreBasis(6, False).fit(rows)
+    coef = np.zeros((6, 1))
+    coef[1] = -0.2  # the first of two classes has the positive sign
+    function = ScoreFunction.of_release(coef, Identity(), basis, None)
+    first = basis.transform(rows)[:, 1]
+    assert_array_equal(function.predict(rows), first > 0)
+    rare = ScoreFunction.of_release(coef, Identity(), basis, 0.6)
+    assert_array_equal(rare.predict(rows), function.predict_proba(rows)[:, 1] > 0.6)
