@@ -33,6 +33,7 @@ _MAX_COMPONENTS = 40
 _LARGEST = 1e150
 # A column with a smaller standard deviation is constant.
 _NEGLIGIBLE = 1e-6
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 class TableRepresentation(TransformerMixin, BaseEstimator):
@@ -356,14 +357,16 @@ def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind in "mM":
-        days = values.astype(values.dtype.str[:2] + "[D]").astype(np.float64)
-        return np.where(np.isnat(values), np.nan, days)
+        seconds = values.astype(f"{values.dtype.kind}8[s]").astype(np.float64)
+        return np.where(np.isnat(values), np.nan, seconds / 86400)
     return np.array([_number(value) for value in values.tolist()], dtype=np.float64)
 
 
 def _number(value: Any) -> float:
     try:
-        return float(value.toordinal() if isinstance(value, date) else value)
+        if isinstance(value, date):
+            return float(value.toordinal() - _EPOCH)
+        return float(value)
     except OverflowError:
         return np.inf if value > 0 else -np.inf
     except (TypeError, ValueError):

@@ -1,0 +1,277 @@
+"""Public representation of tables: any column, any private value, finite numbers."""
+
+import datetime
+import decimal
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.students import TableRepresentation
+
+ROWS = 60
+ODD_OBJECTS = [
+    None,
+    np.nan,
+    np.inf,
+    -np.inf,
+    10**400,
+    -(10**400),
+    1e308,
+    pd.NA,
+    pd.NaT,
+    "never seen",
+    "12",
+    "",
+    b"bytes",
+    True,
+    3,
+    3.5,
+    1 + 2j,
+    datetime.date(2020, 1, 2),
+    decimal.Decimal("NaN"),
+    ("a", "tuple"),
+]
+ODD_NUMBERS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
+
+
+def table(n_rows=ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=n_rows),
+            "count": rng.poisson(2, n_rows),
+            "skewed": np.where(
+                rng.random(n_rows) < 0.8, 0, rng.lognormal(9, 2, n_rows)
+            ),
+            "text": rng.choice(["a", "b", "c"], n_rows),
+            "category": pd.Categorical(rng.choice([10, 20, 30], n_rows)),
+            "bool": rng.random(n_rows) < 0.3,
+            "date": pd.Timestamp("2020-01-01")
+            + pd.to_timedelta(rng.integers(0, 900, n_rows), "D"),
+            "missing": rng.choice([np.nan, 1.0, 2.0], n_rows),
+            "nullable": pd.array(rng.choice([0, 1, 2], n_rows), dtype="Int64"),
+            "objects": rng.choice(np.array([1, 2.5, None], dtype=object), n_rows),
+            "holes": rng.choice(np.array(["x", None, "y"], dtype=object), n_rows),
+            "empty": np.full(n_rows, np.nan),
+            "nothing": np.full(n_rows, None),
+            "constant": np.full(n_rows, 7),
+        }
+    )
+    frame.loc[frame.index[::5], "nullable"] = pd.NA
+    return frame
+
+
+@pytest.fixture
+def public():
+    return table()
+
+
+def assert_finite(values, n_rows, representation):
+    assert isinstance(values, np.ndarray)
+    assert values.dtype == np.float64
+    assert values.shape == (n_rows, representation.n_components_)
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_components", ["auto", 2, None])
+def test_check_estimator_has_no_failures(n_components):
+    results = check_estimator(
+        TableRepresentation(n_components, random_state=0), on_fail=None, on_skip=None
+    )
+    failed = [one for one in results if one["status"] not in ("passed", "skipped")]
+    assert failed == []
+
+
+@pytest.mark.parametrize("n_components", ["auto", 3, None])
+def test_a_table_of_every_type_becomes_finite_numbers(public, n_components):
+    representation = TableRepresentation(n_components, random_state=0).fit(public)
+    assert_finite(representation.transform(public), ROWS, representation)
+    new = table(30, seed=1)
+    assert_finite(representation.transform(new), 30, representation)
+
+
+@pytest.mark.parametrize("column", ["number", "text", "objects", "holes", "nothing"])
+@pytest.mark.parametrize("value", ODD_OBJECTS, ids=repr)
+def test_no_private_object_raises_or_warns_or_gives_infinity(public, column, value):
+    representation = TableRepresentation(random_state=0).fit(public)
+    private = table(3, seed=1)
+    values = np.empty(3, dtype=object)
+    values[:] = private[column]
+    values[1] = value
+    private[column] = values
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = representation.transform(private)
+    assert_finite(result, 3, representation)
+
+
+@pytest.mark.parametrize("value", ODD_NUMBERS)
+@pytest.mark.parametrize("column", ["number", "count", "skewed", "empty", "constant"])
+def test_no_private_number_raises_or_warns_or_gives_infinity(public, column, value):
+    representation = TableRepresentation(random_state=0).fit(public)
+    private = table(3, seed=1)
+    private[column] = [1.0, value, 2.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = representation.transform(private)
+    assert_finite(result, 3, representation)
+
+
+def test_an_odd_value_changes_no_other_row(public):
+    representation = TableRepresentation(random_state=0).fit(public)
+    private = table(9, seed=1).astype({"number": object, "text": object})
+    before = representation.transform(private)
+    private.loc[4, ["number", "text"]] = ["word", 3]
+    after = representation.transform(private)
+    others = np.arange(9) != 4
+    np.testing.assert_array_equal(before[others], after[others])
+    assert not np.array_equal(before[4], after[4])
+
+
+def test_numbers_beyond_the_public_range_count_as_its_ends(public):
+    representation = TableRepresentation(random_state=0).fit(public)
+    low, high = table(2, seed=1), table(2, seed=1)
+    for column in ("number", "skewed"):
+        low[column] = [-1e200, public[column].min()]
+        high[column] = [np.inf, public[column].max()]
+    for rows in (low, high):
+        rows.iloc[1, 1:2] = rows.iloc[0, 1:2]
+        for name in set(rows) - {"number", "skewed"}:
+            rows[name] = [rows[name].iloc[0]] * 2
+        first, second = representation.transform(rows)
+        np.testing.assert_allclose(first, second)
+
+
+def test_public_infinities_are_no_range():
+    X = np.array([[0.0], [1.0], [np.inf], [-np.inf], [0.5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = TableRepresentation(random_state=0).fit_transform(X)
+    assert np.isfinite(result).all()
+    np.testing.assert_allclose(result[1], result[2])
+    np.testing.assert_allclose(result[0], result[3])
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+@pytest.mark.parametrize("n_components", ["auto", 3, None])
+def test_a_few_public_rows_suffice(n_rows, n_components):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        representation = TableRepresentation(n_components, random_state=0)
+        representation.fit(table(n_rows))
+        result = representation.transform(table(9, seed=1))
+    assert_finite(result, 9, representation)
+
+
+def test_frames_of_pandas_and_polars_and_objects_give_the_same():
+    frame = table()[["number", "count", "text", "bool", "missing", "holes"]]
+    polars = pl.DataFrame(
+        {
+            name: [None if pd.isna(one) else one for one in frame[name].tolist()]
+            for name in frame
+        }
+    )
+    objects = frame.to_numpy(dtype=object)
+    expected = TableRepresentation(random_state=0).fit_transform(frame)
+    for same in (polars, objects, objects.tolist()):
+        result = TableRepresentation(random_state=0).fit_transform(same)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
+
+
+def test_whole_categories_are_the_same_as_integers_and_floats(public):
+    public = public[["category", "text"]]
+    representation = TableRepresentation(random_state=0).fit(public)
+    as_floats = public.assign(category=public["category"].astype(float))
+    np.testing.assert_array_equal(
+        representation.transform(public), representation.transform(as_floats)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+def test_arrays_of_any_numeric_type_are_taken(dtype):
+    X = np.random.default_rng(0).integers(0, 5, (40, 6)).astype(dtype)
+    representation = TableRepresentation(random_state=0).fit(X)
+    assert_finite(representation.transform(X), 40, representation)
+
+
+def test_images_are_tables_of_pixels(digits):
+    X = digits[0][:200]
+    flat = TableRepresentation(random_state=0).fit_transform(X)
+    images = TableRepresentation(random_state=0).fit_transform(X.reshape(200, 8, 8))
+    np.testing.assert_array_equal(flat, images)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_wide_sparse_matrices_stay_sparse(form):
+    X = sp.random_array((300, 200_000), density=1e-4, rng=0)
+    representation = TableRepresentation(random_state=0).fit(form(X))
+    assert_finite(representation.transform(form(X)), 300, representation)
+    assert representation.n_components_ == 40
+
+
+@pytest.mark.parametrize("value", ODD_NUMBERS)
+def test_odd_numbers_of_sparse_matrices_are_finite(value):
+    X = sp.random_array((50, 30), density=0.2, rng=0, format="csr")
+    representation = TableRepresentation(random_state=0).fit(X)
+    odd = X.copy()
+    odd.data[3] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_finite(representation.transform(odd), 50, representation)
+    assert np.isfinite(TableRepresentation(random_state=0).fit_transform(odd)).all()
+
+
+@pytest.mark.parametrize("n_rows", [ROWS, 30_000])
+def test_an_integer_seed_repeats_the_fit_and_pickles(n_rows):
+    X = table(n_rows)[["number", "text", "skewed"]]
+    one = TableRepresentation(random_state=0).fit(X)
+    two = pickle.loads(pickle.dumps(TableRepresentation(random_state=0).fit(X)))
+    np.testing.assert_array_equal(one.transform(X[:50]), two.transform(X[:50]))
+
+
+def test_names_of_the_columns_and_of_the_result(public):
+    representation = TableRepresentation(2, random_state=0).fit(public)
+    assert list(representation.feature_names_in_) == list(public)
+    assert list(representation.get_feature_names_out()) == ["table0", "table1"]
+    framed = representation.set_output(transform="pandas").transform(public)
+    assert list(framed) == ["table0", "table1"]
+    with pytest.raises(ValueError, match="feature names"):
+        representation.transform(public[list(public)[::-1]])
+
+
+@pytest.mark.parametrize("n_components", [0, 1.5, "all"])
+def test_an_invalid_number_of_components_is_refused(public, n_components):
+    with pytest.raises(ValueError, match=r"n_components=.* must be a whole number"):
+        TableRepresentation(n_components).fit(public)
+
+
+def test_rare_categories_share_a_column_which_new_ones_join():
+    X = pd.DataFrame(
+        {"code": ["a"] * 600 + ["b"] * 400 + [f"rare {k}" for k in range(9)]}
+    )
+    representation = TableRepresentation(None).fit(X)
+    assert representation.n_components_ == 3
+    new = representation.transform(pd.DataFrame({"code": ["rare 3", "new"]}))
+    np.testing.assert_array_equal(new[0], new[1])
+
+
+def test_a_skewed_number_keeps_its_small_values_apart():
+    amount = np.r_[np.zeros(900), np.geomspace(1, 1e6, 100)]
+    for values in (amount, -amount):
+        X = values[:, np.newaxis]
+        result = TableRepresentation(None).fit_transform(X)[:, 0]
+        gap = abs(result[-50] - result[0]) / np.ptp(result)
+        assert gap > 0.04 > 100 * np.ptp(values[:-50]) / np.ptp(values) / 100
