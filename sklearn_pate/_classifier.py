@@ -15,6 +15,7 @@ from sklearn_pate._base._defaults import (
 )
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._base._ledger_entry import open_entry
+from sklearn_pate._base._parameter_checks import check_mean_scores, check_threshold
 from sklearn_pate._base._parameters import resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
     check_parties,
@@ -520,6 +521,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         shards = assign_shards(private, n_teachers, seeds.shards)
         mechanism = self._mean_scores(public, n_teachers)
         if mechanism is not None:
+            if self.threshold != "auto" and len(public.classes) != 2:
+                raise ValueError(
+                    f"threshold={self.threshold!r} is for two classes, and there are "
+                    f"{len(public.classes)}; leave threshold='auto'."
+                )
             scores = ScorePlan(
                 public,
                 plan_score_release(
@@ -598,6 +604,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             epsilon=epsilon,
             delta=self.delta,
         )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_threshold(self.threshold)
+        if isinstance(self._chosen_mechanism(), MeanScores):
+            check_mean_scores(self)
 
     def _vote_mechanism(self) -> Mechanism:
         """Return the mechanism that answers queries on votes, or raise ValueError."""

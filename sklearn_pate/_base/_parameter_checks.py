@@ -13,15 +13,18 @@ from sklearn_pate._base._parameters import (
 )
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import MeanScores
+from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
     "check_classifier",
     "check_ledger",
+    "check_mean_scores",
     "check_memory",
     "check_n_jobs",
     "check_privacy_unit",
     "check_public_size",
     "check_strategy",
+    "check_threshold",
     "check_transformer",
 ]
 
@@ -78,12 +81,6 @@ def check_strategy(
     ready = as_mechanism(mechanism, release)
     if isinstance(ready, MeanScores):
         ready.check()
-        if query_strategy != "auto":
-            raise ValueError(
-                f"query_strategy={query_strategy!r} and mechanism={mechanism!r} do not "
-                "go together: mean scores answer no queries; leave "
-                "query_strategy='auto', or use mechanism='gnmax'."
-            )
         return
     strategy = as_query_strategy(query_strategy, ready)
     if strategy is None:
@@ -108,6 +105,40 @@ def check_strategy(
                 f"{classifier!r} does not have; use another student, or give the "
                 "strategy a classifier of its own."
             )
+
+
+def check_mean_scores(classifier: Any) -> None:
+    """Raise ValueError for a parameter that does not go with mean scores."""
+    mechanism = classifier.mechanism
+    for name in ("n_queries", "query_strategy"):
+        value = getattr(classifier, name)
+        if value != "auto":
+            raise ValueError(
+                f"{name}={value!r} and mechanism={mechanism!r} do not go together, as "
+                f"mean scores answer no queries; leave {name}='auto', or use "
+                "mechanism='gnmax'."
+            )
+    if classifier.student is not None and accepts_unlabeled(classifier.student):
+        raise ValueError(
+            f"student={classifier.student!r} learns from unlabelled rows, and "
+            f"mechanism={mechanism!r} labels all; use another student, or "
+            "mechanism='gnmax'."
+        )
+
+
+def check_threshold(threshold: Any) -> None:
+    """Raise ValueError unless a threshold is a probability, or "auto"."""
+    if isinstance(threshold, str) and threshold == "auto":
+        return
+    if (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, Real)
+        or not 0 < float(threshold) < 1
+    ):
+        raise ValueError(
+            f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
+            "such as 0.3."
+        )
 
 
 def check_ledger(ledger: Any) -> None:

@@ -30,6 +30,7 @@ from sklearn_pate.exceptions import (
     warn_user,
 )
 from sklearn_pate.mechanisms import MeanScores
+from sklearn_pate.mechanisms._mean_scores import Estimate
 from sklearn_pate.students import (
     DistillationClassifier,
     ScoreFunction,
@@ -56,10 +57,7 @@ _MOST_ROWS = 10_000
 class ReleasedScores:
     """Released score function, and what follows from it. May be published."""
 
-    #: Coefficients with noise, shape (n_coordinates, n_classes - 1).
-    coefficients: NDArray[np.float64]
-    #: Variance of the noise on the coefficients of each coordinate.
-    variances: NDArray[np.float64]
+    estimate: Estimate
     #: Public rows that were scored.
     rows: NDArray[np.intp]
     student: ScoreFunction
@@ -151,17 +149,10 @@ class ScorePlan(TaughtPlan):
         self, scores: TeacherScores, student: BaseEstimator, entry: FitEntry | None
     ) -> ReleasedScores:
         """Record the cost, draw the noise, and release the score function."""
-        return self._read(
-            *self.release.mechanism.estimate(scores, self._n_coordinates, entry)
-        )
-
-    def _read(
-        self,
-        coefficients: NDArray[np.float64],
-        variances: NDArray[np.float64],
-        shrunk: NDArray[np.float64],
-    ) -> ReleasedScores:
-        """Compute what follows from the release, by public rows alone."""
+        mechanism = self.release.mechanism
+        estimate = mechanism.estimate(scores, self._n_coordinates, entry)
+        # What follows is computed from the release and public rows alone.
+        shrunk = estimate.shrunk
         scored = self.scored
         if not shrunk[1:].any():
             warn_user(
@@ -178,8 +169,7 @@ class ScorePlan(TaughtPlan):
         )
         probabilities = as_probabilities(scored.values @ coef)
         return ReleasedScores(
-            coefficients,
-            variances,
+            estimate,
             scored.rows,
             function,
             probabilities,
@@ -211,6 +201,7 @@ class ScorePlan(TaughtPlan):
             "answers_": released.answers,
             "histograms_": None,
             "soft_answers_": released.probabilities,
+            "mean_scores_": released.estimate,
         }
 
     def analyse(

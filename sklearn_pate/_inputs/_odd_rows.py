@@ -77,9 +77,10 @@ def takes_missing(estimator: Any) -> bool | None:
 
     The tag ``allow_nan`` decides; for an estimator that wraps others, the tags of all
     of them. A Pipeline accepts them if all steps do, or those up to an imputer of
-    scikit-learn or a TableRepresentation. None if that is unknown, as behind a ColumnTransformer, or for a `fit`
-    that is neither scikit-learn's nor skorch's and has the default tag. An estimator of
-    None stands for the comparison of rows, which does not accept them.
+    scikit-learn or a TableRepresentation. None if that is unknown, as behind a
+    ColumnTransformer, or for a `fit` that is neither scikit-learn's nor skorch's and
+    has the default tag. An estimator of None stands for the comparison of rows, which
+    does not accept them.
     """
     if estimator is None:
         return False

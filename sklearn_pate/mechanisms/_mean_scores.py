@@ -33,6 +33,8 @@ class Estimate(NamedTuple):
     variances: NDArray[np.float64]
     #: Coefficients without most of their noise.
     shrunk: NDArray[np.float64]
+    #: Clipping and noisy sum of each step.
+    steps: list[tuple[ScoreStep, NDArray[np.int64]]]
 
 
 class MeanScores(GaussianSum):
@@ -197,11 +199,12 @@ class MeanScores(GaussianSum):
         # The scores p - 1/K of a row are at most this long.
         largest = np.sqrt(shape[1] / (shape[1] + 1))
         weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
-        centre = np.zeros(shape)
+        centre, steps = np.zeros(shape), []
         for share, radius, n in zip(_SHARES, _RADII, n_coordinates, strict=True):
             step = ScoreStep(centre, radius * largest, n, share)
             oracle.answer([scores.take(step)])
             released = cast(NDArray, oracle.transcript().histograms)[-1].reshape(shape)
+            steps.append((step, released))
             unit = step.unit / n_teachers
             weight = 1 / (self._sigma * unit) ** 2
             weighted[:n] += weight * (centre + unit * released)[:n]
@@ -210,7 +213,7 @@ class MeanScores(GaussianSum):
             mean = np.divide(weighted, precision, where=known, out=np.zeros(shape))
             variances = np.divide(1, precision, where=known, out=0 * precision)[:, 0]
             centre = _shrunk(mean, variances)
-        return Estimate(mean, variances, centre)
+        return Estimate(mean, variances, centre, steps)
 
     def _squared_distance(self, n_queries: int) -> float:
         n_fits = max(1, -(-n_queries // self.n_steps))  # a part costs as much

@@ -102,10 +102,11 @@ def audit_mechanism(
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, for noisy histograms, sums and mean scores, by their projection on
-    ``counts - neighbour``, which orders them as the likelihood ratio of Gaussian noise. The bound is that of
-    Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
-    how private is private SGD?", with bounds of Clopper and Pearson (1934). The
+    answers, or, for noisy histograms, sums and mean scores, by their projection on the
+    difference of the data sets, which is the likelihood ratio of Gaussian noise. The
+    bound is that of Jagielski, Ullman, Oprea (2020), "Auditing differentially private
+    machine learning: how private is private SGD?", with bounds of Clopper and Pearson
+    (1934). The
     student's probabilities that an :class:`~sklearn_pate.mechanisms.InteractiveGNMax`
     needs are equal for all classes. One oracle answers all trials: the confidence holds
     if its answers are independent.
@@ -127,18 +128,10 @@ def audit_mechanism(
     check_count("n_trials", n_trials, 2)
     check_count("n_repeats", n_repeats, 1)
     if isinstance(mechanism, MeanScores):
-        data_sets = _check_coefficients(counts, neighbour)
-        scores, neighbour_scores = (
-            _release_scores(mechanism, one, data_sets, n_queries, n_trials)
-            for one in data_sets
+        teachers = _check_coefficients(counts, neighbour)
+        return _audit_mean_scores(
+            mechanism, teachers, n_queries, n_trials, delta, confidence
         )
-        claim = mechanism.stated_epsilon(
-            n_queries * mechanism.n_steps, data_sets.shape[2] + 1, delta
-        )
-        epsilon, evidence = epsilon_lower_bound(
-            scores, neighbour_scores, delta=delta, confidence=confidence
-        )
-        return AuditResult(epsilon, claim, float(delta), confidence, evidence, None)
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
         layout, data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
@@ -176,6 +169,30 @@ def audit_mechanism(
         scores, neighbour_scores, delta=delta, confidence=confidence
     )
     return AuditResult(epsilon, claim, float(delta), confidence, evidence, exact_share)
+
+
+def _audit_mean_scores(
+    mechanism: MeanScores,
+    teachers: NDArray[np.float64],
+    n_queries: int,
+    n_trials: int,
+    delta: float,
+    confidence: float,
+) -> AuditResult:
+    """Audit releases of the scores of one of two teachers."""
+    scores, neighbour_scores = (
+        _release_scores(mechanism, teachers, own, n_queries * n_trials)
+        .reshape(n_trials, n_queries)
+        .sum(axis=1)
+        for own in (0, 1)
+    )
+    claim = mechanism.stated_epsilon(
+        n_queries * mechanism.n_steps, teachers.shape[2] + 1, delta
+    )
+    epsilon, evidence = epsilon_lower_bound(
+        scores, neighbour_scores, delta=delta, confidence=confidence
+    )
+    return AuditResult(epsilon, claim, float(delta), confidence, evidence)
 
 
 def _exact_share(
@@ -285,27 +302,20 @@ def _check_coefficients(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.f
 
 
 def _release_scores(
-    mechanism: MeanScores,
-    coefficients: NDArray[np.float64],
-    data_sets: NDArray[np.float64],
-    n_queries: int,
-    n_trials: int,
+    mechanism: MeanScores, teachers: NDArray[np.float64], own: int, n_fits: int
 ) -> NDArray[np.float64]:
-    """Return the projections of the mean scores of one teacher in each trial."""
-    shape = coefficients.shape
-    direction = data_sets[0] - data_sets[1]
+    """Return the log-likelihood ratio of each release, but for a factor."""
+    shape = teachers.shape[1:]
     n_coordinates = [
         min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
     ]
-    projections = np.zeros(n_trials)
-    for trial in range(n_trials):
-        for _ in range(n_queries):
-            scores = TeacherScores(
-                [coefficients], shape=shape, n_steps=mechanism.n_steps
-            )
-            estimate = mechanism.estimate(scores, n_coordinates)
-            projections[trial] += np.vdot(estimate.coefficients, direction)
-    return projections
+    ratios = np.zeros(n_fits)
+    for fit in range(n_fits):
+        scores = TeacherScores([teachers[own]], shape=shape, n_steps=mechanism.n_steps)
+        for step, released in mechanism.estimate(scores, n_coordinates).steps:
+            one, other = (step.vector(coefficients) for coefficients in teachers)
+            ratios[fit] += np.vdot(released - (one + other) / 2, one - other)
+    return ratios
 
 
 def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Votes:
