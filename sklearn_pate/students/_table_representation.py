@@ -28,7 +28,9 @@ _MIN_FREQUENCY = 0.002
 _MAX_CATEGORIES = 50
 # A number whose skewness exceeds this is replaced by its logarithm.
 _SKEWNESS = 2.0
-_MAX_COMPONENTS = 40
+# A number between 0 and 1 with a smaller standard deviation is divided by this.
+_SMALLEST_DEVIATION = 0.1
+_MAX_COMPONENTS = 30
 # Numbers beyond count as this one, so that differences of two are finite.
 _LARGEST = 1e150
 # A column with a smaller standard deviation is constant.
@@ -49,7 +51,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int, "auto" or None, default="auto"
-        Largest number of components. "auto" means 40. There are never more than public
+        Largest number of components. "auto" means 30. There are never more than public
         rows or encoded columns. None returns the encoded columns without principal
         components, as trees prefer them; not for sparse matrices.
 
@@ -86,13 +88,14 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
     4. Categories become columns of zeros and ones; missing is a category. The
        49 most frequent ones have a column each, if they have 0.2 % of the rows, and the
        others share one, to which new ones belong if it exists.
-    5. Each column is divided by the square root of its standard deviation. Division by
-       the standard deviation would give rare values the same weight as frequent ones,
-       and no division would lose informative columns of small variance.
+    5. Numbers with more than two public values are divided by their standard deviation,
+       or by 0.1 if it is smaller. Without, informative columns of small variance would
+       be lost; zeros and ones stay as they are, as rare values would get too much
+       weight.
     6. Principal components (:class:`~sklearn.decomposition.PCA`).
 
     In a sparse matrix, zeros stay zeros: a missing value is 0, columns are divided by
-    their largest absolute value, there are no logarithms, and
+    their largest absolute value instead of steps 2 to 5, and
     :class:`~sklearn.decomposition.TruncatedSVD` takes the place of step 6.
 
     Examples
@@ -149,7 +152,6 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         encoded = self._columns.transform(X)
         deviation = StandardScaler(with_mean=False).fit(encoded).var_ ** 0.5
         self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
-        self._weights = deviation[self._kept] ** -0.5
         self._components = None
         self.n_components_ = max(1, len(self._kept))
         if self.n_components is not None and len(self._kept):
@@ -159,7 +161,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
             method = TruncatedSVD if sp.issparse(X) else PCA
             self._components = method(
                 min(wanted, len(self._kept), X.shape[0]), random_state=random_state
-            ).fit(self._weighted(encoded))
+            ).fit(encoded[:, self._kept])
             self.n_components_ = len(self._components.components_)
         return self
 
@@ -180,7 +182,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         X = check_features(self, X, reset=False, private=True)
         if not len(self._kept):
             return np.zeros((X.shape[0], 1))
-        columns = self._weighted(self._columns.transform(X))
+        columns = self._columns.transform(X)[:, self._kept]
         if self._components is None:
             return columns
         return self._components.transform(columns)
@@ -202,12 +204,6 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         names = [f"table{place}" for place in range(self.n_components_)]
         return np.array(names, dtype=object)
 
-    def _weighted(self, columns: Any) -> Any:
-        columns = columns[:, self._kept]
-        if sp.issparse(columns):
-            return columns @ sp.diags_array(self._weights)
-        return columns * self._weights
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -218,7 +214,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
 
 
 class _TableColumns:
-    """Columns of numbers in [0, 1], from a table with numbers and categories."""
+    """Columns of scaled numbers, and of zeros and ones for categories."""
 
     def fit(self, X: Any) -> Self:
         self._is_category = _find_categories(X)
@@ -244,7 +240,7 @@ class _TableColumns:
     def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.object_]]:
         """Split rows into numbers, NaN if missing, and categories as text."""
         if not is_frame(X):
-            X = X.reshape(len(X), -1)
+            X = X.toarray() if sp.issparse(X) else X.reshape(len(X), -1)
         if not (is_frame(X) or self._is_category.any()) and X.dtype.kind in "biuf":
             return X.astype(np.float64), np.empty((len(X), 0), dtype=object)
         numbers = np.empty((X.shape[0], np.sum(~self._is_category)))
@@ -267,7 +263,7 @@ class _TableColumns:
 
 
 class _Numbers:
-    """Numbers in [0, 1], and columns that tell which are missing."""
+    """Scaled numbers, and columns that tell which are missing."""
 
     def fit(self, X: NDArray[np.float64]) -> Self:
         finite = np.where(np.isfinite(X), np.clip(X, -_LARGEST, _LARGEST), np.nan)
@@ -282,15 +278,22 @@ class _Numbers:
         self._skewed = np.flatnonzero(np.abs(skewness) > _SKEWNESS)
         z[:, self._falls] = 1 - z[:, self._falls]
         self._unit = np.array([np.median(one[one > 0]) for one in z[:, self._skewed].T])
+        z = self._tamed(X)
+        is_binary = ((z == 0) | (z == 1)).all(axis=0)
+        deviation = np.maximum(z.std(axis=0), _SMALLEST_DEVIATION)
+        self._scale = np.where(is_binary, 1.0, deviation)
         return self
 
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.hstack([self._tamed(X) / self._scale, np.isnan(X[:, self._missing])])
+
+    def _tamed(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers in [0, 1] without strong skewness."""
         z = self._in_range(X)
         z[:, self._falls] = 1 - z[:, self._falls]
-        z[:, self._skewed] = np.log1p(z[:, self._skewed] / self._unit) / np.log1p(
-            1 / self._unit
-        )
-        return np.hstack([z, np.isnan(X[:, self._missing])])
+        u = self._unit
+        z[:, self._skewed] = np.log1p(z[:, self._skewed] / u) / np.log1p(1 / u)
+        return z
 
     def _in_range(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         X = X[:, self._kept]
