@@ -54,15 +54,16 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
-    rows; a mechanism answers with noisy pluralities; a student is trained on public
-    rows and answers alone. The student predicts, and may be published with the
-    statement ``privacy_spent_``.
+    rows, or send class probabilities; a mechanism releases noisy pluralities, or the
+    noisy mean of their score functions; a student is the released function, or is
+    trained on public rows and the release alone. The student predicts, and may be
+    published with the statement ``privacy_spent_``.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher. None means ``RandomForestClassifier()``. Teachers are fitted on
-        class indices 0..K-1, whatever the labels in y. Preprocessing that learns from
+        The teacher. None means ``LogisticRegression(C=10)`` on a public representation.
+        Teachers are fitted on class indices 0..K-1, whatever the labels in y. Preprocessing that learns from
         data (scaling, imputation, encoding) belongs inside it, as a Pipeline: a step in
         front of PATEClassifier is fitted on private rows without protection. It is
         cloned; do not fit this object yourself, as the classifier is printed with it. A
@@ -70,11 +71,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         variables), or teachers would learn from each other.
 
     student : classifier, default=None
-        The student; None means a clone of the teacher. One that accepts unlabelled rows
-        (y = -1) gets all public rows: SelfTrainingClassifier, LabelSpreading,
-        LabelPropagation, and any estimator with an attribute
-        ``accepts_unlabeled = True``. Other students get the answered rows. The training
-        of a student has no privacy cost.
+        The student. None means the released function itself where mean scores are
+        released, a logistic regression on a public representation where votes are
+        answered, and a clone of the teacher for networks and images. One that accepts
+        unlabelled rows (y = -1) gets all public rows: SelfTrainingClassifier,
+        LabelSpreading, LabelPropagation, and any estimator with an attribute
+        ``accepts_unlabeled = True``. Other students get the answered rows, and soft
+        labels of mean scores by :class:`~sklearn_pate.students.DistillationClassifier`.
+        The training of a student has no privacy cost.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
@@ -82,16 +86,22 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rounded, and is refused for ``privacy_unit="group"``, where that number is not
         public.
 
-    mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident", \
-            "interactive"} or Mechanism, default="gnmax"
-        Answers the queries. A :class:`~sklearn_pate.mechanisms.Mechanism` object
-        has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
-        comes from the operating system, never from `random_state`.
+    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
+            "confident", "interactive"}, MeanScores or Mechanism, default="auto"
+        "scores" releases the mean of the teachers' score functions
+        (:class:`~sklearn_pate.mechanisms.MeanScores`); all others answer queries on
+        votes. "auto" is "scores" for tables if the noise of `epsilon` allows 32
+        coefficients of a score function for each class but one, and "gnmax" otherwise,
+        for a student that accepts unlabelled rows, for networks, and where `n_queries`,
+        `query_strategy` or `release` is given. A mechanism object has further
+        parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes from
+        the operating system, never from `random_state`.
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
         epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
         a student that accepts unlabelled rows, and at most the number of public rows.
+        Mean scores have no queries.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "cluster", "interactive"} or QueryStrategy, default="auto"
@@ -103,12 +113,21 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         numbers, "random" otherwise. Classes of ``sklearn_pate.students`` have further
         parameters.
 
-    representation : transformer, default=None
+    representation : transformer, "auto" or None, default="auto"
         Fitted on public rows only. It transforms the shards of the teachers and the
-        public rows that query strategies compare; the student gets the rows themselves.
-        Teachers with few rows gain most. It has no privacy cost if it transforms each
-        row by itself. None means the rows themselves, and standardized columns for
-        query strategies.
+        public rows that query strategies compare and that mean scores are written in;
+        a given student gets the rows themselves. Teachers with few rows gain most. It
+        has no privacy cost if it transforms each row by itself. "auto" is a
+        :class:`~sklearn_pate.students.TableRepresentation` for the default teacher and
+        for linear, nearest-neighbour and discriminant classifiers, and None for all
+        others, such as trees and a Pipeline with an encoder of its own. None means the
+        rows themselves, standardized columns for query strategies, and a
+        TableRepresentation for mean scores.
+
+    threshold : float or "auto", default="auto"
+        With two classes and mean scores, the probability of the second class above
+        which it is predicted. "auto" is one half, but the released mean probability
+        where that of a class is below a fifth: a rare class would hardly be named.
 
     release : {"answers", "histogram"}, default="answers"
         "histogram" releases all vote counts with noise, at about 1.6 times the Renyi
@@ -197,17 +216,25 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     mechanism_ : Mechanism
         The mechanism with all its parameters.
 
-    query_strategy_ : QueryStrategy
-        The strategy that was used.
+    query_strategy_ : QueryStrategy or None
+        The strategy that was used; None for mean scores.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were queried; for "cluster", one of each cluster.
+        Public rows that were queried, or scored; for "cluster", one of each cluster.
 
     answers_ : ndarray of int of shape (n_queries,)
         Answers to them: indices into ``classes_``, -1 for no answer.
+
+    soft_answers_ : ndarray of shape (n_queries, n_classes) or None
+        Class probabilities of the scored rows, by the released function. May be
+        published.
+
+    mean_scores_ : Estimate or None
+        Released coefficients of the mean score function, with the variances of their
+        noise. May be published.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``release="histogram"``. May be published.

@@ -189,6 +189,8 @@ class AnswerPlan(TaughtPlan):
             "queried_indices_": answers.rows,
             "answers_": answers.answers,
             "histograms_": answers.transcript.histograms,
+            "soft_answers_": None,
+            "mean_scores_": None,
         }
 
     def analyse(
