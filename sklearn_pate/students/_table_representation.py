@@ -217,7 +217,7 @@ class _TableColumns:
     """Columns of scaled numbers, and of zeros and ones for categories."""
 
     def fit(self, X: Any) -> Self:
-        self._is_category = _find_categories(X)
+        self._is_category = _holds_categories(X)
         numbers, words = self._read(X)
         self._numbers = _Numbers().fit(numbers)
         self._encoder = OneHotEncoder(
@@ -241,25 +241,20 @@ class _TableColumns:
         """Split rows into numbers, NaN if missing, and categories as text."""
         if not is_frame(X):
             X = X.toarray() if sp.issparse(X) else X.reshape(len(X), -1)
-        if not (is_frame(X) or self._is_category.any()) and X.dtype.kind in "biuf":
+        if not is_frame(X) and X.dtype.kind in "biuf" and not self._is_category.any():
             return X.astype(np.float64), np.empty((len(X), 0), dtype=object)
-        numbers = np.empty((X.shape[0], np.sum(~self._is_category)))
-        words = np.empty((X.shape[0], np.sum(self._is_category)), dtype=object)
-        place = (
-            np.where(
-                self._is_category,
-                self._is_category.cumsum(),
-                (~self._is_category).cumsum(),
-            )
-            - 1
-        )
+        numbers, words = [], []
         for column, is_category in enumerate(self._is_category):
             values = np.asarray(_safe_indexing(X, column, axis=1))
             if is_category:
-                words[:, place[column]] = [_word(value) for value in values.tolist()]
+                words.append([_word(value) for value in values.tolist()])
             else:
-                numbers[:, place[column]] = _to_numbers(values)
-        return numbers, words
+                numbers.append(_to_numbers(values))
+        n_rows = X.shape[0]
+        return (
+            np.array(numbers, dtype=np.float64).reshape(-1, n_rows).T,
+            np.array(words, dtype=object).reshape(-1, n_rows).T,
+        )
 
 
 class _Numbers:
@@ -325,21 +320,18 @@ class _SparseColumns:
         return X
 
 
-def _find_categories(X: Any) -> NDArray[np.bool_]:
+def _holds_categories(X: Any) -> NDArray[np.bool_]:
     """Find the columns of categories, by types and public values."""
     if not is_frame(X):
         X = X.reshape(len(X), -1)
         if X.dtype.kind in "biuf":
             return np.zeros(X.shape[1], dtype=bool)
-    return np.array(
-        [
-            _is_category(_safe_indexing(X, column, axis=1))
-            for column in range(X.shape[1])
-        ]
-    )
+    columns = (_safe_indexing(X, place, axis=1) for place in range(X.shape[1]))
+    return np.array([_is_category(column) for column in columns])
 
 
 def _is_category(column: Any) -> bool:
+    """Check whether a column of public values is categorical or holds text."""
     values = np.asarray(column)
     if values.dtype.kind in "biufmM":
         return str(getattr(column, "dtype", None)) == "category"
@@ -357,6 +349,7 @@ def _word(value: Any) -> str:
 
 
 def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Read values as numbers, dates as days, each on its own; NaN if that fails."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind in "mM":
@@ -366,6 +359,7 @@ def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _number(value: Any) -> float:
+    """Read one object as a number, or as NaN if it is none."""
     try:
         if isinstance(value, date):
             return float(value.toordinal() - _EPOCH)
