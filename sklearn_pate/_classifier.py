@@ -16,6 +16,7 @@ from sklearn_pate._base._party_inputs import (
     read_public_inputs,
 )
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
+from sklearn_pate._base._rehearsal import rehearse_answers, rehearse_votes
 from sklearn_pate._base._release_plan import ReleasePlan, plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import (
@@ -424,6 +425,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         release = self._plan_release(public, queries, n_parties)
         plan = AnswerPlan(public, release, seeds, queries)
         plan.warn_if_useless(self._unfitted_student(), self.epsilon)
+        rehearse_answers(plan, self._unfitted_student())
         entry = open_entry(self, release, votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, self._unfitted_student(), entry)
@@ -501,6 +503,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         release = self._plan_release(public, queries, n_teachers)
         plan = FitSetup(public, release, seeds, queries, private, shards)
         plan.warn_if_useless(self._unfitted_student(), self.epsilon)
+        rehearse_votes(plan, as_teacher(self.estimator))
+        rehearse_answers(plan, self._unfitted_student())
         return plan
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._base._query_plan import comparable, represent
+from sklearn_pate._base._rehearsal import rehearse_student, rehearse_teacher
 from sklearn_pate._base._release_plan import (
     ReleasePlan,
     analyse_release,
@@ -131,6 +132,27 @@ class SumPlan(TaughtPlan):
             hint=hint,
         )
 
+    def rehearse(self, student: BaseEstimator) -> None:
+        """Raise ValueError if a student fails on public rows with made-up labels."""
+        batches = self.batches
+        of_row, n_batches = batches.clusters.of_row, batches.layout.n_batches
+
+        def hint(rows: NDArray[np.intp]) -> Any:
+            from sklearn_pate.students import RelationalHint  # imports torch
+
+            similarities = np.random.RandomState(0).uniform(size=(n_batches, n_batches))
+            return RelationalHint(of_row[rows], similarities, max_epochs=1)
+
+        rehearse_student(
+            student,
+            self.public.X_public,
+            n_labeled=int(np.sum(of_row >= 0)),
+            n_classes=batches.layout.n_classes,
+            soft=True,
+            seed=self.seeds.student,
+            hint=hint if batches.hint_epochs else None,
+        )
+
     def analyse(
         self, soft_votes: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
     ) -> PrivacyAnalysis:
@@ -149,6 +171,19 @@ class SumFitPlan(SumPlan):
 
     private: PrivateInputs
     shards: list[NDArray[np.intp]]
+
+    def rehearse_teacher(self, estimator: BaseEstimator) -> None:
+        """Raise ValueError if a teacher fails on public rows with made-up labels."""
+        is_public = self.public.unit == "row"
+        rehearse_teacher(
+            estimator,
+            self.public.X_public,
+            self.batches.X_for_teachers,
+            self.batches.form,
+            representation=self.batches.representation,
+            n_rows=self.private.n_rows // len(self.shards) if is_public else None,
+            seed=self.seeds.teachers,
+        )
 
 
 def plan_batches(

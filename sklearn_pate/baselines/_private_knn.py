@@ -10,6 +10,7 @@ from sklearn.utils import InputTags
 
 from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
+from sklearn_pate._base._rehearsal import rehearse_answers
 from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
@@ -355,7 +356,9 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_queries=queries.n_queries,
             n_values=len(public.classes),
         )
-        return FitSetup(public, release, seeds, queries, private)
+        plan = FitSetup(public, release, seeds, queries, private)
+        rehearse_answers(plan, self._unfitted_student())
+        return plan
 
     def _check_parameters(self) -> None:
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
