@@ -21,6 +21,7 @@ from sklearn_pate._teachers import (
     Poll,
     Shard,
     VoteForm,
+    one_thread,
     this_thread,
     vote_one_by_one,
 )
@@ -38,9 +39,9 @@ _FEW_ROWS, _FEW_OF_CLASS = 100, 10
 # Rows of a class with which no student fails for their number.
 _MANY_OF_CLASS = 30
 _REMEDY = (
-    "Nothing was charged. It needs an encoder with handle_unknown='ignore' for text, "
-    "and an imputer for missing values, inside it, as steps of a Pipeline; otherwise "
-    "use another classifier."
+    "Nothing was charged. Use another classifier; or put before it, as steps of a "
+    "Pipeline, an encoder with handle_unknown='ignore' for text, and an imputer for "
+    "missing values."
 )
 
 
@@ -104,7 +105,8 @@ def rehearse_teacher(
         rows = rng.permutation(n_public)[:n_rows]
         codes = rng.permutation(np.arange(n_rows) % n_named)
         shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
-        [result] = vote_one_by_one(poll, X_for_teachers, [shard])
+        with one_thread():
+            [result] = vote_one_by_one(poll, X_for_teachers, [shard])
         if result.failure is None:
             return
         failure = failure or result.failure
@@ -199,8 +201,9 @@ def _brief(estimator: Any) -> Any:
 
 @contextmanager
 def _quiet(seed: int) -> Iterator[None]:
-    """Suppress output and warnings, and restore the global generators at the end."""
+    """Suppress output and warnings, limit threads, and restore global generators."""
     with (
+        one_thread(),
         autologging_off(),
         muted(),
         seeded_globals(seed),

@@ -1,12 +1,15 @@
 """Judgement of a release beforehand: whether a student can learn from its answers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.mechanisms import GNMax, Mechanism
+from sklearn_pate.mechanisms import GNMax, Mechanism, NoisySum
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["FEW_ROWS", "answers_of", "why_useless"]
@@ -21,10 +24,15 @@ _RIGHT = 0.9
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
+_MORE_VOTERS = {
+    "teachers": "n_teachers={}",
+    "neighbours": "n_neighbors={}",
+    "parties": "votes of {} parties",
+}
 
 
 def why_useless(
-    mechanism: Mechanism,
+    mechanism: AccountedMechanism,
     *,
     n_teachers: int,
     n_queries: int,
@@ -34,16 +42,21 @@ def why_useless(
     epsilon: float | None,
     delta: float,
     unit: str,
+    voters: str = "teachers",
+    queries: str = "queries",
 ) -> str | None:
     """Describe why no student can learn from a release, with settings that would do.
 
     None if one can, if there is nothing to learn, or if answers depend on a student.
     `few_answers` is for students that need few right answers; others average over many
-    noisy ones.
+    noisy ones. `voters` are teachers or neighbours; where a party is the unit, parties
+    vote. `queries` may be public batches, for a sum.
     """
     if mechanism.needs_probabilities or n_classes < 2:
         return None
     answers = answers_of(mechanism)
+    if unit == "party":
+        voters = "parties"
 
     def suffices(n_teachers: int) -> bool:
         agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
@@ -51,7 +64,7 @@ def why_useless(
             return agree.answered * agree.right >= _RIGHT
         # The share of right answers beyond that of a guess, 2 right - 1 for two.
         signal = (n_classes * agree.right - 1) / (n_classes - 1)
-        n_given = min(agree.answered * n_queries, mechanism.answer_cap(n_queries))
+        n_given = min(agree.answered * n_queries, answers.answer_cap(n_queries))
         # Few answers that are all right are as good as answers can be.
         return n_given * signal**2 >= min(_INFORMATION, _RIGHT * n_queries)
 
@@ -59,12 +72,10 @@ def why_useless(
         return None
     agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
     needed = _least(suffices, n_teachers)
-    settings, of_parties = [], unit == "party"
+    settings = []
     if needed is not None:
         if n_rows is None or needed * FEW_ROWS <= n_rows:
-            settings.append(
-                f"votes of {needed} parties" if of_parties else f"n_teachers={needed}"
-            )
+            settings.append(_MORE_VOTERS[voters].format(needed))
         # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
         less_noise = _MORE_THAN_NEEDED * needed / n_teachers
         if epsilon is not None:
@@ -73,25 +84,31 @@ def why_useless(
             fewer = int(n_queries / less_noise**2)
             if few_answers and fewer >= _FEWEST_QUERIES:
                 settings.append(f"n_queries={fewer}")
-    if not of_parties:
+    if voters != "parties":
         settings.append(
             "a learner without teachers, such as DPLogisticRegression of "
             "sklearn_pate.baselines"
         )
     elif not settings:
         settings.append("less noise")
-    voters = "parties" if of_parties else "teachers"
     noise = without_seeds(mechanism.in_one_line())
     right = f"{100 * agree.right * agree.answered:.0f} %"
     return (
         f"The noise of {noise} is too large for {n_teachers} {voters}: where all of "
-        f"them agree, {right} of {n_queries} queries are answered right, and a student "
-        f"can hardly learn from the answers. Use {' or '.join(settings)}."
+        f"them agree, {right} of {n_queries} {queries} are answered right, and a "
+        f"student can hardly learn from the answers. Use {' or '.join(settings)}."
     )
 
 
-def answers_of(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism of plain answers: the largest count of a histogram."""
+def answers_of(mechanism: Any) -> Mechanism:
+    """Return the mechanism of plain answers: the largest of noisy counts or of a sum.
+
+    A teacher that is sure of a public batch adds one clipping bound to its sum.
+    """
+    if isinstance(mechanism, NoisySum):
+        return GNMax(mechanism.noise_scale)
+    if isinstance(mechanism, SampledMechanism):
+        mechanism = mechanism.mechanism
     return GNMax(mechanism.sigma) if mechanism.releases_histograms else mechanism
 
 

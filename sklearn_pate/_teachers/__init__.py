@@ -11,7 +11,7 @@ from sklearn_pate._teachers._shards import (
 from sklearn_pate._teachers._soft_voting import OutputsForm, SoftVoteForm
 from sklearn_pate._teachers._task import Poll, Shard
 from sklearn_pate._teachers._teacher_problems import TeacherProblems
-from sklearn_pate._teachers._threads import this_thread
+from sklearn_pate._teachers._threads import one_thread, this_thread
 from sklearn_pate._teachers._vote_form import Form, VoteForm
 from sklearn_pate._teachers._worker import vote_one_by_one
 
@@ -27,6 +27,7 @@ __all__ = [
     "group_ids",
     "hold_out_groups",
     "hold_out_rows",
+    "one_thread",
     "poll_teachers",
     "shard_groups",
     "shard_rows",

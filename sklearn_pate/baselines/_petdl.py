@@ -392,6 +392,7 @@ class PETDLClassifier(TeacherEnsemble):
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
         plan = SumPlan(public, release, seeds, batches)
+        plan.warn_if_useless(self.epsilon)
         plan.rehearse(self._unfitted_student())
         entry = open_entry(self, release, soft_votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, the sum is released.
@@ -416,6 +417,7 @@ class PETDLClassifier(TeacherEnsemble):
         shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, batches, n_teachers)
         plan = SumFitPlan(public, release, seeds, batches, private, shards)
+        plan.warn_if_useless(self.epsilon)
         plan.rehearse_teacher(as_teacher(self.estimator))
         plan.rehearse(self._unfitted_student())
         return plan

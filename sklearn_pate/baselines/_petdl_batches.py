@@ -17,6 +17,7 @@ from sklearn_pate._base._release_plan import (
     analyse_release,
     plan_release,
 )
+from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
@@ -26,6 +27,7 @@ from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import NoisySum, Oracle
 from sklearn_pate.students import Clusters
 from sklearn_pate.students._distillation import soften
@@ -131,6 +133,23 @@ class SumPlan(TaughtPlan):
             clusters=clusters,
             hint=hint,
         )
+
+    def warn_if_useless(self, epsilon: float | None) -> None:
+        """Warn if no student can learn from the sum, by public numbers."""
+        why = why_useless(
+            self.release.mechanism,
+            n_teachers=self.release.n_teachers,
+            n_queries=self.batches.layout.n_batches,
+            n_classes=self.batches.layout.n_classes,
+            few_answers=False,  # soft labels, and their noise averages out
+            n_rows=None,
+            epsilon=epsilon,
+            delta=self.statement.delta,
+            unit=self.public.unit,
+            queries="public batches",
+        )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
 
     def rehearse(self, student: BaseEstimator) -> None:
         """Raise ValueError if a student fails on public rows with made-up labels."""
