@@ -503,8 +503,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         release = self._plan_release(public, queries, n_teachers)
         plan = FitSetup(public, release, seeds, queries, private, shards)
         plan.warn_if_useless(self._unfitted_student(), self.epsilon)
-        rehearse_votes(plan, as_teacher(self.estimator))
         rehearse_answers(plan, self._unfitted_student())
+        rehearse_votes(plan, as_teacher(self.estimator))
         return plan
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:

@@ -393,7 +393,7 @@ class PETDLClassifier(TeacherEnsemble):
         release = self._plan_release(public, batches, n_parties)
         plan = SumPlan(public, release, seeds, batches)
         plan.warn_if_useless(self.epsilon)
-        plan.rehearse(self._unfitted_student())
+        plan.rehearse_student(self._unfitted_student())
         entry = open_entry(self, release, soft_votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, the sum is released.
         released = plan.query(soft_votes, entry)
@@ -418,8 +418,8 @@ class PETDLClassifier(TeacherEnsemble):
         release = self._plan_release(public, batches, n_teachers)
         plan = SumFitPlan(public, release, seeds, batches, private, shards)
         plan.warn_if_useless(self.epsilon)
+        plan.rehearse_student(self._unfitted_student())
         plan.rehearse_teacher(as_teacher(self.estimator))
-        plan.rehearse(self._unfitted_student())
         return plan
 
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:

@@ -151,7 +151,7 @@ class SumPlan(TaughtPlan):
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
 
-    def rehearse(self, student: BaseEstimator) -> None:
+    def rehearse_student(self, student: BaseEstimator) -> None:
         """Raise ValueError if a student fails on public rows with made-up labels."""
         batches = self.batches
         of_row, n_batches = batches.clusters.of_row, batches.layout.n_batches
