@@ -312,7 +312,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ------
         ValueError
             If a parameter or the data cannot be used. No query was answered and nothing
-            was charged. Errors of the student come after the release.
+            was charged. Teacher and student were tried on public rows with made-up
+            labels; only errors that the answers cause come after the release.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
@@ -392,7 +393,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ------
         ValueError
             If a parameter or the votes cannot be used. No query was answered and
-            nothing was charged. Errors of the student come after the release.
+            nothing was charged. The student was tried on public rows with made-up
+            labels; only errors that the answers cause come after the release.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
@@ -445,8 +447,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
 
-        No teacher or student is trained, and nothing is drawn or charged; a
-        `representation` is fitted on the public rows. Numbers of rows, classes and
+        Nothing is drawn or charged, and no teacher sees a private row; as in `fit`, a
+        `representation` is fitted on the public rows, and teacher and student are tried
+        on them with made-up labels. Numbers of rows, classes and
         queries are read from the data, the rest from the parameters.
 
         Parameters

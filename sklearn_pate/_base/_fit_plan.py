@@ -9,7 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
-from sklearn_pate._base._release_utility import FEW_ROWS, answers_of, why_useless
+from sklearn_pate._base._release_utility import (
+    FEW_ROWS,
+    answers_of,
+    why_rarest_is_lost,
+    why_useless,
+)
 from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._base._terminal import WIDTH, fact_lines
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
@@ -122,6 +127,7 @@ class FitPlan:
         margins: Sequence[float],
         few_answers: bool,
         target_epsilon: float | None,
+        rarest: float | None = None,
         assumptions: tuple[Assumption, ...] = (),
     ) -> Self:
         """Plan a fit with a mechanism whose noise is set.
@@ -143,6 +149,9 @@ class FitPlan:
 
         target_epsilon : float or None
             Epsilon that the noise was calibrated to, for suggestions.
+
+        rarest : float, default=None
+            Public share of the rarest class, for a warning that it may be lost.
 
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
@@ -177,6 +186,15 @@ class FitPlan:
             delta=delta,
             unit=unit,
         )
+        if useless is None and rarest is not None:
+            useless = why_rarest_is_lost(
+                mechanism,
+                n_teachers=n_teachers,
+                n_queries=n_queries,
+                n_classes=n_classes,
+                few_answers=few_answers,
+                share=rarest,
+            )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),
             n_teachers=int(n_teachers),

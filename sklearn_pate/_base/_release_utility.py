@@ -12,7 +12,7 @@ from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
-__all__ = ["FEW_ROWS", "answers_of", "why_useless"]
+__all__ = ["FEW_ROWS", "answers_of", "why_rarest_is_lost", "why_useless"]
 
 #: Teachers rarely learn from fewer rows.
 FEW_ROWS = 30
@@ -21,6 +21,8 @@ FEW_ROWS = 30
 _INFORMATION = 64.0
 # Share of right answers that a student needs which gets few.
 _RIGHT = 0.9
+# Right answers that such a student needs of each class.
+_RIGHT_OF_CLASS = 5
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
@@ -97,6 +99,50 @@ def why_useless(
         f"The noise of {noise} is too large for {n_teachers} {voters}: where all of "
         f"them agree, {right} of {n_queries} {queries} are answered right, and a "
         f"student can hardly learn from the answers. Use {' or '.join(settings)}."
+    )
+
+
+def why_rarest_is_lost(
+    mechanism: Mechanism,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    few_answers: bool,
+    share: float,
+) -> str | None:
+    """Describe why a student cannot learn the rarest class, of a public share.
+
+    Half of the answers that name the class must be right, or as many as of all answers
+    if these are fewer: otherwise a student hardly ever predicts it. Beyond that, the
+    rule of `why_useless` for a label that names this class or not: its information is
+    in proportion to its variance p (1 - p), here relative to that of classes of equal
+    shares. Of few answers, five must name the class rightly.
+    """
+    answers = answers_of(mechanism)
+    agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+    n_given = min(agree.answered * n_queries, answers.answer_cap(n_queries))
+    rightly = n_given * share * agree.right
+    wrongly = n_given * (1 - share) * (1 - agree.right) / (n_classes - 1)
+    if few_answers:
+        enough = min(_RIGHT_OF_CLASS, _RIGHT * n_queries / n_classes)
+        suffices = rightly >= enough
+    else:
+        signal = (n_classes * agree.right - 1) / (n_classes - 1)
+        equal = 1 / n_classes
+        variance = share * (1 - share) / (equal * (1 - equal))
+        information = n_given * signal**2 * variance
+        suffices = information >= min(_INFORMATION, _RIGHT * n_queries)
+    # For classes of equal shares, both sides are equal up to round-off.
+    wanted = min(0.5, agree.right) - 1e-9
+    if suffices and rightly >= wanted * (rightly + wrongly):
+        return None
+    return (
+        f"The rarest class has a share of {share:g}: where all {n_teachers} teachers "
+        f"agree, {rightly:.0f} of {n_queries} queries are rightly answered with it, "
+        f"and {wrongly:.0f} wrongly, and a student can hardly learn it. Use more "
+        "queries, more teachers or a larger epsilon; and weight its rows, as by "
+        "class_weight='balanced', as other teachers rarely vote for a rare class."
     )
 
 

@@ -318,6 +318,7 @@ OF_TWO_CLASSES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV"}
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of deprecated ones
 @pytest.mark.parametrize("n_labeled", [20, 100, 2000])
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_no_classifier_of_sklearn_is_refused_wrongly(n_classes, n_labeled):
@@ -326,9 +327,7 @@ def test_no_classifier_of_sklearn_is_refused_wrongly(n_classes, n_labeled):
     for name, kind in all_estimators("classifier"):
         names = signature(kind).parameters
         inner = {key: INNER[key] for key in INNER if key in [*names][:1]}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # deprecated ones
-            student = kind(**inner)
+        student = kind(**inner)
         if name == "RadiusNeighborsClassifier":
             student.set_params(radius=10.0)  # others have rows without a neighbour
         try:
