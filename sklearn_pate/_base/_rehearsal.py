@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
@@ -36,8 +37,8 @@ __all__ = [
 
 # Rows of the first rehearsal of a student, and rows of each class. Ten folds work.
 _FEW_ROWS, _FEW_OF_CLASS = 100, 10
-# Rows of a class with which no student fails for their number.
-_MANY_OF_CLASS = 30
+# Rows, and rows of a class, whose number is no reason to fail.
+_MANY_ROWS, _MANY_OF_CLASS = 2000, 30
 _REMEDY = (
     "Nothing was charged. Use another classifier; or put before it, as steps of a "
     "Pipeline, an encoder with handle_unknown='ignore' for text, and an imputer for "
@@ -86,23 +87,24 @@ def rehearse_teacher(
 ) -> None:
     """Train a teacher on public rows with made-up labels, as on private rows.
 
-    `n_rows` is the number of rows of a teacher, None where it is not public. Raises
-    ValueError if a teacher fails on each of three draws of as many public rows, one of
-    them with two classes only, as classes may be too rare in a shard for the teacher.
-    Nothing is tried with fewer public rows than a teacher has.
+    `n_rows` is the number of rows of a teacher. Raises ValueError if a teacher fails on
+    each of three draws of as many public rows, one of them with two classes only, as
+    classes may be too rare in a shard for the teacher. Nothing is tried with fewer
+    public rows than a teacher has. Where `n_rows` is not public, and None, a draw is
+    half of the public rows, repeated, so that no teacher fails for their number; and
+    nothing is tried if that half is less than a hundred.
     """
     n_public = X_public.shape[0]
-    if n_rows is None:
-        n_rows = n_public // 2
-    if not 2 <= n_rows <= n_public or form.n_classes < 2:
+    n_distinct = n_public // 2 if n_rows is None else n_rows
+    fewest = _FEW_ROWS if n_rows is None else 2
+    if not fewest <= n_distinct <= n_public or form.n_classes < 2:
         return
-    poll = Poll(
-        _brief(estimator), form, representation, dict(get_config()), this_thread()
-    )
+    n_rows = max(n_distinct, _MANY_ROWS) if n_rows is None else n_rows
+    poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
     failure = None
     for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
         rng = np.random.RandomState(seed + attempt)
-        rows = rng.permutation(n_public)[:n_rows]
+        rows = np.resize(rng.permutation(n_public)[:n_distinct], n_rows)
         codes = rng.permutation(np.arange(n_rows) % n_named)
         shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
         with one_thread():
@@ -208,6 +210,7 @@ def _quiet(seed: int) -> Iterator[None]:
         muted(),
         seeded_globals(seed),
         warnings.catch_warnings(),
+        parallel_config(backend="sequential"),  # few rows gain nothing from others
     ):
         warnings.simplefilter("ignore")
         yield

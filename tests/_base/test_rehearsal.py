@@ -270,14 +270,18 @@ def test_with_fewer_public_rows_than_a_teacher_has_it_is_not_tried():
         learner.plan_privacy(X, Y, X_public=X_PUBLIC[:60])
 
 
-def test_the_number_of_rows_is_not_read_where_groups_are_the_unit():
-    neighbors = KNeighborsClassifier(100)
-    learner = pate(estimator=neighbors, student=GaussianNB(), privacy_unit="group")
-    arguments = {"X_public": X_PUBLIC, "groups": np.arange(len(X))}
+@pytest.mark.parametrize("n_public", [50, 200])
+def test_no_teacher_has_too_few_rows_where_groups_are_the_unit(n_public):
+    teacher = KNeighborsClassifier(400)
+    learner = pate(estimator=teacher, student=GaussianNB(), privacy_unit="group")
+    arguments = {"X_public": X_PUBLIC[:n_public], "groups": np.arange(len(X))}
     learner.plan_privacy(X, Y, **arguments)
-    learner.set_params(estimator=NeverLearns())
-    with pytest.raises(ValueError, match=r"^estimator="):
-        learner.plan_privacy(X, Y, **arguments)
+
+
+def test_a_teacher_that_fails_is_told_of_where_groups_are_the_unit():
+    learner = pate(estimator=NeverLearns(), student=GaussianNB(), privacy_unit="group")
+    with pytest.raises(ValueError, match=r"^estimator=.*out of paper"):
+        learner.plan_privacy(X, Y, X_public=X_PUBLIC, groups=np.arange(len(X)))
 
 
 @pytest.mark.parametrize(
