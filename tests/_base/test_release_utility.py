@@ -172,7 +172,7 @@ def fit_from_outputs(X, y, X_public, **parameters):
 
 
 OF_BASELINES = {
-    fit_knn: r"GNMax\(sigma=\S+\)\) is too large for 5 neighbours: .* of 200 queries ",
+    fit_knn: r"sampling_rate=0.15\) is too large for 5 neighbours: .* of 200 queries ",
     fit_petdl: r"NoisySum\(.*\) is too large for 10 teachers: .* of 30 public batches ",
     fit_from_outputs: r"NoisySum\(.*\) is too large for 10 parties: ",
 }

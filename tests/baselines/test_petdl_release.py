@@ -229,7 +229,7 @@ def test_memory_keeps_the_vectors_of_teachers(blobs, tmp_path):
     # Each fit begins with a rehearsal on public rows.
     assert (first, again) == (1 + 20, 1)
     np.testing.assert_array_equal(sent, remembered)
-    assert n_trained(temperature=2.0)[0] == 20, "they would say something else"
+    assert n_trained(temperature=2.0)[0] == 1 + 20, "they would say something else"
 
 
 # Fitted state
