@@ -114,7 +114,7 @@ def rehearse_teacher(
         failure = failure or result.failure
     raise ValueError(
         f"estimator={estimator!r} fails on {n_rows} public rows with made-up labels: "
-        f"{failure}. {_REMEDY}"
+        f"{_without_stop(failure)}. {_REMEDY}"
     )
 
 
@@ -184,8 +184,12 @@ def rehearse_student(
     if error is not None:
         raise ValueError(
             f"student={student!r} fails on public rows with {n_labeled} made-up "
-            f"answers: {type(error).__name__}: {error}. {_REMEDY}"
+            f"answers: {type(error).__name__}: {_without_stop(error)}. {_REMEDY}"
         ) from error
+
+
+def _without_stop(problem: object) -> str:
+    return str(problem).rstrip(".")
 
 
 def _brief(estimator: Any) -> Any:
