@@ -23,6 +23,11 @@ from sklearn_pate._base._party_inputs import (
     read_public_inputs,
 )
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
+from sklearn_pate._base._rehearsal import (
+    rehearse_answers,
+    rehearse_scores,
+    rehearse_votes,
+)
 from sklearn_pate._base._release_plan import ReleasePlan, plan_release
 from sklearn_pate._base._score_plan import (
     ScorePlan,
@@ -353,7 +358,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ------
         ValueError
             If a parameter or the data cannot be used. No query was answered and nothing
-            was charged. Errors of the student come after the release.
+            was charged. Teacher and student were tried on public rows with made-up
+            labels; only errors that the answers cause come after the release.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
@@ -432,7 +438,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ------
         ValueError
             If a parameter or the votes cannot be used. No query was answered and
-            nothing was charged. Errors of the student come after the release.
+            nothing was charged. The student was tried on public rows with made-up
+            labels; only errors that the answers cause come after the release.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
@@ -468,6 +475,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         given = self.estimator if self.student is None else self.student
         student = self._unfitted_student(public.X_public) if given is None else given
         plan.warn_if_useless(student, self.epsilon)
+        rehearse_answers(plan, student)
         entry = open_entry(self, release, votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, student, entry)
@@ -487,8 +495,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
 
-        No teacher or student is trained, and nothing is drawn or charged; a
-        `representation` is fitted on the public rows. Numbers of rows, classes and
+        Nothing is drawn or charged, and no teacher sees a private row; as in `fit`, a
+        `representation` is fitted on the public rows, and teacher and student are tried
+        on them with made-up labels. Numbers of rows, classes and
         queries are read from the data, the rest from the parameters.
 
         Parameters
@@ -578,12 +587,15 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
                 predicts_itself=self.student is None,
             )
             scores.warn_if_useless()
+            rehearse_scores(scores, self._teacher(), self.student)
             return scores
         queries = self._plan_queries(public, seeds)
         release = self._plan_release(public, queries, n_teachers)
         plan = FitSetup(public, release, seeds, queries, private, shards)
         student = self._unfitted_student(public.X_public)
         plan.warn_if_useless(student, self.epsilon)
+        rehearse_answers(plan, student)
+        rehearse_votes(plan, self._teacher())
         return plan
 
     def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:

@@ -182,6 +182,8 @@ CALLS = {
         "noise": fit_public(pate(mechanism=GNMax(sigma=500))),
         "noise, plan": plan(pate(mechanism=GNMax(sigma=500)), X_public=PUBLIC),
         "noise, votes": fit_from_votes(mechanism=GNMax(sigma=500)),
+        "noise, PETDL": fit_public(petdl(noise_scale=500)),
+        "noise, Private-kNN": fit_public(knn(mechanism=GNMax(sigma=50), n_neighbors=5)),
         "noise, grid": fit_public(grid(pate(mechanism=GNMax(sigma=500)))),
     },
     TeacherWarning: {

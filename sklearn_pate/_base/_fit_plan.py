@@ -12,6 +12,7 @@ from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
 from sklearn_pate._base._release_utility import (
     FEW_ROWS,
     answers_of,
+    why_rarest_is_lost,
     why_scores_useless,
     why_useless,
 )
@@ -188,6 +189,7 @@ class FitPlan:
         margins: Sequence[float],
         few_answers: bool,
         target_epsilon: float | None,
+        rarest: float | None = None,
         assumptions: tuple[Assumption, ...] = (),
     ) -> Self:
         """Plan a fit with a mechanism whose noise is set.
@@ -209,6 +211,9 @@ class FitPlan:
 
         target_epsilon : float or None
             Epsilon that the noise was calibrated to, for suggestions.
+
+        rarest : float, default=None
+            Public share of the rarest class, for a warning that it may be lost.
 
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
@@ -243,6 +248,15 @@ class FitPlan:
             delta=delta,
             unit=unit,
         )
+        if useless is None and rarest is not None:
+            useless = why_rarest_is_lost(
+                mechanism,
+                n_teachers=n_teachers,
+                n_queries=n_queries,
+                n_classes=n_classes,
+                few_answers=few_answers,
+                share=rarest,
+            )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),
             n_teachers=int(n_teachers),

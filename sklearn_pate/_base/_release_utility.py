@@ -1,15 +1,24 @@
 """Judgement of a release beforehand: whether a student can learn from its answers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism
+from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
-__all__ = ["FEW_ROWS", "answers_of", "why_scores_useless", "why_useless"]
+__all__ = [
+    "FEW_ROWS",
+    "answers_of",
+    "why_rarest_is_lost",
+    "why_scores_useless",
+    "why_useless",
+]
 
 #: Teachers rarely learn from fewer rows.
 FEW_ROWS = 30
@@ -21,13 +30,20 @@ _RIGHT = 0.9
 # Squared length of the largest scores over that of their noise, for each class beyond
 # the first.
 _SIGNAL = 8.0
+# Right answers that such a student needs of each class.
+_RIGHT_OF_CLASS = 5
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
+_MORE_VOTERS = {
+    "teachers": "n_teachers={}",
+    "neighbours": "n_neighbors={}",
+    "parties": "votes of {} parties",
+}
 
 
 def why_useless(
-    mechanism: Mechanism,
+    mechanism: AccountedMechanism,
     *,
     n_teachers: int,
     n_queries: int,
@@ -37,16 +53,21 @@ def why_useless(
     epsilon: float | None,
     delta: float,
     unit: str,
+    voters: str = "teachers",
+    queries: str = "queries",
 ) -> str | None:
     """Describe why no student can learn from a release, with settings that would do.
 
     None if one can, if there is nothing to learn, or if answers depend on a student.
     `few_answers` is for students that need few right answers; others average over many
-    noisy ones.
+    noisy ones. `voters` are teachers or neighbours; where a party is the unit, parties
+    vote. `queries` may be public batches, for a sum.
     """
     if mechanism.needs_probabilities or n_classes < 2:
         return None
     answers = answers_of(mechanism)
+    if unit == "party":
+        voters = "parties"
 
     def suffices(n_teachers: int) -> bool:
         agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
@@ -54,7 +75,7 @@ def why_useless(
             return agree.answered * agree.right >= _RIGHT
         # The share of right answers beyond that of a guess, 2 right - 1 for two.
         signal = (n_classes * agree.right - 1) / (n_classes - 1)
-        n_given = min(agree.answered * n_queries, mechanism.answer_cap(n_queries))
+        n_given = min(agree.answered * n_queries, answers.answer_cap(n_queries))
         # Few answers that are all right are as good as answers can be.
         return n_given * signal**2 >= min(_INFORMATION, _RIGHT * n_queries)
 
@@ -62,12 +83,10 @@ def why_useless(
         return None
     agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
     needed = _least(suffices, n_teachers)
-    settings, of_parties = [], unit == "party"
+    settings = []
     if needed is not None:
         if n_rows is None or needed * FEW_ROWS <= n_rows:
-            settings.append(
-                f"votes of {needed} parties" if of_parties else f"n_teachers={needed}"
-            )
+            settings.append(_MORE_VOTERS[voters].format(needed))
         # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
         less_noise = _MORE_THAN_NEEDED * needed / n_teachers
         if epsilon is not None:
@@ -76,20 +95,19 @@ def why_useless(
             fewer = int(n_queries / less_noise**2)
             if few_answers and fewer >= _FEWEST_QUERIES:
                 settings.append(f"n_queries={fewer}")
-    if not of_parties:
+    if voters != "parties":
         settings.append(
             "a learner without teachers, such as DPLogisticRegression of "
             "sklearn_pate.baselines"
         )
     elif not settings:
         settings.append("less noise")
-    voters = "parties" if of_parties else "teachers"
     noise = without_seeds(mechanism.in_one_line())
     right = f"{100 * agree.right * agree.answered:.0f} %"
     return (
         f"The noise of {noise} is too large for {n_teachers} {voters}: where all of "
-        f"them agree, {right} of {n_queries} queries are answered right, and a student "
-        f"can hardly learn from the answers. Use {' or '.join(settings)}."
+        f"them agree, {right} of {n_queries} {queries} are answered right, and a "
+        f"student can hardly learn from the answers. Use {' or '.join(settings)}."
     )
 
 
@@ -109,8 +127,59 @@ def why_scores_useless(
     )
 
 
-def answers_of(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism of plain answers: the largest count of a histogram."""
+def why_rarest_is_lost(
+    mechanism: Mechanism,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    few_answers: bool,
+    share: float,
+) -> str | None:
+    """Describe why a student cannot learn the rarest class, of a public share.
+
+    Half of the answers that name the class must be right, or as many as of all answers
+    if these are fewer: otherwise a student hardly ever predicts it. Beyond that, the
+    rule of `why_useless` for a label that names this class or not: its information is
+    in proportion to its variance p (1 - p), here relative to that of classes of equal
+    shares. Of few answers, five must name the class rightly.
+    """
+    answers = answers_of(mechanism)
+    agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+    n_given = min(agree.answered * n_queries, answers.answer_cap(n_queries))
+    rightly = n_given * share * agree.right
+    wrongly = n_given * (1 - share) * (1 - agree.right) / (n_classes - 1)
+    if few_answers:
+        enough = min(_RIGHT_OF_CLASS, _RIGHT * n_queries / n_classes)
+        suffices = rightly >= enough
+    else:
+        signal = (n_classes * agree.right - 1) / (n_classes - 1)
+        equal = 1 / n_classes
+        variance = share * (1 - share) / (equal * (1 - equal))
+        information = n_given * signal**2 * variance
+        suffices = information >= min(_INFORMATION, _RIGHT * n_queries)
+    # For classes of equal shares, both sides are equal up to round-off.
+    wanted = min(0.5, agree.right) - 1e-9
+    if suffices and rightly >= wanted * (rightly + wrongly):
+        return None
+    return (
+        f"The rarest class has a share of {share:g}: where all {n_teachers} teachers "
+        f"agree, {rightly:.0f} of {n_queries} queries are rightly answered with it, "
+        f"and {wrongly:.0f} wrongly, and a student can hardly learn it. Use more "
+        "queries, more teachers or a larger epsilon; and weight its rows, as by "
+        "class_weight='balanced', as other teachers rarely vote for a rare class."
+    )
+
+
+def answers_of(mechanism: Any) -> Mechanism:
+    """Return the mechanism of plain answers: the largest of noisy counts or of a sum.
+
+    A teacher that is sure of a public batch adds one clipping bound to its sum.
+    """
+    if isinstance(mechanism, NoisySum):
+        return GNMax(mechanism.noise_scale)
+    if isinstance(mechanism, SampledMechanism):
+        mechanism = mechanism.mechanism
     return GNMax(mechanism.sigma) if mechanism.releases_histograms else mechanism
 
 

@@ -47,6 +47,7 @@ __all__ = [
     "ScoredRows",
     "plan_score_release",
     "plan_scored_rows",
+    "taking_soft_labels",
 ]
 
 # More public rows hardly improve the mean over rows.
@@ -112,17 +113,27 @@ class ScorePlan(TaughtPlan):
         """What teachers see, fitted on public rows."""
         return self.scored.representation
 
+    @property
+    def rows_per_teacher(self) -> int | None:
+        """Mean number of rows of a teacher, None where it is not public."""
+        if self.public.unit != "row":
+            return None
+        return self.private.n_rows // self.release.n_teachers
+
+    @property
+    def form(self) -> ScoreForm:
+        """Form of the scores that a teacher sends."""
+        values = self.scored.values[:, : self._n_coordinates[-1]]
+        return ScoreForm(self.n_classes, np.ascontiguousarray(values))
+
     def poll(self, *arguments: Any, **parameters: Any) -> Any:
         """Train teachers, and collect their score functions. Sensitive."""
-        n_kept = self._n_coordinates[-1]
-        form = ScoreForm(
-            self.n_classes, np.ascontiguousarray(self.scored.values[:, :n_kept])
-        )
+        form = self.form
 
         def gather(contributions: Iterable[Any]) -> TeacherScores:
             return TeacherScores(
                 contributions,
-                shape=(n_kept, self.n_classes - 1),
+                shape=(form.basis.shape[1], self.n_classes - 1),
                 n_steps=self.release.mechanism.n_steps,
             )
 
@@ -180,10 +191,8 @@ class ScorePlan(TaughtPlan):
         """Return the released function, or train a student on its scores."""
         if self.predicts_itself:
             return released.student
-        if not getattr(student, "accepts_soft_labels", False):
-            student = DistillationClassifier(student, random_state=self.seeds.student)
         return train_student(
-            student,
+            taking_soft_labels(student, self.seeds.student),
             self.public.X_public,
             released.rows,
             released.answers,
@@ -218,6 +227,13 @@ class ScorePlan(TaughtPlan):
             problems,
             in_ledger=entry is not None,
         )
+
+
+def taking_soft_labels(student: BaseEstimator, seed: int) -> BaseEstimator:
+    """Return a student that learns from class probabilities."""
+    if getattr(student, "accepts_soft_labels", False):
+        return student
+    return DistillationClassifier(student, random_state=seed)
 
 
 def plan_score_release(

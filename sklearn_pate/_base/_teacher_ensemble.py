@@ -228,6 +228,11 @@ class FitSetup(AnswerPlan):
     def _n_rows(self) -> int | None:
         return self.private.n_rows if self.public.unit == "row" else None
 
+    @property
+    def rows_per_teacher(self) -> int | None:
+        """Number of rows of a teacher, None where it is not public."""
+        return None if self._n_rows is None else self._n_rows // len(self.shards)
+
 
 class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassifier):
     """Base class of classifiers whose student learns from a noisy release.

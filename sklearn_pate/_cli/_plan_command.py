@@ -41,6 +41,7 @@ NAMES = {
     "student": "--student",
     "threshold": "--threshold",
     "privacy_unit": "--unit",
+    "class_prior": "--class-prior",
     "margins": "--margins",
 }
 
@@ -112,6 +113,14 @@ def add_to(commands: Any) -> None:
         "classifiers; semi-supervised: learns from unlabelled rows, too, and needs few "
         "right answers",
     )
+    parser.add_argument(
+        "--class-prior",
+        type=number,
+        nargs="+",
+        metavar="SHARE",
+        help="public shares of the classes, or that of the rarest class alone, to be "
+        "warned if answers cannot teach it",
+    )
     add_mechanism(parser)
     parser.add_argument(
         "--margins",
@@ -136,6 +145,7 @@ def run(given: argparse.Namespace) -> int:
                 f"not to mechanism={given.mechanism}; leave it out."
             )
         mechanism.set_params(threshold=given.threshold)
+    prior = given.class_prior
     plan = plan_fit(
         n_rows=given.rows,
         n_teachers=given.teachers,
@@ -146,6 +156,7 @@ def run(given: argparse.Namespace) -> int:
         mechanism=mechanism,
         student=GraphSelfTrainingClassifier() if given.student != "averaging" else None,
         privacy_unit=given.unit,
+        class_prior=prior[0] if prior and len(prior) == 1 else prior,
         margins=given.margins,
     )
     print(json.dumps(plan.to_dict(), indent=2) if given.json else plan)

@@ -10,18 +10,29 @@ from sklearn_pate._teachers._shards import (
     shard_rows,
 )
 from sklearn_pate._teachers._soft_voting import OutputsForm, SoftVoteForm
+from sklearn_pate._teachers._task import Poll, Shard
 from sklearn_pate._teachers._teacher_problems import TeacherProblems
+from sklearn_pate._teachers._threads import one_thread, this_thread
+from sklearn_pate._teachers._vote_form import Form, VoteForm
+from sklearn_pate._teachers._worker import vote_one_by_one
 
 __all__ = [
+    "Form",
     "OutputsForm",
+    "Poll",
     "ScoreForm",
+    "Shard",
     "SoftVoteForm",
     "TeacherProblems",
+    "VoteForm",
     "collect",
     "group_ids",
     "hold_out_groups",
     "hold_out_rows",
+    "one_thread",
     "poll_teachers",
     "shard_groups",
     "shard_rows",
+    "this_thread",
+    "vote_one_by_one",
 ]

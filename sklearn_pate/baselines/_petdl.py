@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameters import resolve_n_teachers
+from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
 from sklearn_pate._base._party_inputs import check_parties, read_public_inputs
 from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
@@ -27,7 +27,6 @@ from sklearn_pate.baselines._petdl_batches import (
     plan_sum,
 )
 from sklearn_pate.baselines._petdl_checks import (
-    check_default_student,
     check_petdl_parameters,
     petdl_student,
     read_outputs,
@@ -384,7 +383,6 @@ class PETDLClassifier(TeacherEnsemble):
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         public = read_public_inputs(self, X_public, outputs, method="fit_from_outputs")
-        check_default_student(self, public.X_public)
         received = read_outputs(outputs, public)
         batches = self._plan_batches(public, seeds)
         soft_votes = batches.aggregate(
@@ -394,6 +392,8 @@ class PETDLClassifier(TeacherEnsemble):
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
         plan = SumPlan(public, release, seeds, batches)
+        plan.warn_if_useless(self.epsilon)
+        plan.rehearse_student(self._unfitted_student())
         entry = open_entry(self, release, soft_votes.content(), plan.public_content)
         # The privacy is spent on the next line: noise is drawn, the sum is released.
         released = plan.query(soft_votes, entry)
@@ -412,12 +412,15 @@ class PETDLClassifier(TeacherEnsemble):
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
-        check_default_student(self, public.X_public)
         batches = self._plan_batches(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, batches, n_teachers)
-        return SumFitPlan(public, release, seeds, batches, private, shards)
+        plan = SumFitPlan(public, release, seeds, batches, private, shards)
+        plan.warn_if_useless(self.epsilon)
+        plan.rehearse_student(self._unfitted_student())
+        plan.rehearse_teacher(as_teacher(self.estimator))
+        return plan
 
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
         """Plan the public batches and the vectors of teachers."""

@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._base._query_plan import comparable, represent
+from sklearn_pate._base._rehearsal import rehearse_student, rehearse_teacher
 from sklearn_pate._base._release_plan import (
     ReleasePlan,
     analyse_release,
     plan_release,
 )
+from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
@@ -25,6 +27,7 @@ from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import NoisySum, Oracle
 from sklearn_pate.students import Clusters
 from sklearn_pate.students._distillation import soften
@@ -131,6 +134,44 @@ class SumPlan(TaughtPlan):
             hint=hint,
         )
 
+    def warn_if_useless(self, epsilon: float | None) -> None:
+        """Warn if no student can learn from the sum, by public numbers."""
+        why = why_useless(
+            self.release.mechanism,
+            n_teachers=self.release.n_teachers,
+            n_queries=self.batches.layout.n_batches,
+            n_classes=self.batches.layout.n_classes,
+            few_answers=False,  # soft labels, and their noise averages out
+            n_rows=None,
+            epsilon=epsilon,
+            delta=self.statement.delta,
+            unit=self.public.unit,
+            queries="public batches",
+        )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
+
+    def rehearse_student(self, student: BaseEstimator) -> None:
+        """Raise ValueError if a student fails on public rows with made-up labels."""
+        batches = self.batches
+        of_row, n_batches = batches.clusters.of_row, batches.layout.n_batches
+
+        def hint(rows: NDArray[np.intp]) -> Any:
+            from sklearn_pate.students import RelationalHint  # imports torch
+
+            similarities = np.random.RandomState(0).uniform(size=(n_batches, n_batches))
+            return RelationalHint(of_row[rows], similarities, max_epochs=1)
+
+        rehearse_student(
+            student,
+            self.public.X_public,
+            n_labeled=int(np.sum(of_row >= 0)),
+            n_classes=batches.layout.n_classes,
+            soft=True,
+            seed=self.seeds.student,
+            hint=hint if batches.hint_epochs else None,
+        )
+
     def analyse(
         self, soft_votes: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
     ) -> PrivacyAnalysis:
@@ -149,6 +190,19 @@ class SumFitPlan(SumPlan):
 
     private: PrivateInputs
     shards: list[NDArray[np.intp]]
+
+    def rehearse_teacher(self, estimator: BaseEstimator) -> None:
+        """Raise ValueError if a teacher fails on public rows with made-up labels."""
+        is_public = self.public.unit == "row"
+        rehearse_teacher(
+            estimator,
+            self.public.X_public,
+            self.batches.X_for_teachers,
+            self.batches.form,
+            representation=self.batches.representation,
+            n_rows=self.private.n_rows // len(self.shards) if is_public else None,
+            seed=self.seeds.teachers,
+        )
 
 
 def plan_batches(

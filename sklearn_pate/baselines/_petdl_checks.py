@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_count, check_number
-from sklearn_pate._inputs._containers import Table
 from sklearn_pate.students._train_student import accepts_hints
 
 __all__ = [
-    "check_default_student",
     "check_petdl_parameters",
     "petdl_student",
     "read_outputs",
@@ -82,17 +80,6 @@ def check_petdl_parameters(petdl: Any) -> None:
             f"clipping_bound={petdl.clipping_bound!r} only adds noise, as the norm of "
             "probabilities is at most 1; pass 1.0 or less."
         )
-
-
-def check_default_student(petdl: Any, X_public: Table) -> None:
-    """Raise ValueError, before anything is charged, if the default student would fail.
-
-    `image_shape` may differ from the rows, `augmentation` be invalid, or rows be text.
-    """
-    if petdl.student is None:
-        student = petdl_student(petdl)
-        student._check_parameters()
-        student._check_rows(X_public, reset=True)
 
 
 def read_outputs(

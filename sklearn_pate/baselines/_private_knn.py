@@ -10,7 +10,9 @@ from sklearn.utils import InputTags
 
 from sklearn_pate._base._ledger_entry import open_entry
 from sklearn_pate._base._query_plan import QueryPlan, plan_queries
+from sklearn_pate._base._rehearsal import rehearse_answers
 from sklearn_pate._base._release_plan import plan_release
+from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
 from sklearn_pate._inputs._checks import check_count
@@ -19,9 +21,11 @@ from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assum
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.students import GraphSelfTrainingClassifier
+from sklearn_pate.students._train_student import accepts_unlabeled
 from sklearn_pate.students.queries._row_similarity import numeric_features
 
 __all__ = ["PrivateKNNClassifier"]
@@ -357,7 +361,10 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_queries=queries.n_queries,
             n_values=len(public.classes),
         )
-        return FitSetup(public, release, seeds, queries, private)
+        plan = FitSetup(public, release, seeds, queries, private)
+        self._warn_if_useless(plan)
+        rehearse_answers(plan, self._unfitted_student())
+        return plan
 
     def _check_parameters(self) -> None:
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
@@ -381,6 +388,23 @@ class PrivateKNNClassifier(QueryingClassifier):
         if self.representation is not None:
             assumptions = (*assumptions, ROW_ALONE)
         return assumptions
+
+    def _warn_if_useless(self, plan: FitSetup) -> None:
+        """Warn if the student cannot learn from the answers, by public numbers."""
+        why = why_useless(
+            plan.release.mechanism,
+            n_teachers=plan.release.n_teachers,
+            n_queries=plan.release.n_queries,
+            n_classes=plan.n_classes,
+            few_answers=accepts_unlabeled(self._unfitted_student()),
+            n_rows=None,
+            epsilon=None,  # neighbours cost nothing
+            delta=self.delta,
+            unit=self.privacy_unit,
+            voters="neighbours",
+        )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
 
     def _count_neighbors(self, mechanism: SampledMechanism) -> int:
         """Compute the number of neighbours that vote."""

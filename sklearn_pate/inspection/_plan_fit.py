@@ -4,6 +4,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan
 from sklearn_pate._base._parameters import resolve_n_queries, resolve_n_teachers
 from sklearn_pate._classifier import PATEClassifier
@@ -25,6 +28,7 @@ def plan_fit(
     mechanism: str | Mechanism = "gnmax",
     student: Any = None,
     privacy_unit: Literal["row", "group"] = "row",
+    class_prior: float | ArrayLike | None = None,
     margins: Sequence[float] = MARGINS,
 ) -> FitPlan:
     """Plan a fit of PATEClassifier from public numbers alone.
@@ -70,6 +74,11 @@ def plan_fit(
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.
 
+    class_prior : float or array-like of shape (n_classes,), default=None
+        Shares of the classes among the rows, from public knowledge, or the share of the
+        rarest class alone. The plan then warns if answers cannot teach that class. It
+        must not be computed from private rows.
+
     margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
         Leads of the most-voted class over every other class, as shares of the teachers,
         at which to compute the label accuracy.
@@ -113,6 +122,7 @@ def plan_fit(
     )
     check_count("n_classes", n_classes, 2)
     pate._check_parameters()
+    rarest = None if class_prior is None else _rarest(class_prior, n_classes)
     student = pate._unfitted_student()
     if n_queries == "auto":
         n_queries = resolve_n_queries("auto", sys.maxsize, student)
@@ -128,7 +138,28 @@ def plan_fit(
         margins=margins,
         few_answers=accepts_unlabeled(student),
         target_epsilon=epsilon,
+        rarest=rarest,
     )
+
+
+def _rarest(class_prior: Any, n_classes: int) -> float:
+    """Return the share of the rarest class, or raise ValueError if it is none."""
+    shares = np.asarray(class_prior)
+    is_number = shares.dtype.kind in "iuf"
+    if shares.ndim and not (
+        is_number and shares.shape == (n_classes,) and abs(shares.sum() - 1) < 0.01
+    ):
+        raise ValueError(
+            f"class_prior={class_prior!r} must be {n_classes} shares that sum to 1, or "
+            "the share of the rarest class."
+        )
+    rarest = shares.min() if is_number and shares.size else np.nan
+    if not 0 < rarest <= 1 / n_classes:
+        raise ValueError(
+            f"class_prior={class_prior!r} must be positive, and the share of the "
+            f"rarest of {n_classes} classes at most 1/{n_classes}."
+        )
+    return float(rarest)
 
 
 def _resolve_n_teachers(pate: PATEClassifier, n_rows: int | None) -> int:

@@ -90,7 +90,7 @@ class MeanScores(GaussianSum):
     >>> from sklearn_pate.mechanisms import MeanScores
     >>> mechanism = MeanScores(noise_scale=4)
     >>> round(mechanism.stated_epsilon(n_queries=2, n_classes=2, delta=1e-5), 2)
-    2.01
+    1.99
     """
 
     released = "scores"

@@ -124,7 +124,7 @@ def _explained_errors() -> Iterator[None]:
         error.add_note(
             "The student could not be trained on the public rows and the released "
             "answers, whose privacy cost is spent. Before another fit, try student.fit "
-            "on X_public with made-up labels."
+            "on X_public with these answers."
         )
         raise
 

@@ -18,12 +18,12 @@ class Crash(BaseException):
 
 
 class CountedTeacher(GaussianNB):
-    """Counts its fits in all of this process."""
+    """Counts its fits on private rows in all of this process."""
 
     fits = 0
 
     def fit(self, X, y):
-        type(self).fits += 1
+        type(self).fits += not np.isin(X, X_PUBLIC).all()
         return super().fit(X, y)
 
 

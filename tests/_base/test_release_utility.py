@@ -15,9 +15,10 @@ from sklearn_pate import (
     PublicData,
     Votes,
 )
+from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.inspection import plan_fit
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
-from sklearn_pate.students import GraphSelfTrainingClassifier
+from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
 
 pytestmark = pytest.mark.filterwarnings("always::sklearn_pate.PrivacyUtilityWarning")
 
@@ -148,3 +149,81 @@ def test_interactive_answers_are_not_judged(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyUtilityWarning)
         plan(*rows, mechanism="interactive")
+
+
+def fit_knn(X, y, X_public, **parameters):
+    learner = PrivateKNNClassifier(LogisticRegression(), n_neighbors=5, n_queries=200)
+    return learner.set_params(**parameters).fit(X, y, X_public=X_public)
+
+
+def fit_petdl(X, y, X_public, **parameters):
+    student = DistillationClassifier(LogisticRegression())
+    learner = PETDLClassifier(
+        LogisticRegression(), student, n_teachers=10, public_batch_size=10
+    )
+    return learner.set_params(**parameters).fit(X, y, X_public=X_public)
+
+
+def fit_from_outputs(X, y, X_public, **parameters):
+    student = DistillationClassifier(LogisticRegression())
+    learner = PETDLClassifier(student=student, classes=[0, 1], public_batch_size=10)
+    outputs = np.full((10, 300, 2), 0.5)
+    return learner.set_params(**parameters).fit_from_outputs(X_public, outputs)
+
+
+OF_BASELINES = {
+    fit_knn: r"sampling_rate=0.15\) is too large for 5 neighbours: .* of 200 queries ",
+    fit_petdl: r"NoisySum\(.*\) is too large for 10 teachers: .* of 30 public batches ",
+    fit_from_outputs: r"NoisySum\(.*\) is too large for 10 parties: ",
+}
+
+
+@pytest.mark.parametrize("method", OF_BASELINES)
+def test_baselines_are_warned_of_before_anything_is_recorded(rows, method, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=2, delta=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyUtilityWarning)
+        with pytest.raises(PrivacyUtilityWarning, match=OF_BASELINES[method]):
+            method(*rows, ledger=ledger)
+    assert ledger.entries() == []
+
+
+def test_the_settings_that_baselines_name_would_do(rows):
+    for method, name in [(fit_knn, "n_neighbors"), (fit_petdl, "epsilon")]:
+        with pytest.warns(PrivacyUtilityWarning) as caught:
+            method(*rows)
+        [text] = {str(one.message) for one in caught}
+        [value] = re.findall(rf"{name}=([\d.]+\d)", text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PrivacyUtilityWarning)
+            method(*rows, **{name: int(value) if method is fit_knn else float(value)})
+
+
+@pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
+@pytest.mark.parametrize("class_prior", [0.02, [0.98, 0.02]])
+def test_a_rare_class_is_warned_of(student, class_prior):
+    setting = {"n_teachers": 250, "n_queries": "auto", "student": student}
+    assert plan_fit(**setting).warnings == ()
+    [text] = plan_fit(**setting, class_prior=class_prior).warnings
+    assert "The rarest class has a share of 0.02" in text
+    assert "250 teachers" in text
+    assert "class_weight='balanced'" in text
+
+
+@pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
+@pytest.mark.parametrize(
+    ("n_classes", "class_prior"), [(2, 0.24), (2, 0.5), (10, 0.1), (10, [0.1] * 10)]
+)
+def test_classes_that_are_not_rare_change_nothing(student, n_classes, class_prior):
+    setting = {"n_teachers": 300, "n_queries": "auto", "student": student}
+    plans = [
+        plan_fit(**setting, n_classes=n_classes, class_prior=prior)
+        for prior in (None, class_prior)
+    ]
+    assert plans[0] == plans[1]
+
+
+@pytest.mark.parametrize("class_prior", [0, 0.6, -0.1, [0.5, 0.2], [0.5], "rare"])
+def test_shares_that_are_none_are_refused(class_prior):
+    with pytest.raises(ValueError, match=r"class_prior=.* must be"):
+        plan_fit(n_teachers=250, n_queries=100, class_prior=class_prior)

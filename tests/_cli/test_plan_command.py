@@ -43,6 +43,13 @@ def test_every_option_reaches_the_plan(capsys):
     assert json.loads(capsys.readouterr().out) == plan.to_dict()
 
 
+@pytest.mark.parametrize("shares", [[0.02], [0.98, 0.02]])
+def test_shares_of_classes_reach_the_plan(capsys, shares):
+    numbers = ["--rows", "60000", "--teachers", "250"]
+    assert main(["plan", *numbers, "--class-prior", *map(str, shares)]) == 0
+    assert "rarest class has a share of 0.02" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("threshold", "votes"), [("1", 1), ("1.0", 30), ("12", 12)])
 def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, votes):
     confident = ["--mechanism", "confident", "--threshold", threshold]

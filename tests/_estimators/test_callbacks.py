@@ -56,11 +56,18 @@ def test_callbacks_receive_every_teacher_and_no_data(pate, blobs, n_jobs):
 
 def test_callbacks_are_torn_down_when_the_fit_fails(pate, blobs):
     X, y, X_public, _ = blobs
+
+    class FailsOnPrivateRows(DecisionTreeClassifier):
+        def fit(self, X, y):
+            if np.min(X) > 50:
+                raise ValueError("too large")
+            return super().fit(X, y)
+
     recorder = Recorder()
-    pate.set_params(estimator=DecisionTreeClassifier(max_depth=-1))
+    pate.set_params(estimator=FailsOnPrivateRows(), student=DecisionTreeClassifier())
     pate.set_callbacks(recorder)
     with pytest.raises(ValueError, match="All teachers"):
-        pate.fit(X, y, X_public=PublicData(X_public))
+        pate.fit(X + 100, y, X_public=PublicData(X_public))
     assert recorder.torn_down == 1
 
 

@@ -1,0 +1,247 @@
+"""Rehearsal of teachers and students on public rows, before any cost is recorded."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._base._score_plan import ScorePlan, taking_soft_labels
+from sklearn_pate._base._teacher_ensemble import AnswerPlan, FitSetup
+from sklearn_pate._estimators._class_codes import predict_codes
+from sklearn_pate._estimators._hooks import autologging_off, muted
+from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._teachers import (
+    Form,
+    Poll,
+    Shard,
+    VoteForm,
+    one_thread,
+    this_thread,
+    vote_one_by_one,
+)
+from sklearn_pate.students._train_student import train_student
+
+__all__ = [
+    "rehearse_answers",
+    "rehearse_scores",
+    "rehearse_student",
+    "rehearse_teacher",
+    "rehearse_votes",
+]
+
+# Rows of the first rehearsal of a student, and rows of each class. Ten folds work.
+_FEW_ROWS, _FEW_OF_CLASS = 100, 10
+# Rows, and rows of a class, whose number is no reason to fail.
+_MANY_ROWS, _MANY_OF_CLASS = 2000, 30
+_REMEDY = (
+    "Nothing was charged. Use another classifier; or put before it, as steps of a "
+    "Pipeline, an encoder with handle_unknown='ignore' for text, and an imputer for "
+    "missing values."
+)
+
+
+def rehearse_votes(plan: FitSetup, estimator: Any) -> None:
+    """Raise ValueError if a teacher that votes fails on public rows."""
+    rehearse_teacher(
+        estimator,
+        plan.public.X_public,
+        plan.queries.X_for_teachers,
+        VoteForm(plan.n_classes),
+        representation=plan.queries.representation,
+        n_rows=plan.rows_per_teacher,
+        seed=plan.seeds.teachers,
+    )
+
+
+def rehearse_answers(plan: AnswerPlan, student: Any) -> None:
+    """Raise ValueError if a student of answers to queries fails on public rows."""
+    clusters = plan.queries.clusters
+    rehearse_student(
+        student,
+        plan.public.X_public,
+        # All rows of a cluster get its answer.
+        n_labeled=plan.queries.n_queries
+        if clusters is None
+        else int(np.sum(clusters.of_row >= 0)),
+        n_classes=plan.n_classes,
+        soft=plan.release.mechanism.releases_histograms,
+        seed=plan.seeds.student,
+    )
+
+
+def rehearse_scores(plan: ScorePlan, estimator: Any, student: Any) -> None:
+    """Raise ValueError if a teacher with scores, or its student, fails.
+
+    A student of None is the released function, which needs no training.
+    """
+    if student is not None:
+        rehearse_student(
+            taking_soft_labels(student, plan.seeds.student),
+            plan.public.X_public,
+            n_labeled=len(plan.scored.rows),
+            n_classes=plan.n_classes,
+            soft=True,
+            seed=plan.seeds.student,
+        )
+    rehearse_teacher(
+        estimator,
+        plan.public.X_public,
+        plan.scored.X_for_teachers,
+        plan.form,
+        representation=plan.representation,
+        n_rows=plan.rows_per_teacher,
+        seed=plan.seeds.teachers,
+    )
+
+
+def rehearse_teacher(
+    estimator: Any,
+    X_public: Table,
+    X_for_teachers: Table,
+    form: Form,
+    *,
+    representation: Any,
+    n_rows: int | None,
+    seed: int,
+) -> None:
+    """Train a teacher on public rows with made-up labels, as on private rows.
+
+    `n_rows` is the number of rows of a teacher. Raises ValueError if a teacher fails on
+    each of three draws of as many public rows, one of them with two classes only, as
+    classes may be too rare in a shard for the teacher. Nothing is tried with fewer
+    public rows than a teacher has. Where `n_rows` is not public, and None, a draw is
+    half of the public rows, repeated, so that no teacher fails for their number; and
+    nothing is tried if that half is less than a hundred.
+    """
+    n_public = X_public.shape[0]
+    n_distinct = n_public // 2 if n_rows is None else n_rows
+    fewest = _FEW_ROWS if n_rows is None else 2
+    if not fewest <= n_distinct <= n_public or form.n_classes < 2:
+        return
+    n_rows = max(n_distinct, _MANY_ROWS) if n_rows is None else n_rows
+    poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
+    failure = None
+    for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
+        rng = np.random.RandomState(seed + attempt)
+        rows = np.resize(rng.permutation(n_public)[:n_distinct], n_rows)
+        codes = rng.permutation(np.arange(n_rows) % n_named)
+        shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
+        with one_thread():
+            [result] = vote_one_by_one(poll, X_for_teachers, [shard])
+        if result.failure is None:
+            return
+        failure = failure or result.failure
+    raise ValueError(
+        f"estimator={estimator!r} fails on {n_rows} public rows with made-up labels: "
+        f"{_without_stop(failure)}. {_REMEDY}"
+    )
+
+
+def rehearse_student(
+    student: Any,
+    X_public: Table,
+    *,
+    n_labeled: int,
+    n_classes: int,
+    soft: bool,
+    seed: int,
+    hint: Callable[[NDArray[np.intp]], Any] | None = None,
+) -> None:
+    """Train a student on public rows with made-up answers, and predict others.
+
+    `n_labeled` is the number of rows with an answer, `soft` whether histograms are
+    released, and `hint` returns one about some public rows. Few rows are tried first.
+    If they fail, all rows are, with answers of all classes; ValueError is raised if
+    these fail, too, unless the reason may be too few answers of a class: the student
+    can be trained with two classes, and with more answers of each class.
+    """
+    n_public = X_public.shape[0]
+    if min(n_labeled, n_classes, n_public) < 2:
+        return
+    trained = _brief(student)
+
+    def failure(n_labeled: int, n_named: int, n_others: int) -> Exception | None:
+        """Return the error of a student with these numbers of rows and classes."""
+        rng = np.random.RandomState(seed)
+        order = rng.permutation(n_public)
+        labeled, others = np.resize(order, n_labeled), order[n_labeled:][:n_others]
+        rows = np.concatenate([labeled, others])
+        answers = rng.permutation(np.arange(n_labeled) % n_named)
+        histograms = None
+        if soft:
+            histograms = rng.randint(-5, 40, size=(n_labeled, n_classes))
+            histograms[np.arange(n_labeled), answers] += 100
+        # Rows that the student has not seen, if there are.
+        last = rows[::-1][: max(len(others), 1)][:_FEW_ROWS]
+        try:
+            fitted = train_student(
+                trained,
+                _safe_indexing(X_public, rows),
+                np.arange(n_labeled),
+                answers,
+                n_classes=n_classes,
+                seed=seed,
+                histograms=histograms,
+                hint=None if hint is None else hint(rows),
+            )
+            predict_codes(fitted, _safe_indexing(X_public, last), n_classes)
+        except Exception as error:
+            vars(error).pop("__notes__", None)  # nothing is spent
+            return error
+        return None
+
+    few = max(_FEW_ROWS, _FEW_OF_CLASS * n_classes)
+    many = max(n_labeled, _MANY_OF_CLASS * n_classes)
+    with _quiet(seed):
+        if failure(min(few, n_labeled), n_classes, few) is None:
+            return
+        error = failure(n_labeled, n_classes, n_public)
+        if error is None:
+            return
+        if n_classes > 2 and failure(n_labeled, 2, n_public) is None:
+            error = failure(many, n_classes, n_public)
+    if error is not None:
+        raise ValueError(
+            f"student={student!r} fails on public rows with {n_labeled} made-up "
+            f"answers: {type(error).__name__}: {_without_stop(error)}. {_REMEDY}"
+        ) from error
+
+
+def _without_stop(problem: object) -> str:
+    return str(problem).rstrip(".")
+
+
+def _brief(estimator: Any) -> Any:
+    """Return a clone that trains for one epoch, wherever it has `max_epochs`."""
+    estimator = clone(estimator)
+    names = (
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "max_epochs" and value
+    )
+    if epochs := dict.fromkeys(names, 1):
+        estimator.set_params(**epochs)
+    return estimator
+
+
+@contextmanager
+def _quiet(seed: int) -> Iterator[None]:
+    """Suppress output and warnings, limit threads, and restore global generators."""
+    with (
+        one_thread(),
+        autologging_off(),
+        muted(),
+        seeded_globals(seed),
+        warnings.catch_warnings(),
+        parallel_config(backend="sequential"),  # few rows gain nothing from others
+    ):
+        warnings.simplefilter("ignore")
+        yield
