@@ -222,6 +222,13 @@ def test_wide_sparse_matrices_stay_sparse(form):
     assert representation.n_components_ == 30
 
 
+def test_without_components_sparse_columns_stay_sparse():
+    X = sp.random_array((50, 30), density=0.2, rng=0, format="csr")
+    result = TableRepresentation(None).fit_transform(X)
+    assert sp.issparse(result)
+    np.testing.assert_allclose(result.max(axis=0).toarray(), 1)
+
+
 @pytest.mark.parametrize("value", ODD_NUMBERS)
 def test_odd_numbers_of_sparse_matrices_are_finite(value):
     X = sp.random_array((50, 30), density=0.2, rng=0, format="csr")
