@@ -52,8 +52,8 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
     ----------
     n_components : int, "auto" or None, default="auto"
         Largest number of components. "auto" means 30. There are never more than public
-        rows or encoded columns. None returns the encoded columns without principal
-        components, as trees prefer them; not for sparse matrices.
+        rows or encoded columns. None returns the encoded columns themselves, as a
+        sparse matrix for sparse X.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of 20,000 rows if more are given, and of randomised principal
@@ -84,7 +84,8 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
        number.
     3. Where the skewness exceeds 2 in size, the distance z from the end of the range
        with most of the rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the
-       median of the distances above 0.
+       median of the distances above 0. Counts and amounts keep both their many zeros
+       and their largest values apart.
     4. Categories become columns of zeros and ones; missing is a category. The
        49 most frequent ones have a column each, if they have 0.2 % of the rows, and the
        others share one, to which new ones belong if it exists.
@@ -165,7 +166,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
             self.n_components_ = len(self._components.components_)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Any:
         """Compute the components of rows, each row on its own.
 
         Parameters
@@ -176,7 +177,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         Returns
         -------
         components : ndarray of shape (n_rows, `n_components_`)
-            Finite numbers.
+            Finite numbers. Sparse for sparse X if `n_components` is None.
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)

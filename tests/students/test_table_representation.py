@@ -216,15 +216,22 @@ def test_images_are_tables_of_pixels(digits):
 
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_wide_sparse_matrices_stay_sparse(form):
-    X = sp.random_array((300, 200_000), density=1e-4, rng=0)
+    X = sp.random_array((300, 200_000), density=1e-4, random_state=0)
     representation = TableRepresentation(random_state=0).fit(form(X))
     assert_finite(representation.transform(form(X)), 300, representation)
     assert representation.n_components_ == 30
 
 
+def test_without_components_sparse_columns_stay_sparse():
+    X = sp.random_array((50, 30), density=0.2, random_state=0, format="csr")
+    result = TableRepresentation(None).fit_transform(X)
+    assert sp.issparse(result)
+    np.testing.assert_allclose(result.max(axis=0).toarray(), 1)
+
+
 @pytest.mark.parametrize("value", ODD_NUMBERS)
 def test_odd_numbers_of_sparse_matrices_are_finite(value):
-    X = sp.random_array((50, 30), density=0.2, rng=0, format="csr")
+    X = sp.random_array((50, 30), density=0.2, random_state=0, format="csr")
     representation = TableRepresentation(random_state=0).fit(X)
     odd = X.copy()
     odd.data[3] = value
