@@ -2,20 +2,28 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate._base._defaults import (
+    allows_scores,
     default_representation,
     default_student,
     default_teacher,
-    prefers_scores,
+    releases_function,
+    takes_steps,
 )
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
+from sklearn_pate._base._function_plan import (
+    FunctionPlan,
+    plan_function_release,
+    plan_scored_rows,
+)
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameter_checks import check_mean_scores, check_threshold
+from sklearn_pate._base._parameter_checks import check_function_release, check_threshold
 from sklearn_pate._base._parameters import resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
     check_parties,
@@ -26,15 +34,17 @@ from sklearn_pate._base._query_plan import QueryPlan, plan_queries
 from sklearn_pate._base._rehearsal import (
     rehearse_answers,
     rehearse_scores,
+    rehearse_soft_labels,
     rehearse_votes,
 )
 from sklearn_pate._base._release_plan import ReleasePlan, plan_release
-from sklearn_pate._base._score_plan import (
-    ScorePlan,
-    plan_score_release,
-    plan_scored_rows,
+from sklearn_pate._base._score_plan import ScorePlan
+from sklearn_pate._base._split_inputs import (
+    PrivateInputs,
+    PublicInputs,
+    split_inputs,
 )
-from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
+from sklearn_pate._base._step_plan import StepPlan
 from sklearn_pate._base._teacher_ensemble import (
     AnswerPlan,
     FitSetup,
@@ -44,12 +54,15 @@ from sklearn_pate._base._teacher_ensemble import (
     assign_shards,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
-from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
+from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.students import TableRepresentation
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["PATEClassifier"]
@@ -67,46 +80,58 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher. None means ``LogisticRegression(C=10)`` on a public representation.
-        Teachers are fitted on class indices 0..K-1, whatever the labels in y. Preprocessing that learns from
-        data (scaling, imputation, encoding) belongs inside it, as a Pipeline: a step in
-        front of PATEClassifier is fitted on private rows without protection. It is
-        cloned; do not fit this object yourself, as the classifier is printed with it. A
-        teacher must not store anything outside itself (in files, module or class
-        variables), or teachers would learn from each other.
+        The teacher. Teachers are fitted on class indices 0..K-1, whatever the labels in
+        y. Preprocessing that learns from data (scaling, imputation, encoding) belongs
+        inside it, as a Pipeline: a step in front of PATEClassifier is fitted on private
+        rows without protection. It is cloned; do not fit this object yourself, as the
+        classifier is printed with it. A teacher must not store anything outside itself
+        (in files, module or class variables), or teachers would learn from each other.
+        None trains no teachers on tables: each row, or group, is a shard of its own
+        that takes part in a logistic regression
+        (:class:`~sklearn_pate.mechanisms.ScoreSteps`). With `n_teachers` given, or for
+        answers to queries, None means ``LogisticRegression(C=10)``.
 
     student : classifier, default=None
-        The student. None means the released function itself where mean scores are
-        released, a logistic regression on a public representation where votes are
-        answered, and a clone of the teacher for networks and images. One that accepts
+        The student. None means the released function itself where one is released, a
+        logistic regression on a public representation where votes are answered, and a
+        clone of the teacher for networks and images. One that accepts
         unlabelled rows (y = -1) gets all public rows: SelfTrainingClassifier,
         LabelSpreading, LabelPropagation, and any estimator with an attribute
         ``accepts_unlabeled = True``. Other students get the answered rows, and soft
-        labels of mean scores by :class:`~sklearn_pate.students.DistillationClassifier`.
+        labels of a function by :class:`~sklearn_pate.students.DistillationClassifier`.
         The training of a student has no privacy cost.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
-        from fewer rows. "auto" is the square root of the number of private rows,
-        rounded, and is refused for ``privacy_unit="group"``, where that number is not
-        public.
+        from fewer rows. "auto" is the square root of the number of private rows, or
+        of `n_groups`, rounded.
 
-    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
-            "confident", "interactive"}, MeanScores or Mechanism, default="auto"
-        "scores" releases the mean of the teachers' score functions
-        (:class:`~sklearn_pate.mechanisms.MeanScores`); all others answer queries on
-        votes. "auto" is "scores" for tables if the noise of `epsilon` allows 32
-        coefficients of a score function for each class but one, and "gnmax" otherwise,
-        for a student that accepts unlabelled rows, for networks, and where `n_queries`,
-        `query_strategy` or `release` is given. A mechanism object has further
-        parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes from
-        the operating system, never from `random_state`.
+    n_groups : int, default=None
+        Number of groups for ``privacy_unit="group"``, which is not public: a rounded or
+        estimated number that was chosen independently of the data. Needed where
+        `n_teachers` is "auto". A wrong number makes predictions worse, not less
+        private.
+
+    mechanism : {"auto", "steps", "scores", "gnmax", "lnmax", "gumbel", \
+            "permute-and-flip", "confident", "interactive"} or mechanism, default="auto"
+        "steps" and "scores" release a function of a row: a logistic regression in a
+        public basis, without teachers
+        (:class:`~sklearn_pate.mechanisms.ScoreSteps`), or the mean of the teachers'
+        class probabilities (:class:`~sklearn_pate.mechanisms.MeanScores`). All others
+        answer queries on votes. "auto" is, for tables, "steps" without an `estimator`,
+        `n_teachers` and `representation`, and otherwise "scores" if the noise of
+        `epsilon` allows 32 coefficients for each class but one. It is "gnmax" in all
+        other cases: for a student that accepts unlabelled rows, for networks and
+        images, and where `n_queries`, `query_strategy` or `release` is given. A
+        mechanism object has further parameters, such as the threshold of
+        ``ConfidentGNMax``. Its noise comes from the operating system, never from
+        `random_state`.
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
         epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
         a student that accepts unlabelled rows, and at most the number of public rows.
-        Mean scores have no queries.
+        The release of a function has no queries.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "cluster", "interactive"} or QueryStrategy, default="auto"
@@ -127,10 +152,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         for linear, nearest-neighbour and discriminant classifiers, and None for all
         others, such as trees and a Pipeline with an encoder of its own. None means the
         rows themselves, standardized columns for query strategies, and a
-        TableRepresentation for mean scores.
+        TableRepresentation for the release of a function.
 
     threshold : float or "auto", default="auto"
-        With two classes and mean scores, the probability of the second class above
+        With two classes and a released function, the probability of the second class above
         which it is predicted. "auto" is one half, but the released mean probability
         where that of a class is below a fifth: a rare class would hardly be named.
 
@@ -222,7 +247,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         The mechanism with all its parameters.
 
     query_strategy_ : QueryStrategy or None
-        The strategy that was used; None for mean scores.
+        The strategy that was used; None for the release of a function.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
@@ -237,9 +262,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Class probabilities of the scored rows, by the released function. May be
         published.
 
-    mean_scores_ : Estimate or None
-        Released coefficients of the mean score function, with the variances of their
-        noise. May be published.
+    estimate_ : Estimate, StepsEstimate or None
+        Released numbers of a function of a row. May be published.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``release="histogram"``. May be published.
@@ -283,7 +307,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         student: Any = None,
         *,
         n_teachers: int | Literal["auto"] = "auto",
-        mechanism: str | Mechanism | MeanScores = "auto",
+        n_groups: int | None = None,
+        mechanism: str | Mechanism | FunctionRelease = "auto",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
         representation: Any = "auto",
@@ -304,6 +329,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.estimator = estimator
         self.student = student
         self.n_teachers = n_teachers
+        self.n_groups = n_groups
         self.mechanism = mechanism
         self.n_queries = n_queries
         self.query_strategy = query_strategy
@@ -389,14 +415,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         plan = self._plan(X, y, X_public=X_public, groups=groups)
         private = plan.private
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
-        votes, problems = self._train_teachers(
-            plan.poll,
-            plan.shards,
-            private,
-            plan.public_rows,
-            plan.representation,
-            plan.seeds.teachers,
-        )
+        votes, problems = plan.contributions(self._train_teachers)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         student = self._unfitted_student(plan.public.X_public)
         answers: Any = plan.query(votes, student, entry)
@@ -535,8 +554,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             "unit": self.privacy_unit,
             "assumptions": plan.statement.assumptions,
         }
-        if isinstance(plan, ScorePlan):
-            return FitPlan.of_mean_scores(plan.release.mechanism, **numbers)
+        if isinstance(plan, FunctionPlan):
+            return FitPlan.of_function(
+                plan.release.mechanism, plan.n_coordinates, **numbers
+            )
         return FitPlan.of_mechanism(
             plan.release.mechanism,
             n_queries=plan.release.n_queries,
@@ -548,47 +569,18 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> FitSetup | ScorePlan:
+    ) -> FitSetup | FunctionPlan:
         """Check parameters and data, and plan a fit up to the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
-        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        mechanism = self._function_release(private, public)
+        if isinstance(mechanism, ScoreSteps):
+            return self._plan_steps(mechanism, private, public, seeds)
+        n_teachers = self._resolve_n_teachers(private)
         shards = assign_shards(private, n_teachers, seeds.shards)
-        mechanism = self._mean_scores(public, n_teachers)
-        if mechanism is not None:
-            if self.threshold != "auto" and len(public.classes) != 2:
-                raise ValueError(
-                    f"threshold={self.threshold!r} is for two classes, and there are "
-                    f"{len(public.classes)}; leave threshold='auto'."
-                )
-            scores = ScorePlan(
-                public,
-                plan_score_release(
-                    mechanism,
-                    epsilon=self.epsilon,
-                    delta=self.delta,
-                    unit=public.unit,
-                    assumptions=self._assumptions(public),
-                    n_teachers=n_teachers,
-                    n_classes=len(public.classes),
-                ),
-                seeds,
-                plan_scored_rows(
-                    public.X_public,
-                    mechanism,
-                    self._chosen_representation(),
-                    held_out=self.public_size is not None,
-                    seed=seeds.representation,
-                ),
-                private,
-                shards,
-                self.threshold,
-                predicts_itself=self.student is None,
-            )
-            scores.warn_if_useless()
-            rehearse_scores(scores, self._teacher(), self.student)
-            return scores
+        if isinstance(mechanism, MeanScores):
+            return self._plan_scores(mechanism, private, public, seeds, shards)
         queries = self._plan_queries(public, seeds)
         release = self._plan_release(public, queries, n_teachers)
         plan = FitSetup(public, release, seeds, queries, private, shards)
@@ -647,40 +639,137 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_threshold(self.threshold)
-        if isinstance(self._chosen_mechanism(), MeanScores):
-            check_mean_scores(self)
+        if self.n_groups is not None:
+            check_count("n_groups", self.n_groups)
+        chosen = self._chosen_mechanism()
+        if isinstance(chosen, FunctionRelease):
+            check_function_release(self, chosen)
 
     def _vote_mechanism(self) -> Mechanism:
         """Return the mechanism that answers queries on votes, or raise ValueError."""
         chosen = self._chosen_mechanism()
-        if isinstance(chosen, MeanScores):
+        if isinstance(chosen, FunctionRelease):
             raise ValueError(
-                f"mechanism={self.mechanism!r} releases scores of teachers, and there "
+                f"mechanism={self.mechanism!r} releases a function of a row, and there "
                 "are votes only; use mechanism='gnmax'."
             )
         return chosen
 
-    def _mean_scores(self, public: PublicInputs, n_teachers: int) -> MeanScores | None:
-        """Return the mechanism of mean scores, None if votes are answered."""
-        chosen = self._chosen_mechanism()
-        if isinstance(chosen, MeanScores):
+    def _function_release(
+        self, private: PrivateInputs, public: PublicInputs
+    ) -> FunctionRelease | None:
+        """Return the mechanism that releases a function, None for answers."""
+        chosen, n_classes = self._chosen_mechanism(), len(public.classes)
+        if isinstance(chosen, FunctionRelease):
             return chosen
-        if (
-            self.mechanism == "auto"
-            and self.n_queries == self.query_strategy == "auto"
-            and self.release == "answers"
-            and prefers_scores(
-                self.estimator,
-                self.student,
-                public.X_public,
-                n_teachers=n_teachers,
-                n_classes=len(public.classes),
-                epsilon=self.epsilon,
-                delta=self.delta,
-            )
+        if self.epsilon is None or not releases_function(
+            self, public.X_public, n_classes
         ):
+            return None
+        if takes_steps(self):
+            return ScoreSteps(noise_seed=self.noise_seed)
+        n_teachers = self._resolve_n_teachers(private)
+        if allows_scores(n_teachers, n_classes, self.epsilon, self.delta):
             return MeanScores(noise_seed=self.noise_seed)
         return None
+
+    def _resolve_n_teachers(self, private: PrivateInputs) -> int:
+        if self.n_teachers != "auto":
+            return self.n_teachers
+        return resolve_n_teachers("auto", self._n_units(private))
+
+    def _plan_scores(
+        self,
+        mechanism: MeanScores,
+        private: PrivateInputs,
+        public: PublicInputs,
+        seeds: Seeds,
+        shards: list[NDArray[np.intp]],
+    ) -> ScorePlan:
+        """Plan a fit that releases the mean scores of teachers."""
+        plan = ScorePlan(
+            public,
+            self._plan_function(mechanism, public, len(shards)),
+            seeds,
+            plan_scored_rows(
+                public.X_public,
+                self._chosen_representation(),
+                max_coordinates=mechanism.max_coordinates,
+                rbf=self._has_landmarks(mechanism),
+                seed=seeds.representation,
+            ),
+            private,
+            self.threshold,
+            self.student is None,
+            shards,
+        )
+        plan.warn_if_useless()
+        rehearse_soft_labels(plan, self.student)
+        rehearse_scores(plan, self._teacher())
+        return plan
+
+    def _plan_steps(
+        self,
+        mechanism: ScoreSteps,
+        private: PrivateInputs,
+        public: PublicInputs,
+        seeds: Seeds,
+    ) -> StepPlan:
+        """Plan a fit that releases a logistic regression in steps."""
+        n_units, n_classes = self._n_units(private), len(public.classes)
+        release = self._plan_function(mechanism, public, n_units)
+        plan = StepPlan(
+            public,
+            release,
+            seeds,
+            plan_scored_rows(
+                public.X_public,
+                TableRepresentation(n_components=None),
+                max_coordinates=release.mechanism.n_coordinates(
+                    n_units, public.n_public, n_classes
+                ),
+                rbf=self._has_landmarks(mechanism),
+                seed=seeds.representation,
+            ),
+            private,
+            self.threshold,
+            self.student is None,
+        )
+        plan.warn_if_useless()
+        rehearse_soft_labels(plan, self.student)
+        return plan
+
+    def _plan_function(
+        self, mechanism: FunctionRelease, public: PublicInputs, n_teachers: int
+    ) -> ReleasePlan:
+        """Calibrate the release of a function, and state its cost."""
+        n_classes = len(public.classes)
+        if self.threshold != "auto" and n_classes != 2:
+            raise ValueError(
+                f"threshold={self.threshold!r} is for two classes, and there are "
+                f"{n_classes}; leave threshold='auto'."
+            )
+        return plan_function_release(
+            mechanism,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=self._assumptions(public),
+            n_teachers=n_teachers,
+            n_classes=n_classes,
+        )
+
+    def _has_landmarks(self, mechanism: FunctionRelease) -> bool:
+        """Return whether the basis holds public rows; held-out rows are patients."""
+        if mechanism.basis == "auto":
+            return self.public_size is None
+        return mechanism.basis == "rbf"
+
+    def _n_units(self, private: PrivateInputs) -> int:
+        """Return the public number of rows or groups, or raise ValueError."""
+        if self.privacy_unit == "row":
+            return private.n_rows
+        return cast(int, self.n_groups)  # checked with the groups
 
     def _chosen_representation(self) -> Any:
         return default_representation(self.estimator, self.representation)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -20,10 +19,12 @@ from sklearn_pate.students import TableRepresentation
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
+    "allows_scores",
     "default_representation",
     "default_student",
     "default_teacher",
-    "prefers_scores",
+    "releases_function",
+    "takes_steps",
 ]
 
 # Teachers that gain from numbers of similar scale, without redundant columns.
@@ -72,25 +73,37 @@ def is_table(X: Table) -> bool:
     return len(X.shape) == 2
 
 
-def prefers_scores(
-    estimator: Any,
-    student: BaseEstimator | None,
-    X_public: Table,
-    *,
-    n_teachers: int,
-    n_classes: int,
-    epsilon: float | None,
-    delta: float,
+def releases_function(classifier: Any, X_public: Table, n_classes: int) -> bool:
+    """Return whether "auto" releases a function of a row instead of answers.
+
+    Where the teachers, the student or the rows allow it, and no parameter of answers is
+    given.
+    """
+    student = classifier.student
+    return (
+        classifier.mechanism == "auto"
+        and classifier.n_queries == classifier.query_strategy == "auto"
+        and classifier.release == "answers"
+        and n_classes > 1
+        and is_table(X_public)
+        and not is_of(classifier.estimator, "skorch")
+        and not (student is not None and accepts_unlabeled(student))
+    )
+
+
+def takes_steps(classifier: Any) -> bool:
+    """Return whether a released function is found in steps, without teachers."""
+    return (
+        classifier.estimator is None
+        and classifier.n_teachers == "auto"
+        and isinstance(classifier.representation, str)
+    )
+
+
+def allows_scores(
+    n_teachers: int, n_classes: int, epsilon: float, delta: float
 ) -> bool:
-    """Return whether "auto" releases mean scores instead of votes."""
-    if (
-        epsilon is None
-        or n_classes < 2
-        or not is_table(X_public)
-        or is_of(estimator, "skorch")
-        or (student is not None and accepts_unlabeled(student))
-    ):
-        return False
+    """Return whether the noise on mean scores allows enough coordinates."""
     # Radius of a ball over the noise on the mean of score functions in it.
     signal = n_teachers * largest_gdp_mu(epsilon, delta) / 2
     return signal**2 / (n_classes - 1) >= _FEWEST_COORDINATES

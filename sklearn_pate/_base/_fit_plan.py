@@ -4,7 +4,7 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from sklearn_pate._base._release_utility import (
     answers_of,
     why_rarest_is_lost,
     why_scores_useless,
+    why_steps_useless,
     why_useless,
 )
 from sklearn_pate._base._split_inputs import check_delta_is_small
@@ -22,6 +23,7 @@ from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["MARGINS", "FitPlan", "check_margins"]
@@ -49,11 +51,11 @@ class FitPlan:
     n_rows : int or None
         Number of private rows. None where it is not public or not given.
 
-    n_teachers : int
-        Number of teachers.
+    n_teachers : int or None
+        Number of teachers; None where none is trained.
 
     n_queries : int or None
-        Number of queries; None for mean scores, which answer none.
+        Number of queries; None for the release of a function, which answers none.
 
     n_classes : int
         Number of classes.
@@ -75,15 +77,15 @@ class FitPlan:
 
     epsilon_of_one : float or None
         Epsilon of one query alone, at the same delta. `epsilon` is usually less than
-        `n_queries` times this, as privacy losses of queries partly cancel out. None for
-        mean scores.
+        `n_queries` times this, as privacy losses of queries partly cancel out. None
+        without queries.
 
     at_margins : tuple of LabelAccuracy
-        Label accuracy at several leads of the most-voted class; empty for mean scores.
+        Label accuracy at several leads of the most-voted class; empty without queries.
 
     margin_for_90, margin_for_99 : float or None
         Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
-        are right; None if they are not where all teachers agree, and for mean scores.
+        are right; None if they are not where all teachers agree, or without queries.
 
     warnings : tuple of str
         Reasons to change the plan.
@@ -92,8 +94,8 @@ class FitPlan:
         Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
 
     n_coordinates : int or None, default=None
-        For mean scores, the number of functions of the basis whose coefficients the
-        noise allows to be released, if public rows have as many.
+        For the release of a function, the number of its coefficients for each class but
+        one.
 
     Examples
     --------
@@ -104,7 +106,7 @@ class FitPlan:
     """
 
     n_rows: int | None
-    n_teachers: int
+    n_teachers: int | None
     n_queries: int | None
     n_classes: int
     mechanism: str
@@ -121,9 +123,10 @@ class FitPlan:
     n_coordinates: int | None = None
 
     @classmethod
-    def of_mean_scores(
+    def of_function(
         cls,
-        mechanism: MeanScores,
+        mechanism: FunctionRelease,
+        n_coordinates: int,
         *,
         n_rows: int | None,
         n_teachers: int,
@@ -132,15 +135,21 @@ class FitPlan:
         unit: str,
         assumptions: tuple[Assumption, ...] = (),
     ) -> Self:
-        """Plan a fit that releases mean scores, with a mechanism whose noise is set.
+        """Plan a fit that releases a function of a row.
 
         Parameters
         ----------
-        mechanism : MeanScores
+        mechanism : FunctionRelease
             Mechanism with all its parameters.
 
-        n_rows, n_teachers, n_classes, delta, unit : object
+        n_coordinates : int
             As in the plan.
+
+        n_rows, n_classes, delta, unit : object
+            As in the plan.
+
+        n_teachers : int
+            Number of teachers, or of rows or groups without teachers.
 
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
@@ -150,12 +159,17 @@ class FitPlan:
         plan : FitPlan
             The plan.
         """
-        useless = why_scores_useless(
-            mechanism, n_teachers=n_teachers, n_classes=n_classes
+        has_teachers = isinstance(mechanism, MeanScores)
+        useless = (
+            why_scores_useless(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+            if isinstance(mechanism, MeanScores)
+            else why_steps_useless(
+                mechanism, n_units=n_teachers, n_classes=n_classes, unit=unit
+            )
         )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),
-            n_teachers=int(n_teachers),
+            n_teachers=int(n_teachers) if has_teachers else None,
             n_queries=None,
             n_classes=int(n_classes),
             mechanism=without_seeds(mechanism.in_one_line()),
@@ -168,11 +182,13 @@ class FitPlan:
             margin_for_90=None,
             margin_for_99=None,
             warnings=(
-                *_warnings(mechanism, n_teachers, n_rows, delta),
+                *_warnings(
+                    mechanism, n_teachers if has_teachers else None, n_rows, delta
+                ),
                 *([] if useless is None else [useless]),
             ),
             assumptions=assumptions,
-            n_coordinates=mechanism.n_coordinates(n_teachers, n_classes)[-1],
+            n_coordinates=n_coordinates,
         )
 
     @classmethod
@@ -299,9 +315,11 @@ class FitPlan:
         Returns
         -------
         rows_per_teacher : float or None
-            None if `n_rows` is.
+            None if `n_rows` or `n_teachers` is.
         """
-        return None if self.n_rows is None else self.n_rows / self.n_teachers
+        if self.n_rows is None or self.n_teachers is None:
+            return None
+        return self.n_rows / self.n_teachers
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain Python values.
@@ -331,12 +349,14 @@ class FitPlan:
 
     def _facts(self) -> dict[str, str]:
         per_teacher = self.rows_per_teacher
-        each = ""
-        if per_teacher is not None:
-            each = f", each on about {per_teacher:.0f} of {self.n_rows} rows"
+        teachers = f"{self.n_teachers}"
+        if self.n_teachers is None:
+            teachers = f"none: each {self.unit} sends one vector in each step"
+        elif per_teacher is not None:
+            teachers += f", each on about {per_teacher:.0f} of {self.n_rows} rows"
         epsilon = write_epsilon(self.epsilon)
         facts = {
-            "teachers": f"{self.n_teachers}{each}",
+            "teachers": teachers,
             "queries": f"{self.n_queries}, of {self.n_classes} classes",
             "mechanism": self.mechanism,
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
@@ -344,8 +364,8 @@ class FitPlan:
         }
         if self.epsilon_of_one is None:
             facts["queries"] = (
-                f"none: the mean scores of {self.n_classes} classes, as functions of a "
-                f"row, with up to {self.n_coordinates} coefficients each"
+                f"none: scores of {self.n_classes} classes are released, as functions "
+                f"of a row with {self.n_coordinates} coefficients each"
             )
         else:
             one = write_epsilon(self.epsilon_of_one)
@@ -378,7 +398,7 @@ class FitPlan:
         return f"This plan may be published if these assumptions hold: {sentences}."
 
     def _lead(self, margin: float) -> str:
-        votes = round(margin * self.n_teachers)
+        votes = round(margin * cast(int, self.n_teachers))
         return f"a lead of {votes} votes ({100 * margin:.1f} %)"
 
 
@@ -396,7 +416,10 @@ def check_margins(margins: Sequence[float]) -> None:
 
 
 def _warnings(
-    mechanism: Mechanism | MeanScores, n_teachers: int, n_rows: int | None, delta: float
+    mechanism: Mechanism | MeanScores,
+    n_teachers: int | None,
+    n_rows: int | None,
+    delta: float,
 ) -> Iterator[str]:
     """List the reasons to change a plan."""
     if mechanism.noise_seed is not None:
@@ -406,7 +429,7 @@ def _warnings(
             warnings.simplefilter("always")
             check_delta_is_small(delta, n_rows, "rows")
         yield from (str(one.message) for one in caught)
-        if n_rows < FEW_ROWS * n_teachers:
+        if n_teachers is not None and n_rows < FEW_ROWS * n_teachers:
             yield (
                 f"A teacher learns from about {n_rows / n_teachers:.0f} rows; use "
                 "fewer teachers, or a representation, which is learned on public rows."

@@ -49,10 +49,11 @@ def open_entry(
     ledger, spent = estimator.ledger, release.statement
     if ledger is None:
         return None
-    asked = "mean scores of"
-    if spent.n_queries is not None:
-        asked = f"{spent.n_queries} queries to"
-    description = f"{asked} {spent.n_teachers} teachers, {spent.mechanism}"
+    released = {
+        "scores": f"mean scores of {spent.n_teachers} teachers",
+        "updates": f"updates of {spent.unit}s",
+    }.get(spent.release, f"{spent.n_queries} queries to {spent.n_teachers} teachers")
+    description = f"{released}, {spent.mechanism}"
     data = joblib.hash(private)
     cost = PrivacyCost(
         spent.curve,

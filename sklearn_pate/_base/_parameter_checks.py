@@ -12,13 +12,14 @@ from sklearn_pate._base._parameters import (
     memory_location,
 )
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms import MeanScores
+from sklearn_pate.mechanisms import ScoreSteps
+from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
     "check_classifier",
+    "check_function_release",
     "check_ledger",
-    "check_mean_scores",
     "check_memory",
     "check_n_jobs",
     "check_privacy_unit",
@@ -79,7 +80,7 @@ def check_strategy(
 ) -> None:
     """Raise ValueError unless a query strategy fits the mechanism and the student."""
     ready = as_mechanism(mechanism, release)
-    if isinstance(ready, MeanScores):
+    if isinstance(ready, FunctionRelease):
         ready.check()
         return
     strategy = as_query_strategy(query_strategy, ready)
@@ -107,16 +108,20 @@ def check_strategy(
             )
 
 
-def check_mean_scores(classifier: Any) -> None:
-    """Raise ValueError for a parameter that does not go with mean scores."""
+def check_function_release(classifier: Any, ready: FunctionRelease) -> None:
+    """Raise ValueError for a parameter that the release of a function does not use."""
     mechanism = classifier.mechanism
-    for name in ("n_queries", "query_strategy"):
+    unused: dict[str, Any] = {"n_queries": "auto", "query_strategy": "auto"}
+    if isinstance(ready, ScoreSteps):
+        unused |= {"estimator": None, "n_teachers": "auto", "representation": "auto"}
+    for name, default in unused.items():
         value = getattr(classifier, name)
-        if value != "auto":
+        if not (value is default or (isinstance(value, str) and value == default)):
+            of_steps = isinstance(ready, ScoreSteps)
+            why = "no teachers are trained" if of_steps else "no queries are answered"
             raise ValueError(
                 f"{name}={value!r} and mechanism={mechanism!r} do not go together, as "
-                f"mean scores answer no queries; leave {name}='auto', or use "
-                "mechanism='gnmax'."
+                f"{why}; leave {name}={default!r}, or use mechanism='gnmax'."
             )
     if classifier.student is not None and accepts_unlabeled(classifier.student):
         raise ValueError(

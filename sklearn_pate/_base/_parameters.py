@@ -17,7 +17,9 @@ from sklearn_pate.mechanisms import (
     Mechanism,
     NoisyHistogram,
     PermuteAndFlip,
+    ScoreSteps,
 )
+from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.students import (
     ClusterQueries,
     ExpertQueries,
@@ -39,8 +41,8 @@ __all__ = [
     "resolve_n_teachers",
 ]
 
-MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
-    "auto": GNMax,  # unless mean scores are preferred
+MECHANISMS: dict[str, type[Mechanism | FunctionRelease]] = {
+    "auto": GNMax,  # unless a function is released
     "gnmax": GNMax,
     "lnmax": LNMax,
     "gumbel": GumbelMax,
@@ -48,6 +50,7 @@ MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
     "confident": ConfidentGNMax,
     "interactive": InteractiveGNMax,
     "scores": MeanScores,
+    "steps": ScoreSteps,
 }
 QUERY_STRATEGIES = {
     "random": RandomQueries,
@@ -73,10 +76,10 @@ def as_teacher(estimator: Any) -> BaseEstimator:
 
 
 def as_mechanism(
-    mechanism: str | Mechanism | MeanScores,
+    mechanism: str | Mechanism | FunctionRelease,
     release: str,
     noise_seed: int | None = None,
-) -> Mechanism | MeanScores:
+) -> Mechanism | FunctionRelease:
     """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
     Its noise parameters may be None.
@@ -85,7 +88,7 @@ def as_mechanism(
         raise ValueError(
             f"release={release!r} is unknown; use 'answers' or 'histogram'."
         )
-    if isinstance(mechanism, Mechanism | MeanScores):
+    if isinstance(mechanism, Mechanism | FunctionRelease):
         chosen = mechanism
         if chosen.noise_seed is not None:
             raise ValueError(
@@ -108,7 +111,7 @@ def as_mechanism(
                 f"mechanism={mechanism!r}."
             )
         return NoisyHistogram(**chosen.get_params())
-    if chosen.releases_histograms and not isinstance(chosen, MeanScores):
+    if chosen.releases_histograms and not isinstance(chosen, FunctionRelease):
         raise ValueError(
             f"mechanism={mechanism!r} releases histograms; set release='histogram', or "
             "use GNMax."

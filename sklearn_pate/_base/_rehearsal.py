@@ -12,7 +12,8 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._base._score_plan import ScorePlan, taking_soft_labels
+from sklearn_pate._base._function_plan import FunctionPlan, taking_soft_labels
+from sklearn_pate._base._score_plan import ScorePlan
 from sklearn_pate._base._teacher_ensemble import AnswerPlan, FitSetup
 from sklearn_pate._estimators._class_codes import predict_codes
 from sklearn_pate._estimators._hooks import autologging_off, muted
@@ -32,6 +33,7 @@ from sklearn_pate.students._train_student import train_student
 __all__ = [
     "rehearse_answers",
     "rehearse_scores",
+    "rehearse_soft_labels",
     "rehearse_student",
     "rehearse_teacher",
     "rehearse_votes",
@@ -77,10 +79,10 @@ def rehearse_answers(plan: AnswerPlan, student: Any) -> None:
     )
 
 
-def rehearse_scores(plan: ScorePlan, estimator: Any, student: Any) -> None:
-    """Raise ValueError if a teacher with scores, or its student, fails.
+def rehearse_soft_labels(plan: FunctionPlan, student: Any) -> None:
+    """Raise ValueError if a student of a released function fails on public rows.
 
-    A student of None is the released function, which needs no training.
+    A student of None is the function itself, which needs no training.
     """
     if student is not None:
         rehearse_student(
@@ -91,12 +93,16 @@ def rehearse_scores(plan: ScorePlan, estimator: Any, student: Any) -> None:
             soft=True,
             seed=plan.seeds.student,
         )
+
+
+def rehearse_scores(plan: ScorePlan, estimator: Any) -> None:
+    """Raise ValueError if a teacher with scores fails on public rows."""
     rehearse_teacher(
         estimator,
         plan.public.X_public,
         plan.scored.X_for_teachers,
         plan.form,
-        representation=plan.representation,
+        representation=plan.scored.representation,
         n_rows=plan.rows_per_teacher,
         seed=plan.seeds.teachers,
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum
+from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum, ScoreSteps
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
@@ -17,6 +17,7 @@ __all__ = [
     "answers_of",
     "why_rarest_is_lost",
     "why_scores_useless",
+    "why_steps_useless",
     "why_useless",
 ]
 
@@ -30,6 +31,8 @@ _RIGHT = 0.9
 # Squared length of the largest scores over that of their noise, for each class beyond
 # the first.
 _SIGNAL = 8.0
+# Rows or groups for each unit of noise, and for each class beyond the first.
+_STEPS = 30.0
 # Right answers that such a student needs of each class.
 _RIGHT_OF_CLASS = 5
 _MOST_TEACHERS = 2**20
@@ -124,6 +127,20 @@ def why_scores_useless(
         f"{n_teachers} teachers: it hides most of the scores of {n_classes} classes. "
         f"Use n_teachers={needed}, a larger epsilon, or a learner without teachers, "
         "such as DPLogisticRegression of sklearn_pate.baselines."
+    )
+
+
+def why_steps_useless(
+    mechanism: ScoreSteps, *, n_units: int, n_classes: int, unit: str
+) -> str | None:
+    """Describe why nothing can be learned in steps; None if something can."""
+    needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale))
+    if n_units >= needed:
+        return None
+    return (
+        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"{n_units} {unit}s: it hides the coefficients of {n_classes} classes. Use a "
+        f"larger epsilon, or at least {needed} {unit}s."
     )
 
 

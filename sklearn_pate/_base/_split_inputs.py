@@ -93,7 +93,7 @@ def split_inputs(
     ids = group_of_row = None
     _check_unit(estimator.privacy_unit, groups)
     if groups is not None:
-        _check_n_teachers_of_groups(estimator.n_teachers)
+        _check_number_of_groups(estimator)
         ids, group_of_row = group_ids(groups)
         check_consistent_length(X, group_of_row)
     classes, codes, label_set = read_labels(estimator.classes, y)
@@ -219,13 +219,21 @@ def _check_unit(privacy_unit: str, groups: Any) -> None:
         )
 
 
-def _check_n_teachers_of_groups(n_teachers: int | str) -> None:
-    """Raise ValueError for a number of teachers that depends on private rows."""
-    if n_teachers == "auto":
+def _check_number_of_groups(estimator: Any) -> None:
+    """Raise ValueError if a number that is needed would depend on private rows."""
+    if estimator.n_teachers != "auto":
+        return
+    if not hasattr(estimator, "n_groups"):
         raise ValueError(
             "n_teachers='auto' reads the number of rows, which is not public when a "
             "group is the unit; pass a number, chosen independently of the data, such "
             "as 100."
+        )
+    if estimator.n_groups is None:
+        raise ValueError(
+            "n_teachers='auto' reads the number of groups, which is not public when a "
+            "group is the unit; pass n_groups, a rounded or estimated number that was "
+            "chosen independently of the data, or n_teachers, such as 100."
         )
 
 

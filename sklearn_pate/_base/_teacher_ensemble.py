@@ -57,7 +57,8 @@ from sklearn_pate.exceptions import (
     TeacherWarning,
     warn_user,
 )
-from sklearn_pate.mechanisms import MeanScores, Mechanism, Oracle
+from sklearn_pate.mechanisms import Mechanism, Oracle
+from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_caches
@@ -116,25 +117,6 @@ class AnswerPlan(TaughtPlan):
         """Number of classes."""
         return len(self.public.classes)
 
-    @property
-    def public_rows(self) -> Table:
-        """Public rows that teachers vote on."""
-        return self.queries.X_for_teachers
-
-    @property
-    def representation(self) -> BaseEstimator | None:
-        """What teachers see, fitted on public rows."""
-        return self.queries.representation
-
-    def poll(self, *arguments: Any, **parameters: Any) -> Any:
-        """Train teachers, and count their votes. Sensitive."""
-        return poll_teachers(
-            *arguments,
-            n_classes=self.n_classes,
-            clusters=self.queries.clusters,
-            **parameters,
-        )
-
     def query(
         self, votes: VoteCounts, student: BaseEstimator, entry: FitEntry | None
     ) -> Answers:
@@ -184,13 +166,13 @@ class AnswerPlan(TaughtPlan):
     def attributes(self, answers: Answers) -> dict[str, Any]:
         """Return what was released, as fitted attributes."""
         return {
-            "representation_": self.representation,
+            "representation_": self.queries.representation,
             "query_strategy_": self.queries.strategy,
             "queried_indices_": answers.rows,
             "answers_": answers.answers,
             "histograms_": answers.transcript.histograms,
             "soft_answers_": None,
-            "mean_scores_": None,
+            "estimate_": None,
         }
 
     def analyse(
@@ -227,6 +209,19 @@ class FitSetup(AnswerPlan):
     @property
     def _n_rows(self) -> int | None:
         return self.private.n_rows if self.public.unit == "row" else None
+
+    def contributions(self, train: Any) -> Any:
+        """Train teachers, and count their votes. Sensitive."""
+        return train(
+            poll_teachers,
+            self.shards,
+            self.private,
+            self.queries.X_for_teachers,
+            self.queries.representation,
+            self.seeds.teachers,
+            n_classes=self.n_classes,
+            clusters=self.queries.clusters,
+        )
 
     @property
     def rows_per_teacher(self) -> int | None:
@@ -382,7 +377,7 @@ class QueryingClassifier(TaughtClassifier):
             self.query_strategy, self.mechanism, self.release, self._unfitted_student()
         )
 
-    def _chosen_mechanism(self) -> Mechanism | MeanScores:
+    def _chosen_mechanism(self) -> Mechanism | FunctionRelease:
         """Return the mechanism, perhaps without its noise parameters."""
         return as_mechanism(self.mechanism, self.release, self.noise_seed)
 

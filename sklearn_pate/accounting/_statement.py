@@ -34,7 +34,7 @@ NEIGHBOURS = {
     ("row", "add-remove"): "add or remove one row",
     ("group", "add-remove"): "add or remove one group with all its rows",
 }
-RELEASES = ("answers", "scores", "sum", "model", "search")
+RELEASES = ("answers", "scores", "updates", "sum", "model", "search")
 
 
 def check_neighbours(unit: str, relation: str) -> None:
@@ -71,10 +71,10 @@ class PrivacySpent:
         "add-remove-or-change" for groups. Costs of two units or two relations can
         neither be added nor compared.
 
-    release : {"answers", "scores", "sum", "model", "search"}
+    release : {"answers", "scores", "updates", "sum", "model", "search"}
         Kind of release: answers to queries or noisy counts, the mean of score
-        functions, one noisy sum of vectors, a model trained with noise, or the winner
-        of a private search.
+        functions, sums of updates of a function, one noisy sum of vectors, a model
+        trained with noise, or the winner of a private search.
 
     mechanism : str
         The mechanism with its parameters.
@@ -282,6 +282,11 @@ class PrivacySpent:
             release = (
                 f"The mean score function of {self.n_teachers} teachers was released "
                 f"by {self.mechanism}"
+            )
+        elif self.release == "updates":
+            release = (
+                f"A function of a row was released by {self.mechanism}, in steps to "
+                f"each of which every {self.unit} sent one vector"
             )
         elif self.n_queries is None:
             release = f"One model was released by {self.mechanism}"

@@ -5,15 +5,13 @@ from typing import ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms._noisy_sum import GaussianSum
+from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._oracle import Oracle
 
-__all__ = ["Estimate", "MeanScores"]
+__all__ = ["Estimate", "MeanScores", "shrunk"]
 
-BASES = ("auto", "linear", "rbf")
 # In each step, the share of the squared length of a teacher's vectors, and the radius
 # of the clipping, in units of the largest length of scores.
 _SHARES, _RADII = (0.3, 0.7), (0.6, 0.3)
@@ -37,7 +35,7 @@ class Estimate(NamedTuple):
     steps: list[tuple[ScoreStep, NDArray[np.int64]]]
 
 
-class MeanScores(GaussianSum):
+class MeanScores(FunctionRelease):
     """Mean of the teachers' class probabilities, as a function of a row.
 
     The whole function is released, once, in place of answers to queries: there is no
@@ -55,7 +53,7 @@ class MeanScores(GaussianSum):
         published student then holds. "auto" is "rbf", but "linear" if public rows are
         held out from private ones (`public_size`).
 
-    max_coordinates : int, default=400
+    max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.
 
     noise_scale : float, default=None
@@ -95,47 +93,7 @@ class MeanScores(GaussianSum):
 
     released = "scores"
 
-    #: Numbers of steps and of queries, as the oracle counts them.
     n_steps: ClassVar[int] = len(_SHARES)
-
-    def __init__(
-        self,
-        basis: str = "auto",
-        max_coordinates: int = 400,
-        *,
-        noise_scale: float | None = None,
-        noise_seed: int | None = None,
-    ) -> None:
-        self.basis = basis
-        self.max_coordinates = max_coordinates
-        self.noise_scale = noise_scale
-        self.noise_seed = noise_seed
-
-    def prepared(
-        self, *, epsilon: float | None = None, delta: float = 1e-5
-    ) -> "MeanScores":
-        """Return a clone with its noise set, for one fit.
-
-        Parameters
-        ----------
-        epsilon : float, default=None
-            Target for the cost of a fit. None keeps `noise_scale`.
-
-        delta : float, default=1e-5
-            The probability mass that epsilon does not cover, in (0, 1).
-
-        Returns
-        -------
-        mechanism : MeanScores
-            All its parameters may be published.
-
-        Raises
-        ------
-        ValueError
-            If `epsilon` and `noise_scale` are both given, or neither, or the noise that
-            epsilon needs cannot be drawn.
-        """
-        return self._calibrated(epsilon, delta)
 
     def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
         """Compute the numbers of coefficients a class that the noise allows.
@@ -212,41 +170,29 @@ class MeanScores(GaussianSum):
             known = precision > 0
             mean = np.divide(weighted, precision, where=known, out=np.zeros(shape))
             variances = np.divide(1, precision, where=known, out=0 * precision)[:, 0]
-            centre = _shrunk(mean, variances)
+            centre = shrunk(mean, variances, least_kept=_LEAST_KEPT)
         return Estimate(mean, variances, centre, steps)
 
-    def _squared_distance(self, n_queries: int) -> float:
-        n_fits = max(1, -(-n_queries // self.n_steps))  # a part costs as much
-        return 4 * n_fits
 
-    def check(self) -> None:
-        """Raise ValueError if a parameter beside the noise is out of range."""
-        if self.basis not in BASES:
-            raise ValueError(
-                f"basis={self.basis!r} of MeanScores is unknown; use one of {[*BASES]}."
-            )
-        check_count("max_coordinates", self.max_coordinates)
-
-    def _check_noise(self) -> None:
-        self.check()
-        super()._check_noise()
-
-
-def _shrunk(
-    coefficients: NDArray[np.float64], variances: NDArray[np.float64]
+def shrunk(
+    coefficients: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    first: int = 4,
+    least_kept: float = 0.0,
 ) -> NDArray[np.float64]:
     """Shrink coefficients towards zero by the positive-part James-Stein rule.
 
-    By blocks of 4, 8, 16, ... coordinates after the constant, which is kept (Cai 1999,
-    "Adaptive wavelet estimation: a block thresholding and oracle inequality approach").
+    By blocks of `first`, and then twice as many, coordinates after the constant, which
+    is kept (Cai 1999, "Adaptive wavelet estimation: a block thresholding and oracle
+    inequality approach"). At least `least_kept` of the first block is kept.
     """
-    shrunk = coefficients.copy()
-    start, size = 1, 4
-    while start < len(shrunk):
+    kept = coefficients.copy()
+    start, size = 1, first
+    while start < len(kept):
         block = slice(start, start + size)
-        noise = float(np.mean(variances[block])) * max(shrunk[block].size - 2, 0)
-        squared = float(np.sum(shrunk[block] ** 2))
-        kept = max(0.0, 1 - noise / squared) if squared > 0 else 0.0
-        shrunk[block] *= max(kept, _LEAST_KEPT) if start == 1 else kept
+        noise = float(np.mean(variances[block])) * max(kept[block].size - 2, 0)
+        squared = float(np.sum(kept[block] ** 2))
+        share = max(0.0, 1 - noise / squared) if squared > 0 else 0.0
+        kept[block] *= max(share, least_kept) if start == 1 else share
         start, size = start + size, 2 * size
-    return shrunk
+    return kept

@@ -33,6 +33,7 @@ OWN = {
         mechanisms.NoisyHistogram,
         mechanisms.NoisySum,
         mechanisms.PermuteAndFlip,
+        mechanisms.ScoreSteps,
         DPSGDSteps,
         NoisyObjective,
         SampledMechanism,

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
@@ -19,14 +20,19 @@ _RARE = 0.2
 class ScoreFunction(ClassifierMixin, BaseEstimator):
     """Class probabilities of a row, by coefficients that a mechanism released.
 
-    The default student of :class:`~sklearn_pate.mechanisms.MeanScores`. Prediction is a
-    post-processing of the release.
+    The default student of :class:`~sklearn_pate.mechanisms.MeanScores` and
+    :class:`~sklearn_pate.mechanisms.ScoreSteps`. Prediction is a post-processing of the
+    release.
 
     Parameters
     ----------
     threshold : float or None, default=None
         With two classes, the probability of the second above which it is predicted.
         None predicts the most probable class.
+
+    link : {"linear", "softmax"}, default="linear"
+        How probabilities follow from the function: linearly, for mean scores, or as in
+        logistic regression, for :class:`~sklearn_pate.mechanisms.ScoreSteps`.
 
     Attributes
     ----------
@@ -45,9 +51,10 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The probabilities at a row x are 1/K + H C'b(x), with the values b(x) of the basis,
-    the coefficients C and the Helmert matrix H, whose columns are orthonormal and
-    orthogonal to 1; then clipped to [0, 1] and scaled to sum to 1.
+    With the values b(x) of the basis at a row x, the coefficients C, and the Helmert
+    matrix H, whose columns are orthonormal and orthogonal to 1, the probabilities are
+    1/K + H C'b(x), clipped to [0, 1] and scaled to sum to 1; or the softmax of
+    H C'b(x).
 
     Examples
     --------
@@ -60,8 +67,9 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
     'ScoreFunction'
     """
 
-    def __init__(self, threshold: float | None = None) -> None:
+    def __init__(self, threshold: float | None = None, link: str = "linear") -> None:
         self.threshold = threshold
+        self.link = link
 
     @classmethod
     def of_release(
@@ -69,7 +77,7 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
         coef: NDArray[np.float64],
         representation: Any,
         basis: ScoreBasis,
-        threshold: float | None,
+        link: str,
     ) -> Self:
         """Create a fitted classifier from a release.
 
@@ -81,7 +89,7 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
         representation, basis : transformer
             As the attributes.
 
-        threshold : float or None
+        link : {"linear", "softmax"}
             As the parameter.
 
         Returns
@@ -89,7 +97,7 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
         function : ScoreFunction
             Fitted.
         """
-        function = cls(threshold)
+        function = cls(link=link)
         function.representation_, function.basis_ = representation, basis
         function.coef_ = coef
         function.classes_ = np.arange(coef.shape[1] + 1)
@@ -108,8 +116,27 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_rows, n_classes)
             A column for each class.
         """
-        values = self.basis_.transform(self.representation_.transform(X))
-        return as_probabilities(values @ self.coef_)
+        return self.probabilities(
+            self.basis_.transform(self.representation_.transform(X))
+        )
+
+    def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute class probabilities from values of the basis.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_coordinates)
+            Values of the basis.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each class.
+        """
+        scores = values @ self.coef_
+        if self.link == "linear":
+            return as_probabilities(scores)
+        return softmax(scores @ helmert(len(self.classes_)), axis=1)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Predict class indices.

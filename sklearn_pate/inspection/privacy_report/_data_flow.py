@@ -8,7 +8,16 @@ from typing import Literal, NamedTuple
 __all__ = ["KINDS", "Step", "data_flow_lines", "draw_data_flow", "steps_of"]
 
 #: Kinds of fits that differ in their data flow.
-KINDS = ("teachers", "parties", "scores", "sums", "neighbours", "learner", "search")
+KINDS = (
+    "teachers",
+    "parties",
+    "scores",
+    "updates",
+    "sums",
+    "neighbours",
+    "learner",
+    "search",
+)
 
 
 class Step(NamedTuple):
@@ -81,6 +90,22 @@ def steps_of(
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the functions"),
             Step("public", "Mean score function", "the only release"),
+            Step(
+                "public",
+                "Student",
+                f"{of_model}the released function or trained on it, used to predict",
+            ),
+        ],
+        "updates": [
+            Step("private", "Private rows", f"each {unit} is on its own"),
+            Step(
+                "private",
+                "Updates",
+                f"each {unit} sends one vector of bounded length in each of three "
+                "steps: how it would change the function",
+            ),
+            Step("noise", "Noise", mechanism or "added to the sum of the vectors"),
+            Step("public", "Function of a row", "the only release"),
             Step(
                 "public",
                 "Student",

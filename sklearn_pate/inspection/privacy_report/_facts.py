@@ -343,6 +343,7 @@ def _kind_of(spent: PrivacySpent) -> str:
     if spent.release != "answers":
         return {
             "scores": "scores",
+            "updates": "updates",
             "sum": "sums",
             "model": "learner",
             "search": "search",

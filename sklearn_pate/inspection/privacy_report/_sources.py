@@ -76,6 +76,17 @@ _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
             "https://arxiv.org/abs/1905.02383",
         ),
     ),
+    "updates": (
+        (
+            "Ganesh, Haghifam, Steinke, Thakurta (2023). Faster differentially private "
+            "convex optimization via second-order methods.",
+            "https://arxiv.org/abs/2305.13209",
+        ),
+        (
+            "Dong, Roth, Su (2022). Gaussian differential privacy.",
+            "https://arxiv.org/abs/1905.02383",
+        ),
+    ),
     "sums": (),
     "neighbours": (
         (

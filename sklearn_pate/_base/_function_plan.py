@@ -1,0 +1,263 @@
+"""Plan of a fit that releases a function of a row, and what is learned from it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_random_state
+
+from sklearn_pate._base._query_plan import represent
+from sklearn_pate._base._release_plan import (
+    ReleasePlan,
+    analyse_release,
+    plan_release,
+)
+from sklearn_pate._base._split_inputs import PrivateInputs
+from sklearn_pate._base._teacher_ensemble import TaughtPlan
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._teachers import TeacherProblems
+from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import StudentWarning, warn_user
+from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.students import (
+    DistillationClassifier,
+    ScoreFunction,
+    TableRepresentation,
+)
+from sklearn_pate.students._score_basis import ScoreBasis
+from sklearn_pate.students._score_function import resolve_threshold
+from sklearn_pate.students._train_student import train_student
+from sklearn_pate.students.queries._row_similarity import numeric_features
+
+__all__ = [
+    "FunctionPlan",
+    "ReleasedFunction",
+    "ScoredRows",
+    "plan_function_release",
+    "plan_scored_rows",
+    "taking_soft_labels",
+]
+
+# More public rows hardly improve a mean over rows.
+_MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class ReleasedFunction:
+    """Released function, and what follows from it. May be published."""
+
+    #: Released numbers, as the mechanism returns them.
+    estimate: Any
+    function: ScoreFunction
+    #: Public rows that were scored.
+    rows: NDArray[np.intp]
+    #: Probabilities of the scored rows, shape (n_rows, n_classes), and class indices.
+    probabilities: NDArray[np.float64]
+    answers: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Public rows that are scored, and the basis of functions of a row."""
+
+    rows: NDArray[np.intp]
+    X_for_teachers: Table
+    #: What teachers see, fitted on public rows; None for the columns.
+    representation: BaseEstimator | None
+    #: What the basis sees, fitted on public rows.
+    of_basis: BaseEstimator
+    basis: ScoreBasis
+    #: Values of the basis, shape (n_rows, n_coordinates).
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FunctionPlan(TaughtPlan, ABC):
+    """Plan of a fit that releases a function of a row."""
+
+    scored: ScoredRows
+    private: PrivateInputs
+    threshold: Any
+    #: Whether the released function is the student.
+    predicts_itself: bool
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.public.classes)
+
+    @property
+    def public_content(self) -> tuple[Any, ...]:
+        """All public data that decide the release."""
+        return self.public.X_public, self.public.classes
+
+    @property
+    @abstractmethod
+    def n_coordinates(self) -> int:
+        """Number of released functions of the basis."""
+
+    @abstractmethod
+    def contributions(self, train: Any) -> Any:
+        """Collect what teachers, rows or groups send. Sensitive."""
+
+    @abstractmethod
+    def query(
+        self, contributions: Any, student: BaseEstimator, entry: FitEntry | None
+    ) -> ReleasedFunction:
+        """Record the cost, draw the noise, and release the function."""
+
+    def _released(
+        self, estimate: Any, coef: NDArray[np.float64], link: str
+    ) -> ReleasedFunction:
+        """Compute what follows from a release, by public rows alone."""
+        scored = self.scored
+        if not coef[1:].any():
+            warn_user(
+                "The released function does not depend on the row; the student always "
+                "predicts one class. The privacy cost is spent nevertheless. Before "
+                "another fit, consider a larger epsilon, or more private rows.",
+                StudentWarning,
+            )
+        full = np.zeros((scored.basis.n_coordinates_, coef.shape[1]))
+        full[: len(coef)] = coef
+        function = ScoreFunction.of_release(full, scored.of_basis, scored.basis, link)
+        probabilities = function.probabilities(scored.values)
+        function.threshold = resolve_threshold(
+            self.threshold, probabilities.mean(axis=0)
+        )
+        return ReleasedFunction(
+            estimate,
+            function,
+            scored.rows,
+            probabilities,
+            function.decide(probabilities),
+        )
+
+    def teach(
+        self, student: BaseEstimator, released: ReleasedFunction
+    ) -> BaseEstimator:
+        """Return the released function, or train a student on its scores."""
+        if self.predicts_itself:
+            return released.function
+        return train_student(
+            taking_soft_labels(student, self.seeds.student),
+            self.public.X_public,
+            released.rows,
+            released.answers,
+            n_classes=self.n_classes,
+            seed=self.seeds.student,
+            histograms=released.probabilities,
+        )
+
+    def attributes(self, released: ReleasedFunction) -> dict[str, Any]:
+        """Return what was released, as fitted attributes."""
+        return {
+            "representation_": self.scored.representation,
+            "query_strategy_": None,
+            "queried_indices_": released.rows,
+            "answers_": released.answers,
+            "histograms_": None,
+            "soft_answers_": released.probabilities,
+            "estimate_": released.estimate,
+        }
+
+    def analyse(
+        self,
+        contributions: Any,
+        released: ReleasedFunction,
+        problems: TeacherProblems,
+        entry: FitEntry | None,
+    ) -> PrivacyAnalysis:
+        """Keep the problems of teachers. Sensitive."""
+        return analyse_release(
+            self.release,
+            np.zeros((0, self.n_classes), dtype=np.int64),
+            problems,
+            in_ledger=entry is not None,
+        )
+
+
+def taking_soft_labels(student: BaseEstimator, seed: int) -> BaseEstimator:
+    """Return a student that learns from class probabilities."""
+    if getattr(student, "accepts_soft_labels", False):
+        return student
+    return DistillationClassifier(student, random_state=seed)
+
+
+def plan_function_release(
+    mechanism: FunctionRelease,
+    *,
+    epsilon: float | None,
+    delta: float,
+    unit: str,
+    assumptions: tuple[Assumption, ...],
+    n_teachers: int,
+    n_classes: int,
+) -> ReleasePlan:
+    """Calibrate the noise of a function, and state its cost.
+
+    `n_teachers` is a number of rows or groups where no teacher is trained.
+    """
+
+    def calibrated(epsilon: float | None) -> FunctionRelease:
+        return mechanism.prepared(epsilon=epsilon, delta=delta)
+
+    release = plan_release(
+        calibrated(epsilon),
+        calibrated,
+        delta=delta,
+        unit=unit,
+        assumptions=assumptions,
+        n_teachers=n_teachers,
+        n_queries=mechanism.n_steps,
+        n_values=n_classes,
+    )
+    # The oracle counts steps; the statement has no queries.
+    of_teachers = n_teachers if mechanism.released == "scores" else None
+    statement = replace(release.statement, n_queries=None, n_teachers=of_teachers)
+    return replace(release, statement=statement)
+
+
+def plan_scored_rows(
+    X_public: Table,
+    representation: BaseEstimator | None,
+    *,
+    max_coordinates: int,
+    rbf: bool,
+    seed: int,
+) -> ScoredRows:
+    """Choose the public rows that are scored, and compute the basis.
+
+    `representation` is for teachers; without one, the basis has its own. Raises
+    ValueError if the public rows do not become finite numbers.
+    """
+    n_public = X_public.shape[0]
+    rows = np.arange(n_public)
+    if n_public > _MOST_ROWS:
+        chosen = check_random_state(seed).choice(n_public, _MOST_ROWS, replace=False)
+        rows = np.sort(chosen)
+    fitted, X_for_teachers = represent(representation, X_public, seed)
+    of_basis, represented = fitted, X_for_teachers
+    if representation is None:
+        of_basis, represented = represent(TableRepresentation(), X_public, seed)
+    features = numeric_features(represented)
+    if features is None:
+        raise ValueError(
+            f"representation={representation!r} makes no finite numbers of the public "
+            "rows, which mean scores need; pass another transformer, or "
+            "mechanism='gnmax'."
+        )
+    basis = ScoreBasis(max_coordinates, rbf, seed).fit(features[rows])
+    return ScoredRows(
+        rows,
+        _safe_indexing(X_for_teachers, rows),
+        fitted,
+        of_basis,
+        basis,
+        basis.transform(features[rows]),
+    )

@@ -1,0 +1,77 @@
+"""Base class of releases of a function of a row, in steps with Gaussian noise."""
+
+from typing import ClassVar, Self
+
+from sklearn_pate._inputs._checks import check_count
+from sklearn_pate.mechanisms._noisy_sum import GaussianSum
+
+__all__ = ["FunctionRelease"]
+
+BASES = ("auto", "linear", "rbf")
+
+
+class FunctionRelease(GaussianSum):
+    """Base class of releases of a function of a row in a public basis.
+
+    The function is released in `n_steps` steps, each of which may depend on those
+    before it. The noise is in units of the length that bounds all vectors of a teacher,
+    or of a row or group, together.
+    """
+
+    #: Number of steps, which are queries as the oracle counts them.
+    n_steps: ClassVar[int]
+
+    def __init__(
+        self,
+        basis: str = "auto",
+        max_coordinates: int = 500,
+        *,
+        noise_scale: float | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.basis = basis
+        self.max_coordinates = max_coordinates
+        self.noise_scale = noise_scale
+        self.noise_seed = noise_seed
+
+    def prepared(self, *, epsilon: float | None = None, delta: float = 1e-5) -> Self:
+        """Return a clone with its noise set, for one fit.
+
+        Parameters
+        ----------
+        epsilon : float, default=None
+            Target for the cost of a fit. None keeps `noise_scale`.
+
+        delta : float, default=1e-5
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        Returns
+        -------
+        mechanism : FunctionRelease
+            All its parameters may be published.
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` and `noise_scale` are both given, or neither, or the noise that
+            epsilon needs cannot be drawn.
+        """
+        return self._calibrated(epsilon, delta)
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter beside the noise is out of range."""
+        if self.basis not in BASES:
+            raise ValueError(
+                f"basis={self.basis!r} of {type(self).__name__} is unknown; use one of "
+                f"{[*BASES]}."
+            )
+        check_count("max_coordinates", self.max_coordinates)
+
+    def _squared_distance(self, n_queries: int) -> float:
+        # Vectors v and v' are at most |v| + |v'| apart. A part costs as much as a fit.
+        n_fits = max(1, -(-n_queries // self.n_steps))
+        return 4 * n_fits
+
+    def _check_noise(self) -> None:
+        self.check()
+        super()._check_noise()

@@ -1,0 +1,204 @@
+"""ScoreSteps: logistic regression in a public basis, by steps with Gaussian noise."""
+
+from typing import ClassVar, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+from scipy.special import softmax
+
+from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._mean_scores import shrunk
+from sklearn_pate.mechanisms._oracle import Oracle
+
+__all__ = ["ScoreSteps", "StepsEstimate"]
+
+# Share of the squared length of a unit's updates in each step: later ones matter more.
+_SHARES = (0.15, 0.25, 0.6)
+# Coordinates for each unit of mu and each of the units of privacy.
+_COORDINATES, _FEWEST = 0.05, 5
+# Public rows for each coordinate, as their covariance stands for that of private rows.
+_ROWS_PER_COORDINATE = 10
+# Radius of the clipping, in root mean squares of an update under the model.
+_RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
+# Curvature that is added, and below which none is counted, relative to its mean and to
+# that of equal probabilities: public rows may vary less than private ones.
+_RIDGE, _FLOOR = 0.1, 0.4
+
+
+class StepsEstimate(NamedTuple):
+    """Released coefficients of a logistic regression. May be published."""
+
+    #: Coefficients, shape (n_coordinates, n_classes - 1).
+    coefficients: NDArray[np.float64]
+    #: Update and noisy sum of each step.
+    steps: list[tuple[UpdateStep, NDArray[np.int64]]]
+
+
+class ScoreSteps(FunctionRelease):
+    """Logistic regression in a public basis, by a few steps with noise.
+
+    No teacher is trained. Each row, or group, is a shard of its own, and sends one
+    vector of bounded length in each of three steps: its gradient of a logistic
+    regression at the coefficients released so far. The vectors are added up, and
+    released with noise. The basis has principal components of the represented rows and
+    functions of their distances to public rows, so that the function is not linear in
+    the columns. Public rows also determine the curvature, so that three steps suffice.
+
+    Parameters
+    ----------
+    basis : {"auto", "linear", "rbf"}, default="auto"
+        As for :class:`~sklearn_pate.mechanisms.MeanScores`.
+
+    max_coordinates : int, default=500
+        Largest number of functions. Fewer are used with more noise, fewer private rows
+        and fewer public rows.
+
+    noise_scale : float, default=None
+        As for :class:`~sklearn_pate.mechanisms.MeanScores`.
+
+    noise_seed : int, default=None
+        An integer makes the noise reproducible and **voids every guarantee**.
+
+    Notes
+    -----
+    In step i = 1, 2, 3 a unit sends a vector of whole numbers of length at most
+    sqrt(s_i) S, with s = (0.15, 0.25, 0.6) and S = 1024. The proof of the cost is that
+    of :class:`~sklearn_pate.mechanisms.MeanScores` with three steps; see
+    :doc:`/accounting`. Newton steps with noise are those of Ganesh, Haghifam, Steinke,
+    Thakurta (2023), "Faster differentially private convex optimization via second-order
+    methods", here with the Hessian of public rows, which has no privacy cost.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import ScoreSteps
+    >>> mechanism = ScoreSteps(noise_scale=4)
+    >>> round(mechanism.stated_epsilon(n_queries=3, n_classes=2, delta=1e-5), 2)
+    1.99
+    """
+
+    released = "updates"
+
+    n_steps: ClassVar[int] = len(_SHARES)
+
+    def n_coordinates(self, n_units: int, n_public: int, n_classes: int) -> int:
+        """Compute the number of functions that noise and public rows allow.
+
+        Parameters
+        ----------
+        n_units : int
+            Number of private rows or groups, public.
+
+        n_public : int
+            Number of public rows.
+
+        n_classes : int
+            Number of classes, at least 2.
+
+        Returns
+        -------
+        n_coordinates : int
+            At most `max_coordinates`.
+        """
+        allowed = _COORDINATES * n_units * self._mu / (n_classes - 1)
+        return min(
+            self.max_coordinates,
+            max(_FEWEST, int(allowed)),
+            max(_FEWEST, n_public // _ROWS_PER_COORDINATE),
+        )
+
+    def estimate(
+        self,
+        updates: UnitUpdates,
+        values: NDArray[np.float64],
+        n_classes: int,
+        entry: FitEntry | None = None,
+    ) -> StepsEstimate:
+        """Release the coefficients. Every call has a privacy cost.
+
+        Parameters
+        ----------
+        updates : UnitUpdates
+            Updates of rows or groups. Sensitive.
+
+        values : ndarray of shape (n_public, n_coordinates)
+            Values of the basis at public rows.
+
+        n_classes : int
+            Number of classes.
+
+        entry : FitEntry, default=None
+            Ledger entry, whose cost is recorded before the first noise is drawn, and
+            which stores the result of each step before the next one is computed.
+
+        Returns
+        -------
+        estimate : StepsEstimate
+            To be published at the cost of `stated_epsilon`.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be written; then nothing is returned.
+        """
+        oracle = Oracle(updates, self, n_queries=self.n_steps, entry=entry)
+        n_units = updates.shape[0]
+        coef, steps = np.zeros((values.shape[1], n_classes - 1)), []
+        radius = self._radius(coef.size, n_units) * np.sqrt(coef.size)
+        for share in _SHARES:
+            left, right = _curvature(values, coef)
+            step = UpdateStep(coef, _root(left, -1), _root(right, -1), radius, share)
+            oracle.answer([updates.take(step)])
+            released = cast(NDArray, oracle.transcript().histograms)[-1]
+            released = released.reshape(coef.shape)
+            steps.append((step, released))
+            unit = step.unit / n_units
+            variance = (self._sigma * unit) ** 2 + 1 / n_units  # of noise, of sampling
+            whitened = _root(left, 1) @ coef @ _root(right, 1) + unit * released
+            whitened = shrunk(whitened, np.full(len(coef), variance), first=8)
+            coef = step.left @ whitened @ step.right
+        return StepsEstimate(coef, steps)
+
+    @property
+    def _mu(self) -> float:
+        return np.sqrt(self._squared_distance(1)) / self.noise_scale
+
+    def _radius(self, size: int, n_units: int) -> float:
+        """Balance the noise, which grows with the radius, and the bias by clipping."""
+        noise = 4 * size / (self._mu**2 * n_units)  # relative to that of sampling
+        return float(np.clip(_RADIUS * noise ** (-1 / 3), _SMALLEST, _LARGEST))
+
+
+def _curvature(
+    values: NDArray[np.float64], coef: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute two factors of the mean Hessian of the log-loss at public rows.
+
+    By coordinates, and by classes; both with a ridge.
+    """
+    n_classes = coef.shape[1] + 1
+    H = helmert(n_classes)
+    probabilities = softmax(values @ coef @ H, axis=1)
+    weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
+    weights = np.maximum(weights, _FLOOR / n_classes)
+    by_coordinate = (values.T * weights) @ values / len(values)
+    second = probabilities.T @ probabilities / len(values)
+    by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
+    # The mean over classes is part of the first factor.
+    by_class = by_class / (np.trace(by_class) / (n_classes - 1))
+    return _with_ridge(by_coordinate), _with_ridge(by_class)
+
+
+def _with_ridge(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    size = len(matrix)
+    if size == 1:
+        return matrix
+    return matrix + _RIDGE * np.trace(matrix) / size * np.eye(size)
+
+
+def _root(matrix: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
+    """Compute the symmetric square root of a matrix, or of its inverse."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * values ** (sign / 2)) @ vectors.T
