@@ -155,9 +155,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         TableRepresentation for the release of a function.
 
     threshold : float or "auto", default="auto"
-        With two classes and a released function, the probability of the second class above
-        which it is predicted. "auto" is one half, but the released mean probability
-        where that of a class is below a fifth: a rare class would hardly be named.
+        With two classes and a released function, the probability of the second class
+        above which it is predicted. "auto" is one half, but the released mean
+        probability where that of a class is below a fifth: a rare class would hardly
+        be named.
 
     release : {"answers", "histogram"}, default="answers"
         "histogram" releases all vote counts with noise, at about 1.6 times the Renyi

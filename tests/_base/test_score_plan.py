@@ -156,7 +156,7 @@ def test_the_plan_is_the_statement_of_the_fit(blobs):
     assert plan.n_queries is None
     assert plan.epsilon == clf.privacy_spent_.epsilon
     assert plan.mechanism == clf.privacy_spent_.mechanism
-    assert "mean scores of 3 classes" in str(plan)
+    assert "scores of 3 classes are released" in str(plan)
     assert make().plan_privacy(X, y, X_public=X_public) == clf.privacy_spent_
 
 
