@@ -1,6 +1,7 @@
 """ScoreSteps: logistic regression in a public basis, by steps with Gaussian noise."""
 
-from typing import ClassVar, NamedTuple, cast
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from scipy.special import softmax
 
 from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._mean_scores import shrunk
 from sklearn_pate.mechanisms._oracle import Oracle
@@ -26,6 +28,8 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 # Curvature that is added, and below which none is counted, relative to its mean and to
 # that of equal probabilities: public rows may vary less than private ones.
 _RIDGE, _FLOOR = 0.1, 0.4
+# Curvature of private rows, relative to that of public rows, that is worth a warning.
+_UNLIKE = 2.0
 
 
 class StepsEstimate(NamedTuple):
@@ -147,18 +151,38 @@ class ScoreSteps(FunctionRelease):
         n_units = updates.shape[0]
         coef, steps = np.zeros((values.shape[1], n_classes - 1)), []
         radius = self._radius(coef.size, n_units) * np.sqrt(coef.size)
+        scale, last = 1.0, None
         for share in _SHARES:
-            left, right = _curvature(values, coef)
-            step = UpdateStep(coef, _root(left, -1), _root(right, -1), radius, share)
+            curvature = _Curvature.at(values, coef, scale)
+            step = UpdateStep(
+                coef, curvature.left_root(-1), curvature.right_root(-1), radius, share
+            )
             oracle.answer([updates.take(step)])
             released = cast(NDArray, oracle.transcript().histograms)[-1]
             released = released.reshape(coef.shape)
             steps.append((step, released))
             unit = step.unit / n_units
             variance = (self._sigma * unit) ** 2 + 1 / n_units  # of noise, of sampling
-            whitened = _root(left, 1) @ coef @ _root(right, 1) + unit * released
+            gradient = curvature.applied(unit * released, 1)
+            if last is not None:
+                ratio = last.ratio(coef, gradient, variance)
+                if ratio > 1:  # the last move was too far: go back to its best part
+                    coef = last.coef + (coef - last.coef) / ratio
+                    gradient = last.gradient + (gradient - last.gradient) / ratio
+                    scale *= ratio
+                    curvature = curvature.times(ratio)
+            last = _Move(coef, gradient, curvature, variance)
+            whitened = curvature.applied(coef, 1) + curvature.applied(gradient, -1)
             whitened = shrunk(whitened, np.full(len(coef), variance), first=8)
-            coef = step.left @ whitened @ step.right
+            coef = curvature.applied(whitened, -1)
+        if scale > _UNLIKE:
+            warn_user(
+                f"The private rows vary {scale:.1f} times as much as the public rows "
+                "where it matters: the public rows are unlike them, and predictions "
+                "are worse than need be. This follows from the release alone. Pass "
+                "public rows of the same population, or n_teachers=250.",
+                PublicDataWarning,
+            )
         return StepsEstimate(coef, steps)
 
     @property
@@ -171,24 +195,74 @@ class ScoreSteps(FunctionRelease):
         return float(np.clip(_RADIUS * noise ** (-1 / 3), _SMALLEST, _LARGEST))
 
 
-def _curvature(
-    values: NDArray[np.float64], coef: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute two factors of the mean Hessian of the log-loss at public rows.
+@dataclass(frozen=True)
+class _Curvature:
+    """Mean Hessian of the log-loss, as a factor by coordinates and one by classes."""
 
-    By coordinates, and by classes; both with a ridge.
-    """
-    n_classes = coef.shape[1] + 1
-    H = helmert(n_classes)
-    probabilities = softmax(values @ coef @ H, axis=1)
-    weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
-    weights = np.maximum(weights, _FLOOR / n_classes)
-    by_coordinate = (values.T * weights) @ values / len(values)
-    second = probabilities.T @ probabilities / len(values)
-    by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
-    # The mean over classes is part of the first factor.
-    by_class = by_class / (np.trace(by_class) / (n_classes - 1))
-    return _with_ridge(by_coordinate), _with_ridge(by_class)
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @classmethod
+    def at(
+        cls, values: NDArray[np.float64], coef: NDArray[np.float64], scale: float
+    ) -> Self:
+        """Compute it at public rows, times a scale, with a ridge."""
+        n_classes = coef.shape[1] + 1
+        H = helmert(n_classes)
+        probabilities = softmax(values @ coef @ H, axis=1)
+        weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
+        weights = np.maximum(weights, _FLOOR / n_classes)
+        by_coordinate = (values.T * weights) @ values / len(values)
+        second = probabilities.T @ probabilities / len(values)
+        by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
+        # The mean over classes is part of the first factor.
+        by_class = by_class / (np.trace(by_class) / (n_classes - 1))
+        return cls(scale * _with_ridge(by_coordinate), _with_ridge(by_class))
+
+    def times(self, scale: float) -> Self:
+        """Multiply it by a number."""
+        return replace(self, left=scale * self.left)
+
+    def left_root(self, sign: int) -> NDArray[np.float64]:
+        """Compute the root of the first factor, or of its inverse."""
+        return _root(self.left, sign)
+
+    def right_root(self, sign: int) -> NDArray[np.float64]:
+        """Compute the root of the second factor, or of its inverse."""
+        return _root(self.right, sign)
+
+    def applied(self, coef: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
+        """Multiply coefficients by the root, or by its inverse."""
+        return self.left_root(sign) @ coef @ self.right_root(sign)
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Start of a move: coefficients, noisy gradient and its variance, curvature."""
+
+    coef: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    curvature: _Curvature
+    variance: float
+
+    def ratio(
+        self,
+        coef: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        variance: float,
+    ) -> float:
+        """Compare the curvature along the move with the one that was assumed.
+
+        The secant of the gradients, relative to the public curvature; 1 if it exceeds
+        that by no more than two standard deviations of its noise.
+        """
+        move = coef - self.coef
+        assumed = float(np.sum(self.curvature.applied(move, 1) ** 2))
+        if assumed == 0:
+            return 1.0
+        ratio = float(np.vdot(move, self.gradient - gradient)) / assumed
+        noise = np.sqrt((self.variance + variance) / assumed)
+        return ratio if ratio > 1 + 2 * noise else 1.0
 
 
 def _with_ridge(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
