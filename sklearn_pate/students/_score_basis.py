@@ -80,11 +80,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         centred = X - self.mean_
         _, singular, directions = np.linalg.svd(centred, full_matrices=False)
         kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
-        self.directions_ = directions[kept][: self.max_coordinates - 1].T
+        directions = directions[kept][: self.max_coordinates - 1].T
         self.landmarks_: NDArray[np.float64] | None = None
-        if self.rbf and kept.any() and len(kept) < self.max_coordinates:
-            self._choose_landmarks(X)
-        self._orthogonalise(X)
+        kernel_weights = np.zeros((0, 0))
+        if self.rbf and kept.any() and kept.sum() + 1 < self.max_coordinates:
+            kernel_weights = self._choose_landmarks(X)
+        self._orthogonalise(X, directions, kernel_weights)
         return self
 
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -101,12 +102,19 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             The first column is 1.
         """
         parts = [
-            self._features(X[start : start + _ROWS_AT_ONCE]) @ self.weights_
+            self._values(X[start : start + _ROWS_AT_ONCE])
             for start in range(0, len(X), _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
 
-    def _choose_landmarks(self, X: NDArray[np.float64]) -> None:
+    def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        values = self.intercept_ + (X - self.mean_) @ self.linear_weights_
+        if self.landmarks_ is not None:
+            values += self._kernel(X, self.landmarks_) @ self.landmark_weights_
+        return values
+
+    def _choose_landmarks(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Choose public rows, and the weights of their kernel's eigenvectors."""
         random_state = check_random_state(self.random_state)
         order = random_state.permutation(len(X))
         squared = pdist(X[order[:_ROWS_FOR_DISTANCE]], "sqeuclidean")
@@ -119,23 +127,24 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         kept = values > _NEGLIGIBLE * values[0]
         kept[self.max_coordinates :] = False
         self.landmarks_ = landmarks
-        self.kernel_weights_ = vectors[:, kept] / np.sqrt(values[kept])
+        return vectors[:, kept] / np.sqrt(values[kept])
 
     def _kernel(
         self, X: NDArray[np.float64], landmarks: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         return np.exp(-self.gamma_ * cdist(X, landmarks, "sqeuclidean"))
 
-    def _features(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute the functions before they are made orthogonal."""
-        parts = [np.ones((len(X), 1)), (X - self.mean_) @ self.directions_]
+    def _orthogonalise(
+        self,
+        X: NDArray[np.float64],
+        directions: NDArray[np.float64],
+        kernel_weights: NDArray[np.float64],
+    ) -> None:
+        """Make the functions orthonormal, each by those before it."""
+        parts = [np.ones((len(X), 1)), (X - self.mean_) @ directions]
         if self.landmarks_ is not None:
-            parts.append(self._kernel(X, self.landmarks_) @ self.kernel_weights_)
-        return np.hstack(parts)
-
-    def _orthogonalise(self, X: NDArray[np.float64]) -> None:
-        """Find weights that make the functions orthonormal, each by earlier ones."""
-        features = self._features(X)
+            parts.append(self._kernel(X, self.landmarks_) @ kernel_weights)
+        features = np.hstack(parts)
         scales = np.sqrt(np.mean(features**2, axis=0))
         scales[scales == 0] = 1
         # A function that earlier ones hold almost wholly would be mostly round-off.
@@ -143,8 +152,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         own = np.abs(np.diag(triangle)) > np.sqrt(_NEGLIGIBLE)
         kept = np.flatnonzero(own)[: self.max_coordinates]
         triangle = np.linalg.qr(features[:, kept] / scales[kept], mode="r")
-        weights = solve_triangular(triangle / np.sqrt(len(X)), np.eye(len(kept)))
-        self.weights_ = np.zeros((features.shape[1], len(kept)))
-        self.weights_[kept] = weights / scales[kept, np.newaxis]
-        self.weights_ *= np.sign(np.diag(triangle))
+        inverse = solve_triangular(triangle / np.sqrt(len(X)), np.eye(len(kept)))
+        inverse *= np.sign(np.diag(triangle))
+        weights = np.zeros((features.shape[1], len(kept)))
+        weights[kept] = inverse / scales[kept, np.newaxis]
+        n_linear = 1 + directions.shape[1]
+        self.intercept_ = weights[0]
+        self.linear_weights_ = directions @ weights[1:n_linear]
+        self.landmark_weights_ = kernel_weights @ weights[n_linear:]
         self.n_coordinates_ = len(kept)

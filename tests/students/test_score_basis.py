@@ -103,8 +103,9 @@ def test_a_function_predicts_by_its_coefficients(rows):
     basis = ScoreBasis(6, False).fit(rows)
     coef = np.zeros((6, 1))
     coef[1] = -0.2  # the first of two classes has the positive sign
-    function = ScoreFunction.of_release(coef, Identity(), basis, None)
+    function = ScoreFunction.of_release(coef, Identity(), basis, "linear")
     first = basis.transform(rows)[:, 1]
     assert_array_equal(function.predict(rows), first > 0)
-    rare = ScoreFunction.of_release(coef, Identity(), basis, 0.6)
-    assert_array_equal(rare.predict(rows), function.predict_proba(rows)[:, 1] > 0.6)
+    probabilities = function.predict_proba(rows)[:, 1]
+    function.threshold = 0.6
+    assert_array_equal(function.predict(rows), probabilities > 0.6)
