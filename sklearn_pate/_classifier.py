@@ -14,6 +14,7 @@ from sklearn_pate._base._defaults import (
     default_student,
     default_teacher,
     releases_function,
+    representation_for_steps,
     takes_steps,
 )
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
@@ -62,7 +63,6 @@ from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
-from sklearn_pate.students import TableRepresentation
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["PATEClassifier"]
@@ -725,7 +725,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             seeds,
             plan_scored_rows(
                 public.X_public,
-                TableRepresentation(n_components=None),
+                representation_for_steps(public.X_public),
                 max_coordinates=release.mechanism.n_coordinates(
                     n_units, public.n_public, n_classes
                 ),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -24,6 +25,7 @@ __all__ = [
     "default_student",
     "default_teacher",
     "releases_function",
+    "representation_for_steps",
     "takes_steps",
 ]
 
@@ -37,6 +39,8 @@ _GAIN_FROM_REPRESENTATION = (
 )
 # Coordinates of a score function that the noise must allow.
 _FEWEST_COORDINATES = 32
+# Components of sparse rows.
+_OF_SPARSE = 200
 
 
 def default_teacher(estimator: Any) -> Any:
@@ -61,7 +65,8 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
 
     Networks, and teachers of images, are students themselves.
     """
-    if is_of(estimator, "skorch") or not (X_public is None or is_table(X_public)):
+    of_images = X_public is not None and not is_table(X_public)
+    if is_of(estimator, "skorch") or (estimator is not None and of_images):
         return estimator
     return make_pipeline(
         TableRepresentation(), LogisticRegression(C=0.1, max_iter=1000)
@@ -85,10 +90,15 @@ def releases_function(classifier: Any, X_public: Table, n_classes: int) -> bool:
         and classifier.n_queries == classifier.query_strategy == "auto"
         and classifier.release == "answers"
         and n_classes > 1
-        and is_table(X_public)
+        and (classifier.estimator is None or is_table(X_public))
         and not is_of(classifier.estimator, "skorch")
         and not (student is not None and accepts_unlabeled(student))
     )
+
+
+def representation_for_steps(X_public: Table) -> TableRepresentation:
+    """Return the input of the basis: all columns, or components of sparse ones."""
+    return TableRepresentation(_OF_SPARSE if sp.issparse(X_public) else None)
 
 
 def takes_steps(classifier: Any) -> bool:
