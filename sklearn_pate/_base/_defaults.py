@@ -78,11 +78,11 @@ def is_table(X: Table) -> bool:
     return len(X.shape) == 2
 
 
-def releases_function(classifier: Any, X_public: Table, n_classes: int) -> bool:
+def releases_function(classifier: Any, X_public: Table | None, n_classes: int) -> bool:
     """Return whether "auto" releases a function of a row instead of answers.
 
-    Where the teachers, the student or the rows allow it, and no parameter of answers is
-    given.
+    Where the teachers, the student and the public rows allow it, and no parameter of
+    answers is given. Without public rows, these are taken for a table.
     """
     student = classifier.student
     return (
@@ -90,7 +90,7 @@ def releases_function(classifier: Any, X_public: Table, n_classes: int) -> bool:
         and classifier.n_queries == classifier.query_strategy == "auto"
         and classifier.release == "answers"
         and n_classes > 1
-        and (classifier.estimator is None or is_table(X_public))
+        and (classifier.estimator is None or X_public is None or is_table(X_public))
         and not is_of(classifier.estimator, "skorch")
         and not (student is not None and accepts_unlabeled(student))
     )

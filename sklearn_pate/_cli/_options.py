@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 __all__ = ["MECHANISMS", "Parser", "add_mechanism", "number", "whole_number"]
@@ -72,16 +72,19 @@ def votes_or_share(text: str) -> float:
     return int(text) if text.isdecimal() else number(text)
 
 
-def add_mechanism(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a mechanism."""
+def add_mechanism(
+    parser: argparse.ArgumentParser, others: Sequence[str] = (), about_others: str = ""
+) -> None:
+    """Add the options that choose a mechanism; the first of others is the default."""
+    by_default = "" if others else ", the default"
     parser.add_argument(
         "--mechanism",
-        choices=MECHANISMS,
-        default="gnmax",
+        choices=(*others, *MECHANISMS),
+        default=others[0] if others else "gnmax",
         metavar="NAME",
-        help="gnmax (Gaussian noise, the default), lnmax (Laplace), gumbel (the "
-        "exponential mechanism), permute-and-flip, or confident (gnmax, after a noisy "
-        "check that teachers agree)",
+        help=f"{about_others}gnmax (Gaussian noise{by_default}), "
+        "lnmax (Laplace), gumbel (the exponential mechanism), permute-and-flip, or "
+        "confident (gnmax, after a noisy check that teachers agree)",
     )
     parser.add_argument(
         "--threshold",

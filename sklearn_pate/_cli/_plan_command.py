@@ -4,9 +4,9 @@ import argparse
 import json
 from typing import Any
 
-from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._cli._options import add_mechanism, number, whole_number
 from sklearn_pate.inspection import plan_fit
+from sklearn_pate.mechanisms import ConfidentGNMax
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
 __all__ = ["add_to"]
@@ -121,7 +121,13 @@ def add_to(commands: Any) -> None:
         help="public shares of the classes, or that of the rarest class alone, to be "
         "warned if answers cannot teach it",
     )
-    add_mechanism(parser)
+    add_mechanism(
+        parser,
+        ("auto", "steps", "scores"),
+        "auto (default): as PATEClassifier chooses; steps and scores release a "
+        "function of a row, without teachers or as the mean of theirs, and answer no "
+        "queries; ",
+    )
     parser.add_argument(
         "--margins",
         type=number,
@@ -137,14 +143,14 @@ def add_to(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print a plan."""
-    mechanism = as_mechanism(given.mechanism, "answers")
+    mechanism = given.mechanism
     if given.threshold is not None:
         if given.mechanism != "confident":
             raise ValueError(
                 f"threshold={given.threshold!r} applies to mechanism=confident only, "
                 f"not to mechanism={given.mechanism}; leave it out."
             )
-        mechanism.set_params(threshold=given.threshold)
+        mechanism = ConfidentGNMax(threshold=given.threshold)
     prior = given.class_prior
     plan = plan_fit(
         n_rows=given.rows,

@@ -7,11 +7,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_pate._base._defaults import (
+    allows_scores,
+    releases_function,
+    takes_steps,
+)
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan
 from sklearn_pate._base._parameters import resolve_n_queries, resolve_n_teachers
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._inputs._checks import check_count
-from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
+from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["plan_fit"]
@@ -21,11 +27,11 @@ def plan_fit(
     *,
     n_rows: int | None = None,
     n_teachers: int | Literal["auto"] = "auto",
-    n_queries: int | Literal["auto"],
+    n_queries: int | Literal["auto"] = "auto",
     n_classes: int = 2,
     epsilon: float | None = 1.0,
     delta: float = 1e-5,
-    mechanism: str | Mechanism = "gnmax",
+    mechanism: str | Mechanism | FunctionRelease = "auto",
     student: Any = None,
     privacy_unit: Literal["row", "group"] = "row",
     class_prior: float | ArrayLike | None = None,
@@ -48,7 +54,7 @@ def plan_fit(
         more teachers exceed more noise, but each learns from fewer rows. "auto" needs
         `n_rows`.
 
-    n_queries : int or "auto"
+    n_queries : int or "auto", default="auto"
         Number of queries. At a fixed epsilon, more queries mean more noise in each
         answer. "auto" assumes that there are as many public rows.
 
@@ -63,9 +69,11 @@ def plan_fit(
         The probability mass that epsilon does not cover. It must be well below one over
         the number of rows.
 
-    mechanism : {"gnmax", "lnmax", "gumbel", "permute-and-flip", "confident"} or \
-            Mechanism, default="gnmax"
-        Answers the queries. Not "interactive", whose answers depend on a student.
+    mechanism : {"auto", "steps", "scores", "gnmax", "lnmax", "gumbel", \
+            "permute-and-flip", "confident"} or mechanism, default="auto"
+        As for :class:`~sklearn_pate.PATEClassifier`, of a table: "auto" plans the
+        release of a function if `n_queries` is "auto", too. Not "interactive", whose
+        answers depend on a student.
 
     student : classifier, default=None
         The student. One that accepts unlabelled rows needs few right answers; others,
@@ -124,6 +132,21 @@ def plan_fit(
     pate._check_parameters()
     rarest = None if class_prior is None else _rarest(class_prior, n_classes)
     student = pate._unfitted_student()
+    release = _function_release(pate, n_rows, n_classes)
+    if release is not None:
+        n_teachers = n_rows or 0
+        if isinstance(release, MeanScores):
+            n_teachers = _resolve_n_teachers(pate, n_rows)
+        ready = release.prepared(epsilon=epsilon, delta=delta)
+        return FitPlan.of_function(
+            ready,
+            ready.largest_n_coordinates(n_teachers, n_classes),
+            n_rows=n_rows,
+            n_teachers=n_teachers,
+            n_classes=n_classes,
+            delta=delta,
+            unit=privacy_unit,
+        )
     if n_queries == "auto":
         n_queries = resolve_n_queries("auto", sys.maxsize, student)
     n_teachers = _resolve_n_teachers(pate, n_rows)
@@ -140,6 +163,26 @@ def plan_fit(
         target_epsilon=epsilon,
         rarest=rarest,
     )
+
+
+def _function_release(
+    pate: PATEClassifier, n_rows: int | None, n_classes: int
+) -> FunctionRelease | None:
+    """Return the mechanism that releases a function of a row, None for answers."""
+    chosen = pate._chosen_mechanism()
+    if isinstance(chosen, FunctionRelease):
+        if n_rows is None and isinstance(chosen, ScoreSteps):
+            raise ValueError(
+                "n_rows=None, and steps are planned by the number of rows; pass n_rows."
+            )
+        return chosen
+    if pate.epsilon is None or not releases_function(pate, None, n_classes):
+        return None
+    if takes_steps(pate) and n_rows is not None:
+        return ScoreSteps()
+    n_teachers = _resolve_n_teachers(pate, n_rows)
+    allowed = allows_scores(n_teachers, n_classes, pate.epsilon, pate.delta)
+    return MeanScores() if allowed else None
 
 
 def _rarest(class_prior: Any, n_classes: int) -> float:

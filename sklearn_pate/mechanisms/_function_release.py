@@ -1,5 +1,6 @@
 """Base class of releases of a function of a row, in steps with Gaussian noise."""
 
+from abc import abstractmethod
 from typing import ClassVar, Self
 
 from sklearn_pate._inputs._checks import check_count
@@ -57,6 +58,24 @@ class FunctionRelease(GaussianSum):
             epsilon needs cannot be drawn.
         """
         return self._calibrated(epsilon, delta)
+
+    @abstractmethod
+    def largest_n_coordinates(self, n_teachers: int, n_classes: int) -> int:
+        """Compute the number of coefficients a class, if there are many public rows.
+
+        Parameters
+        ----------
+        n_teachers : int
+            Number of teachers, or of rows or groups without teachers.
+
+        n_classes : int
+            Number of classes, at least 2.
+
+        Returns
+        -------
+        n_coordinates : int
+            At most `max_coordinates`.
+        """
 
     def check(self) -> None:
         """Raise ValueError if a parameter beside the noise is out of range."""

@@ -121,6 +121,9 @@ class MeanScores(FunctionRelease):
             for share in _SHARES
         ]
 
+    def largest_n_coordinates(self, n_teachers: int, n_classes: int) -> int:
+        return self.n_coordinates(n_teachers, n_classes)[-1]
+
     def estimate(
         self,
         scores: TeacherScores,

@@ -113,6 +113,10 @@ class ScoreSteps(FunctionRelease):
             max(_FEWEST, n_public // _ROWS_PER_COORDINATE),
         )
 
+    def largest_n_coordinates(self, n_teachers: int, n_classes: int) -> int:
+        many = self.max_coordinates * _ROWS_PER_COORDINATE
+        return self.n_coordinates(n_teachers, many, n_classes)
+
     def estimate(
         self,
         updates: UnitUpdates,
