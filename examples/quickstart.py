@@ -1,9 +1,9 @@
 """PATE in one minute
 ==================
 
-A student that may be published, and its privacy statement. Tables are fitted by default,
-without teachers. On few digits teachers learn from private rows, and a student from
-their noisy answers about public rows without labels::
+A student that may be published, and its privacy statement. The tables are fitted by the
+defaults, without teachers. On the digits, which are few, teachers learn from private
+rows, and a student from their noisy answers about public rows without labels::
 
     python examples/quickstart.py
     python examples/quickstart.py --dataset adult        # downloads 6 MB
