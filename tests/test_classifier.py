@@ -53,6 +53,7 @@ def test_adult_student_is_accurate_at_a_publishable_epsilon(adult, epsilon):
         RandomForestClassifier(20, max_features=0.5),
         RandomForestClassifier(100, min_samples_leaf=20),
         n_teachers=200,
+        mechanism="gnmax",
         epsilon=epsilon,
         random_state=0,
         n_jobs=2,

@@ -17,6 +17,7 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.publication._student_state import is_of
 from sklearn_pate.students import TableRepresentation
+from sklearn_pate.students._score_basis import ScoreBasis
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
@@ -39,6 +40,8 @@ _GAIN_FROM_REPRESENTATION = (
 )
 # Coordinates of a score function that the noise must allow.
 _FEWEST_COORDINATES = 32
+# Functions of a row that the default student learns from.
+_OF_STUDENT = 100
 # Components of sparse rows.
 _OF_SPARSE = 200
 
@@ -69,7 +72,9 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
     if is_of(estimator, "skorch") or (estimator is not None and of_images):
         return estimator
     return make_pipeline(
-        TableRepresentation(), LogisticRegression(C=0.1, max_iter=1000)
+        TableRepresentation(),
+        ScoreBasis(_OF_STUDENT, rbf=True, random_state=0),
+        LogisticRegression(max_iter=1000),
     )
 
 

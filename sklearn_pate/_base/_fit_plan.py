@@ -145,11 +145,14 @@ class FitPlan:
         n_coordinates : int
             As in the plan.
 
-        n_rows, n_classes, delta, unit : object
+        n_rows : int or None
             As in the plan.
 
         n_teachers : int
             Number of teachers, or of rows or groups without teachers.
+
+        n_classes, delta, unit : object
+            As in the plan.
 
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.

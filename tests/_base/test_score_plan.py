@@ -183,9 +183,10 @@ def test_a_fit_killed_between_the_steps_resumes(
         answer(oracle, rows, probabilities)
         released.append(oracle.transcript().histograms[-1])
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Oracle, "answer", killed)
-        fitted(blobs, ledger=ledger)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(blobs, ledger=ledger)
     drawn = []
     respond = MeanScores.respond
 

@@ -207,6 +207,7 @@ def fit(diary, memory, **parameters):
         Diary(str(diary)),
         DecisionTreeClassifier(),
         n_teachers=N_TEACHERS,
+        mechanism="gnmax",
         memory=memory,
         **({"random_state": 0} | parameters),
     )

@@ -113,7 +113,7 @@ def test_more_noise_allows_fewer_coordinates():
         for scale in (5.0, 20.0, 80.0, 500.0)
     ]
     assert counts == sorted(counts, reverse=True)
-    assert (counts[0], counts[-1]) == (400, 5)
+    assert (counts[0], counts[-1]) == (MeanScores().max_coordinates, 5)
 
 
 @pytest.mark.parametrize(

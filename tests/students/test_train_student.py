@@ -134,6 +134,7 @@ def test_unlabeled_rows_help_where_answers_are_few(digits):
             mechanism=GNMax(sigma=0.5),
             epsilon=None,
             n_queries=40,
+            representation=None,
             random_state=0,
         )
         .fit(X[:1000] / 16, y[:1000], X_public=PublicData(X[1000:1600] / 16))
