@@ -41,7 +41,7 @@ _GAIN_FROM_REPRESENTATION = (
 # Coordinates of a score function that the noise must allow.
 _FEWEST_COORDINATES = 32
 # Functions of a row that the default student learns from.
-_OF_STUDENT = 100
+_OF_STUDENT = 30
 # Components of sparse rows.
 _OF_SPARSE = 200
 
