@@ -3,11 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
 __all__ = ["ScoreBasis"]
 
@@ -60,12 +61,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self.rbf = rbf
         self.random_state = random_state
 
-    def fit(self, X: NDArray[np.float64], y: None = None) -> Self:
+    def fit(self, X: Any, y: None = None) -> Self:
         """Compute the functions from public rows.
 
         Parameters
         ----------
-        X : ndarray of shape (n_public, n_features)
+        X : {ndarray, sparse matrix} of shape (n_public, n_features)
             Public rows as finite numbers.
 
         y : None
@@ -76,6 +77,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self : ScoreBasis
             Fitted.
         """
+        X = _dense(X)
         self.mean_ = X.mean(axis=0)
         centred = X - self.mean_
         _, singular, directions = np.linalg.svd(centred, full_matrices=False)
@@ -88,12 +90,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self._orthogonalise(X, directions, kernel_weights)
         return self
 
-    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> NDArray[np.float64]:
         """Compute the functions of each row.
 
         Parameters
         ----------
-        X : ndarray of shape (n_rows, n_features)
+        X : {ndarray, sparse matrix} of shape (n_rows, n_features)
             Rows as finite numbers.
 
         Returns
@@ -102,8 +104,8 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             The first column is 1.
         """
         parts = [
-            self._values(X[start : start + _ROWS_AT_ONCE])
-            for start in range(0, len(X), _ROWS_AT_ONCE)
+            self._values(_dense(X[start : start + _ROWS_AT_ONCE]))
+            for start in range(0, X.shape[0], _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
 
@@ -161,3 +163,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self.linear_weights_ = directions @ weights[1:n_linear]
         self.landmark_weights_ = kernel_weights @ weights[n_linear:]
         self.n_coordinates_ = len(kept)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _dense(X: Any) -> NDArray[np.float64]:
+    return X.toarray() if sp.issparse(X) else X

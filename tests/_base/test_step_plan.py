@@ -1,0 +1,273 @@
+"""Tests of fits that release a logistic regression in steps, without teachers."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_pate import (
+    BudgetExceededError,
+    PATEClassifier,
+    PrivacyLedger,
+    PrivacyUtilityWarning,
+    PublicData,
+    PublicDataWarning,
+    PublishedClassifier,
+)
+from sklearn_pate.datasets import fetch_adult
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.mechanisms import ScoreSteps
+from sklearn_pate.mechanisms._oracle import Oracle
+from sklearn_pate.students import TableRepresentation
+
+pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Return private rows, labels, public rows, and evaluated rows of three classes."""
+    X, y = make_blobs(5000, centers=3, cluster_std=1.2, random_state=0)
+    return X[:4000], y[:4000], PublicData(X[4000:4400]), X[4400:], y[4400:]
+
+
+@pytest.fixture(scope="module")
+def adult():
+    data = fetch_adult(as_frame=True)
+    return data.data, data.target
+
+
+def fitted(blobs, **parameters):
+    X, y, X_public, *_ = blobs
+    return PATEClassifier(**{"epsilon": 2.0, "random_state": 0} | parameters).fit(
+        X, y, X_public=X_public
+    )
+
+
+def test_a_default_fit_trains_no_teachers(blobs):
+    clf = fitted(blobs)
+    assert isinstance(clf.mechanism_, ScoreSteps)
+    spent = clf.privacy_spent_
+    assert (spent.release, spent.n_teachers, spent.n_queries) == ("updates", None, None)
+    assert 1.99 < spent.epsilon <= 2
+    assert "every row sent one vector" in str(spent)
+    assert clf.score(*blobs[3:]) > 0.84
+    assert_array_equal(clf.answers_, clf.predict(blobs[2].X))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "accuracy"), [(0.25, 0.835), (1.0, 0.845)])
+def test_adult_needs_no_encoder_and_no_number(adult, epsilon, accuracy):
+    X, y = adult
+    clf = PATEClassifier(epsilon=epsilon, random_state=0)
+    clf.fit(X[:32561], y[:32561], X_public=PublicData(X[32561:37560]))
+    assert clf.score(X[37560:], y[37560:]) > accuracy
+
+
+@pytest.mark.slow
+def test_public_rows_of_another_population_are_warned_of(adult):
+    X, y = adult
+    public = X[32561:37560]
+    clf = PATEClassifier(epsilon=2.0, random_state=0)
+    women = PublicData(public[public["sex"] == "Female"])
+    with pytest.warns(PublicDataWarning, match="unlike them"):
+        clf.fit(X[:32561], y[:32561], X_public=women)
+    scores = clf.predict_proba(X[37560:])[:, 1]
+    assert roc_auc_score(y[37560:], scores) > 0.7
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"estimator": RandomForestClassifier()},
+        {"n_teachers": 50},
+        {"representation": StandardScaler()},
+        {"n_queries": 10},
+        {"query_strategy": "random"},
+    ],
+    ids=str,
+)
+def test_explicit_steps_refuse_what_they_do_not_use(blobs, parameters):
+    with pytest.raises(ValueError, match="mechanism='steps' do not go together"):
+        fitted(blobs, mechanism="steps", **parameters)
+
+
+def test_too_few_rows_are_warned_of_before_any_charge(blobs, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
+    with pytest.raises(PrivacyUtilityWarning, match=r"ScoreSteps\(.*at least \d+ rows"):
+        fitted(blobs, epsilon=0.05, ledger=ledger)
+    assert not ledger.entries()
+
+
+# Groups
+
+
+def test_groups_need_their_public_number(blobs):
+    X, y, X_public, X_test, y_test = blobs
+    groups = np.arange(4000) // 2
+    clf = PATEClassifier(epsilon=2.0, privacy_unit="group", random_state=0)
+    with pytest.raises(ValueError, match="pass n_groups, a rounded or estimated"):
+        clf.fit(X, y, X_public=X_public, groups=groups)
+    for n_groups in (1500, 2000, 3000):
+        clf.set_params(n_groups=n_groups).fit(X, y, X_public=X_public, groups=groups)
+        assert clf.privacy_spent_.relation == "add-remove-or-change"
+        assert clf.score(X_test, y_test) > 0.83
+
+
+def test_the_number_of_groups_changes_nothing_that_is_stated(blobs):
+    X, y, X_public, *_ = blobs
+    clf = PATEClassifier(
+        privacy_unit="group", n_groups=2000, random_state=0, classes=[0, 1, 2]
+    )
+    plans = [
+        clf.plan_privacy(X[:n], y[:n], X_public=X_public, groups=np.arange(n) // 2)
+        for n in (4000, 3998)
+    ]
+    assert plans[0] == plans[1]
+
+
+def test_rows_of_a_table_do_not_depend_on_their_position(adult):
+    """Groups are independent only if represented rows are functions of the row."""
+    X, _ = adult
+    representation = TableRepresentation(n_components=None).fit(X[:3000])
+    together = representation.transform(X[3000:3200])
+    alone = [representation.transform(X[i : i + 1])[0] for i in range(3000, 3200)]
+    assert_array_equal(together, alone)
+    shifted = representation.transform(X[3001:3200])
+    assert_array_equal(together[1:], shifted)
+
+
+# Ledger
+
+
+def test_a_repeated_fit_gets_the_same_function_at_no_cost(blobs, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
+    first, second = (fitted(blobs, ledger=ledger) for _ in range(2))
+    assert_array_equal(first.student_.coef_, second.student_.coef_)
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("n_answered", [0, 1, 2])
+def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answered):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
+    answer, done = Oracle.answer, []
+
+    def killed(oracle, rows, probabilities=None):
+        if len(done) == n_answered:
+            raise KeyboardInterrupt
+        done.append(answer(oracle, rows, probabilities))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Oracle, "answer", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(blobs, ledger=ledger)
+    drawn = []
+    respond = ScoreSteps.respond
+
+    def counted(self, counts, *arguments):
+        drawn.append(counts)
+        return respond(self, counts, *arguments)
+
+    monkeypatch.setattr(ScoreSteps, "respond", counted)
+    clf = fitted(blobs, ledger=ledger)
+    assert len(drawn) == 3 - n_answered
+    assert len(ledger.entries()) == 1
+    assert_array_equal(clf.student_.coef_, fitted(blobs, ledger=ledger).student_.coef_)
+    assert len(drawn) == 3 - n_answered
+
+
+def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1, delta=1e-5)
+    monkeypatch.setattr(ScoreSteps, "respond", None)
+    with pytest.raises(BudgetExceededError, match="epsilon"):
+        fitted(blobs, ledger=ledger)
+    assert not ledger.entries()
+
+
+# Data
+
+
+def test_odd_private_values_neither_raise_nor_warn(blobs):
+    X, y, X_public, *_ = blobs
+    X = X.copy()
+    X[:4] = [[np.nan, 0], [np.inf, 1], [-1e308, 1e308], [1e-320, 0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = PATEClassifier(epsilon=2.0, classes=[0, 1, 2], random_state=0)
+        clf.fit(X, y, X_public=X_public)
+    assert np.all(np.isfinite(clf.predict_proba(X[4:])))
+
+
+def test_strings_and_missing_values_need_no_encoder(blobs):
+    X, y, X_public, X_test, y_test = blobs
+
+    def frame(X):
+        words = np.where(X[:, 0] > 0, "high", "low").astype(object)
+        words[::10] = None
+        return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": words})
+
+    names = np.array(["dog", "cat", "eel"])
+    clf = PATEClassifier(epsilon=2.0, random_state=0)
+    clf.fit(frame(X), names[y], X_public=PublicData(frame(X_public.X)))
+    assert clf.score(frame(X_test), names[y_test]) > 0.84
+
+
+def test_sparse_rows(blobs):
+    X, y, X_public, X_test, y_test = blobs
+    clf = PATEClassifier(epsilon=2.0, random_state=0)
+    clf.fit(sp.csr_matrix(X), y, X_public=PublicData(sp.csr_matrix(X_public.X)))
+    assert clf.score(sp.csr_matrix(X_test), y_test) > 0.8
+
+
+def test_a_student_learns_from_the_function(blobs):
+    clf = fitted(blobs, student=LogisticRegression())
+    assert isinstance(clf.mechanism_, ScoreSteps)
+    assert clf.score(*blobs[3:]) > 0.84
+
+
+def test_cross_validation_needs_no_routing(blobs):
+    X, y, X_public, *_ = blobs
+    clf = PATEClassifier(epsilon=2.0, random_state=0)
+    scores = cross_val_score(clf, X, y, cv=3, params={"X_public": X_public})
+    assert scores.min() > 0.8
+
+
+def test_held_out_rows_are_no_landmarks(blobs):
+    X, y, *_ = blobs
+    with pytest.warns(PublicDataWarning):
+        clf = PATEClassifier(public_size=0.1, random_state=0).fit(X, y)
+    assert clf.student_.basis_.landmarks_ is None
+    assert fitted(blobs).student_.basis_.landmarks_ is not None
+
+
+# Publication
+
+
+def test_a_published_function_predicts_as_before(blobs, tmp_path):
+    clf = fitted(blobs)
+    clf.publish().save(tmp_path / "model.skops")
+    published = PublishedClassifier.load(tmp_path / "model.skops")
+    assert_array_equal(published.predict_proba(blobs[3]), clf.predict_proba(blobs[3]))
+    assert published.privacy_spent_ == clf.privacy_spent_
+    page = PrivacyReport.from_estimator(published).to_html()
+    assert "each row sends one vector of bounded length" in page.replace("\n", " ")
+
+
+def test_a_forged_card_with_less_noise_is_refused(blobs, tmp_path):
+    clf = fitted(blobs)
+    clf.publish().save(tmp_path / "model.skops")
+    [card] = [one for one in tmp_path.iterdir() if one.suffix == ".json"]
+    text = card.read_text()
+    scale = f"{clf.mechanism_.noise_scale!r}"
+    assert scale in text
+    card.write_text(text.replace(scale, "9.5"))
+    with pytest.raises(ValueError, match="model"):
+        PublishedClassifier.load(tmp_path / "model.skops")
