@@ -14,11 +14,11 @@ from itertools import product
 
 import numpy as np
 from learner_data import load
-from learners import PATE, VOTES
+from learners import pate
 from record import save, summary
 from sklearn.metrics import roc_auc_score
 
-from sklearn_pate import PATEClassifier, PrivacyUtilityWarning, PublicData
+from sklearn_pate import PrivacyUtilityWarning
 
 DATA = ("adult", "kddcup99")
 N_TEACHERS = (20, 60, 250)
@@ -27,32 +27,17 @@ SEEDS = range(3)
 
 
 def main():
-    """Fit each setting, with the default number of queries."""
+    """Fit each setting of answers to queries, with the default number of queries."""
     rows = []
     for name, n_teachers, epsilon in product(DATA, N_TEACHERS, EPSILONS):
         data = load(name)
-        teacher, student, n_queries = PATE[data.name]
         classes, counts = np.unique(data.y_test, return_counts=True)
         most = classes[counts.argmax()]
         accuracy, auc = [], []
         for seed in SEEDS:
-            classifier = PATEClassifier(
-                teacher,
-                student,
-                n_teachers=n_teachers,
-                n_queries=n_queries,
-                epsilon=epsilon,
-                classes=classes,
-                memory=VOTES,
-                random_state=seed,
-            )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                classifier.fit(
-                    data.frame_train,
-                    data.y_train,
-                    X_public=PublicData(data.frame_public),
-                )
+                classifier = pate(data, epsilon, seed, n_teachers=n_teachers)
             scores = classifier.predict_proba(data.frame_test)[:, 1]
             accuracy.append(classifier.score(data.frame_test, data.y_test))
             auc.append(roc_auc_score(data.y_test, scores))
