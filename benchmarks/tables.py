@@ -111,7 +111,7 @@ def defaults():
     """PATE by defaults, compared with other settings and with convex training."""
     results = load("defaults")
     headings = {
-        "mean scores": "mean scores, 250 teachers",
+        "mean scores": "250 teachers",
         "gnmax": "GNMax, 250 teachers",
         "hand-picked": "GNMax, hand-picked",
         "objective perturbation": "objective perturbation, logistic",
