@@ -99,6 +99,9 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed
 	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python $(RUN) benchmarks/private_learners.py
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
+	$(RUN) benchmarks/defaults.py
+	$(RUN) benchmarks/release_utility.py
+	$(RUN) benchmarks/adaptive_cost.py
 	$(RUN) benchmarks/accounting.py
 	$(RUN) benchmarks/safety.py
 	$(RUN) benchmarks/audits.py

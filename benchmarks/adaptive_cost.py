@@ -19,12 +19,11 @@ import warnings
 
 import numpy as np
 from learner_data import load
-from learners import N_TEACHERS, PATE, VOTES
+from learners import N_TEACHERS, pate
 from numpy.lib.stride_tricks import sliding_window_view
 from record import save, summary
 from scipy.special import ndtr, ndtri
 
-from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting import bounds, calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
 from sklearn_pate.accounting.plurality._adaptive_answers import (
@@ -151,10 +150,12 @@ def accuracy():
         for epsilon in EPSILONS:
             scores = {"renyi": [], "exact": []}
             for seed in SEEDS:
-                fits = _fits(load(name), epsilon, seed)
-                for accountant, fit in fits.items():
-                    scores[accountant] += [fit() for _ in range(N_DRAWS)]
-                sigma = {key: fit.sigma for key, fit in fits.items()}
+                data = load(name)
+                sigma = _sigmas(data, epsilon, seed)
+                for accountant, values in scores.items():
+                    values += [
+                        _accuracy(data, sigma[accountant], seed) for _ in range(N_DRAWS)
+                    ]
             for accountant, values in scores.items():
                 rows.append(
                     {
@@ -169,59 +170,23 @@ def accuracy():
     save("adaptive_cost", {"accuracy": rows}, seeds=[*SEEDS], draws=N_DRAWS)
 
 
-class _Fit:
-    """A fit of PATE on cached votes, which returns its accuracy when called."""
-
-    def __init__(self, data, sigma, seed):
-        teacher, student, n_queries = PATE[data.name]
-        self.sigma, self._data = sigma, data
-        self._classifier = PATEClassifier(
-            teacher,
-            student,
-            n_teachers=N_TEACHERS,
-            mechanism=GNMax(sigma),
-            n_queries=n_queries,
-            epsilon=None,
-            classes=np.unique(data.y_test),
-            memory=VOTES,
-            random_state=seed,
-        )
-
-    def __call__(self):
-        data = self._data
-        self._classifier.fit(
-            data.frame_train, data.y_train, X_public=PublicData(data.frame_public)
-        )
-        return self._classifier.score(data.frame_test, data.y_test)
+def _accuracy(data, sigma, seed):
+    fitted = pate(data, None, seed, mechanism=GNMax(sigma))
+    return fitted.score(data.frame_test, data.y_test)
 
 
-def _fits(data, epsilon, seed):
-    teacher, student, n_queries = PATE[data.name]
-    plan = PATEClassifier(
-        teacher,
-        student,
-        n_teachers=N_TEACHERS,
-        n_queries=n_queries,
-        epsilon=epsilon,
-        classes=np.unique(data.y_test),
-    ).plan_privacy(
-        data.frame_train, data.y_train, X_public=PublicData(data.frame_public)
-    )
-    exact = GNMax().prepared(
-        n_teachers=N_TEACHERS,
-        n_queries=plan.n_queries,
-        n_classes=2,
-        epsilon=epsilon,
-        delta=DELTA,
-    )
+def _sigmas(data, epsilon, seed):
+    """Return the noise of an epsilon by both costs."""
+    fitted = pate(data, epsilon, seed)
 
     def curve(sigma, orders):
-        return GNMax(sigma).account_curve(plan.n_queries, 2, orders)
+        return GNMax(sigma).account_curve(
+            fitted.privacy_spent_.n_queries, len(fitted.classes_), orders
+        )
 
-    renyi = calibrate_noise(curve, epsilon=epsilon, delta=DELTA)
     return {
-        "renyi": _Fit(data, renyi, seed),
-        "exact": _Fit(data, exact.sigma, seed),
+        "renyi": calibrate_noise(curve, epsilon=epsilon, delta=DELTA),
+        "exact": fitted.mechanism_.sigma,
     }
 
 

@@ -323,7 +323,8 @@ def secret_bits(n_teachers, n_canaries, **parameters):
         DummyClassifier(),
         n_teachers=n_teachers,
         query_strategy="random",
-        **parameters,
+        representation=None,
+        **{"mechanism": "gnmax"} | parameters,
     )
     return audit_canaries(
         pate,
@@ -364,6 +365,7 @@ def compare(X, y, changed, n_teachers, sigma, n_runs, n_queries):
         epsilon=None,
         mechanism=GNMax(sigma=sigma),
         query_strategy="random",
+        representation=None,
         classes=[0, 1],
         random_state=0,
     )
@@ -441,8 +443,10 @@ def membership(n_models=16, n_public=5000, seed=0):
         one_hot(RandomForestClassifier(20)),
         smooth,
         n_teachers=250,
-        epsilon=1.0,
+        mechanism="gnmax",
         query_strategy="random",
+        representation=None,
+        epsilon=1.0,
     )
     half = np.random.default_rng(seed).permutation(len(train.target))
     half = half[: len(half) // 2]

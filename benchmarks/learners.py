@@ -27,6 +27,8 @@ from sklearn_pate.students import DistillationClassifier
 
 DELTA = 1e-5
 N_TEACHERS = 250
+# Public, rounded number of patients in the private rows of Diabetes.
+N_GROUPS = 50_000
 # One poll serves all fits with equal teachers, seed and public rows.
 VOTES = str(Path(__file__).parent / "work" / "votes")
 
@@ -86,17 +88,26 @@ def _with_queries(classifier, data, X, X_public):
     return classifier.fit(X, data.y_train, X_public=PublicData(X_public), **groups)
 
 
-def pate(data, epsilon, seed):
+def defaults(data, epsilon, seed, **parameters):
+    """Fit PATE with its defaults, and with `parameters`, on the original columns."""
+    classifier = PATEClassifier(epsilon=epsilon, random_state=seed, **parameters)
+    if data.groups_train is not None:
+        classifier.set_params(n_groups=N_GROUPS)
+    return _with_queries(classifier, data, data.frame_train, data.frame_public)
+
+
+def pate(data, epsilon, seed, **parameters):
     """Fit PATE on the original columns; teachers and student encode and scale."""
     teacher, student, n_queries = PATE[data.name]
+    settings = {
+        "n_teachers": N_TEACHERS,
+        "mechanism": "gnmax",
+        "n_queries": n_queries,
+        "representation": None,
+        "memory": VOTES,
+    }
     classifier = PATEClassifier(
-        teacher,
-        student,
-        n_teachers=N_TEACHERS,
-        n_queries=n_queries,
-        epsilon=epsilon,
-        memory=VOTES,
-        random_state=seed,
+        teacher, student, epsilon=epsilon, random_state=seed, **settings | parameters
     )
     return _with_queries(classifier, data, data.frame_train, data.frame_public)
 

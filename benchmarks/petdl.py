@@ -97,6 +97,7 @@ def run(name, setting, seed, key):
     else:
         clf = PATEClassifier(
             n_queries=len(public) // setting["batch_size"],
+            mechanism="gnmax",
             query_strategy="cluster",
             student=student(images, setting),
             **common(setting, seed, frozen),

@@ -1,81 +1,100 @@
 """Settings with and without a warning of `fit`. Writes results/release_utility.json.
 
+settings   answers to queries, by the number of teachers
+small      the defaults, by the number of private rows
+
 What became of the student of PATE on Adult and KDDCup99, and whether `fit` warned
-before the cost was recorded. Shards, teachers and students are seeded; the noise is
-not. The same teachers vote at all epsilons.
+before the cost was recorded. Run one of them with ``python
+benchmarks/release_utility.py small``, both without a name. Shards, teachers and
+students are seeded; the noise is not. The same teachers vote at all epsilons.
 """
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import sys
 import warnings
+from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 from learner_data import load
-from learners import PATE, VOTES
+from learners import defaults, pate
 from record import save, summary
 from sklearn.metrics import roc_auc_score
 
-from sklearn_pate import PATEClassifier, PrivacyUtilityWarning, PublicData
+from sklearn_pate import PrivacyUtilityWarning
 
 DATA = ("adult", "kddcup99")
 N_TEACHERS = (20, 60, 250)
+N_ROWS = (600, 2000, 8000)
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 SEEDS = range(3)
 
 
-def main():
-    """Fit each setting, with the default number of queries."""
+def settings():
+    """Fit each setting of answers to queries, with the default number of queries."""
     rows = []
     for name, n_teachers, epsilon in product(DATA, N_TEACHERS, EPSILONS):
         data = load(name)
-        teacher, student, n_queries = PATE[data.name]
-        classes, counts = np.unique(data.y_test, return_counts=True)
-        most = classes[counts.argmax()]
-        accuracy, auc = [], []
-        for seed in SEEDS:
-            classifier = PATEClassifier(
-                teacher,
-                student,
-                n_teachers=n_teachers,
-                n_queries=n_queries,
-                epsilon=epsilon,
-                classes=classes,
-                memory=VOTES,
-                random_state=seed,
-            )
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                classifier.fit(
-                    data.frame_train,
-                    data.y_train,
-                    X_public=PublicData(data.frame_public),
-                )
-            scores = classifier.predict_proba(data.frame_test)[:, 1]
-            accuracy.append(classifier.score(data.frame_test, data.y_test))
-            auc.append(roc_auc_score(data.y_test, scores))
+        fitted, row = outcome(data, partial(pate, n_teachers=n_teachers), epsilon)
         rows.append(
             {
-                "data": data.name,
                 "n_teachers": n_teachers,
-                "epsilon": epsilon,
-                "n_queries": classifier.privacy_spent_.n_queries,
-                "sigma": classifier.mechanism_.sigma,
-                "warning": [
-                    str(one.message)
-                    for one in caught
-                    if issubclass(one.category, PrivacyUtilityWarning)
-                ],
-                "most_frequent": float(np.mean(data.y_test == most)),
-                "accuracy": summary(accuracy),
-                "auc": summary(auc),
+                "n_queries": fitted.privacy_spent_.n_queries,
+                "sigma": fitted.mechanism_.sigma,
+                **row,
             }
         )
         print(rows[-1], flush=True)
-    save("release_utility", {"settings": rows}, seeds=[*SEEDS])
+    return rows
+
+
+def small():
+    """Fit the defaults to few private rows."""
+    rows = []
+    for name, n_rows, epsilon in product(DATA, N_ROWS, EPSILONS):
+        data = load(name)
+        data = replace(
+            data, frame_train=data.frame_train[:n_rows], y_train=data.y_train[:n_rows]
+        )
+        _, row = outcome(data, defaults, epsilon)
+        rows.append({"n_rows": n_rows, **row})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def outcome(data, learner, epsilon):
+    """Return the last fit, and the warnings and scores of all seeds."""
+    classes, counts = np.unique(data.y_test, return_counts=True)
+    most = classes[counts.argmax()]
+    accuracy, auc = [], []
+    for seed in SEEDS:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = learner(data, epsilon, seed)
+        scores = fitted.predict_proba(data.frame_test)[:, 1]
+        accuracy.append(fitted.score(data.frame_test, data.y_test))
+        auc.append(roc_auc_score(data.y_test, scores))
+    return fitted, {
+        "data": data.name,
+        "epsilon": epsilon,
+        "warning": [
+            str(one.message)
+            for one in caught
+            if issubclass(one.category, PrivacyUtilityWarning)
+        ],
+        "most_frequent": float(np.mean(data.y_test == most)),
+        "accuracy": summary(accuracy),
+        "auc": summary(auc),
+    }
+
+
+TABLES = {"settings": settings, "small": small}
 
 
 if __name__ == "__main__":
-    main()
+    for name in sys.argv[1:] or TABLES:
+        save("release_utility", {name: TABLES[name]()}, seeds=[*SEEDS])

@@ -107,6 +107,59 @@ def diabetes_balanced():
     return table(load("tabular")["diabetes_balanced"], columns)
 
 
+def defaults():
+    """PATE by defaults, compared with other settings and with convex training."""
+    results = load("defaults")
+    headings = {
+        "mean scores": "250 teachers",
+        "gnmax": "GNMax, 250 teachers",
+        "hand-picked": "GNMax, hand-picked",
+        "objective perturbation": "objective perturbation, logistic",
+    }
+    lines = []
+    for name, (score, write) in {
+        "adult": ("accuracy", percent),
+        "kddcup99": ("accuracy", percent),
+        "nonlinear": ("accuracy", percent),
+        "diabetes": ("auc", area),
+    }.items():
+        learners = {}
+        for row in results[name]["rows"]:
+            learners.setdefault(row["learner"], {})[row["epsilon"]] = row
+        without = write(learners["not private"][None][score]["mean"])
+        for epsilon, row in learners["defaults"].items():
+            others = [learners.get(one, {}).get(epsilon) for one in headings]
+            lines.append(
+                [
+                    row["data"] + (", AUC" if score == "auc" else ""),
+                    f"{epsilon:g}",
+                    f"**{write(row[score])}**",
+                    decimals(3)(row["auc"]),
+                    decimals(0)(row["seconds"]),
+                    str(row["n_seeds"]),
+                    *(write(one[score]) if one else "" for one in others),
+                    without,
+                ]
+            )
+    columns = ["data, accuracy in %", "epsilon", "defaults", "their AUC", "seconds"]
+    columns += ["seeds", *headings.values(), "logistic, not private"]
+    return table(results["adult"], columns, rows=lines)
+
+
+def release_time():
+    """Time and memory of the release of mean scores, and of the poll before it."""
+    columns = {
+        "coordinates": "n_coordinates",
+        "public rows": "n_public",
+        "teachers": "n_teachers",
+        "poll, s": ("poll", decimals(2)),
+        "basis, s": ("basis", decimals(2)),
+        "release, s": ("release", decimals(2)),
+        "scores of all teachers, KiB": ("kibibytes", decimals(0)),
+    }
+    return table(load("defaults")["time"], columns)
+
+
 def overhead():
     """Time of the poll and of a plain loop, memory, and growth of the time."""
     results = load("overhead")
@@ -289,6 +342,20 @@ def release_utility():
     return table(load("release_utility")["settings"], columns)
 
 
+def release_utility_small():
+    """Defaults on few private rows, with and without a warning."""
+    columns = {
+        "data": "data",
+        "private rows": "n_rows",
+        "epsilon": ("epsilon", "{:g}".format),
+        "warning": lambda row: "yes" if row["warning"] else "",
+        "most frequent class": ("most_frequent", percent),
+        "accuracy": ("accuracy", percent),
+        "AUC": ("auc", decimals(3)),
+    }
+    return table(load("release_utility")["small"], columns)
+
+
 # Rows of the speed table: computation, votes, queries, classes and orders.
 SHOWN = (
     ("Theorem 6", "repeated", 100_000, 10, 100),
@@ -335,6 +402,8 @@ BENCHMARK_TABLES = (
     adult,
     diabetes,
     diabetes_balanced,
+    defaults,
+    release_time,
     overhead,
     accounting_votes,
     accounting_mechanisms,
@@ -342,6 +411,7 @@ BENCHMARK_TABLES = (
     adaptive_cost,
     adaptive_accuracy,
     release_utility,
+    release_utility_small,
     accounting_speed,
     *IMAGE_TABLES,
     *PETDL_TABLES,

@@ -66,8 +66,10 @@ def adult_2017():
         )
         pate = PATEClassifier(
             RandomForestClassifier(100),
+            RandomForestClassifier(100),
             n_teachers=250,
             mechanism=LNMax(gamma=gamma),
+            representation=None,
             epsilon=None,
             delta=DELTA,
             n_queries=500,
@@ -146,6 +148,8 @@ def _adult(votes):
                         teacher,
                         student,
                         n_teachers=n_teachers,
+                        mechanism="gnmax",
+                        representation=None,
                         epsilon=epsilon,
                         delta=DELTA,
                         n_queries=n_queries,
@@ -219,6 +223,8 @@ def diabetes():
             teacher,
             student,
             n_teachers=250,
+            mechanism="gnmax",
+            representation=None,
             epsilon=2.0,
             delta=DELTA,
             n_queries=len(public),
