@@ -1,5 +1,6 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self, cast
@@ -59,6 +60,7 @@ from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._teachers import TeacherProblems
+from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
@@ -218,7 +220,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         as they share the global random generators.
 
     verbose : int, default=0
-        Verbosity of joblib over the teachers. With scikit-learn 1.9 or later,
+        Verbosity of joblib over the teachers; above 0, one line names the mechanism
+        that was chosen. With scikit-learn 1.9 or later,
         ``set_callbacks(ProgressBar())`` works too.
 
     noise_seed : int, default=None
@@ -416,6 +419,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         plan = self._plan(X, y, X_public=X_public, groups=groups)
         private = plan.private
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
+        if self.verbose:
+            mechanism = plan.release.mechanism.in_one_line()
+            print(f"[PATE] {mechanism}, {plan.statement!r}", file=sys.stderr)
         votes, problems = plan.contributions(self._train_teachers)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         student = self._unfitted_student(plan.public.X_public)
@@ -755,7 +761,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             epsilon=self.epsilon,
             delta=self.delta,
             unit=public.unit,
-            assumptions=self._assumptions(public),
+            assumptions=(
+                *self._assumptions(public),
+                *([PUBLIC_ROWS_IN_MODEL] if self._has_landmarks(mechanism) else []),
+            ),
             n_teachers=n_teachers,
             n_classes=n_classes,
         )

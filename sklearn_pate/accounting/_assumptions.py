@@ -22,6 +22,7 @@ __all__ = [
     "OWN_DATA",
     "PUBLIC_REPRESENTATION",
     "PUBLIC_ROWS",
+    "PUBLIC_ROWS_IN_MODEL",
     "QUALITY_ROWS_PUBLIC",
     "ROW_ALONE",
     "ROW_BY_ROW",
@@ -158,6 +159,12 @@ OTHER_RANDOM_STATE = Assumption(
     "For the engineer: were these data also fitted after another preparation, such "
     "as clipping or cleaning? If so, did each preparation have a different "
     "random_state? Otherwise, two equal models reveal that it changed nothing.",
+)
+PUBLIC_ROWS_IN_MODEL = Assumption(
+    "public-rows-in-model",
+    "everybody may see the public rows that the student holds",
+    "The published student holds up to a thousand public rows. May everybody see them? "
+    "If not, fit with basis='linear'.",
 )
 PUBLIC_REPRESENTATION = Assumption(
     "representation-public",
