@@ -47,11 +47,11 @@ DELTA = 1e-6  # for 500,000 rows
 
 of_teachers = partial(defaults, n_teachers=N_TEACHERS, memory=VOTES)
 LEARNERS = {
+    "objective perturbation": objective_logistic,
     "defaults": defaults,
     "mean scores": of_teachers,
     "gnmax": partial(of_teachers, mechanism="gnmax"),
     "hand-picked": pate,
-    "objective perturbation": objective_logistic,
 }
 
 
@@ -77,13 +77,13 @@ def comparison(name, **parameters):
     """Measure all learners at every epsilon, seed by seed; `parameters` of defaults."""
     data = load(name)
     learners = LEARNERS if name != "nonlinear" else {"defaults": defaults}
-    settings = {
+    settings = {("not private", None): not_private_logistic} | {
         (label, epsilon): partial(
             learner, **(parameters if label == "defaults" else {})
         )
         for label, learner in learners.items()
         for epsilon in EPSILONS
-    } | {("not private", None): not_private_logistic}
+    }
     results = {}
     for seed in SEEDS:
         for (label, epsilon), learner in settings.items():
