@@ -40,8 +40,8 @@ _GAIN_FROM_REPRESENTATION = (
 )
 # Coordinates of a score function that the noise must allow.
 _FEWEST_COORDINATES = 32
-# Functions of a row that the default student learns from.
-_OF_STUDENT = 30
+# Functions of a row that the default student learns from, and answers for each.
+_OF_STUDENT, _ROWS_OF_STUDENT = 100, 10
 # Components of sparse rows.
 _OF_SPARSE = 200
 
@@ -73,7 +73,9 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
         return estimator
     return make_pipeline(
         TableRepresentation(),
-        ScoreBasis(_OF_STUDENT, rbf=True, random_state=0),
+        ScoreBasis(
+            _OF_STUDENT, rbf=True, random_state=0, rows_per_coordinate=_ROWS_OF_STUDENT
+        ),
         LogisticRegression(max_iter=1000),
     )
 

@@ -39,6 +39,9 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     random_state : int, default=None
         Seed of the choice of landmarks.
 
+    rows_per_coordinate : int, default=1
+        Smallest number of rows for each function.
+
     Attributes
     ----------
     n_coordinates_ : int
@@ -55,11 +58,16 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, max_coordinates: int, rbf: bool, random_state: Any = None
+        self,
+        max_coordinates: int,
+        rbf: bool,
+        random_state: Any = None,
+        rows_per_coordinate: int = 1,
     ) -> None:
         self.max_coordinates = max_coordinates
         self.rbf = rbf
         self.random_state = random_state
+        self.rows_per_coordinate = rows_per_coordinate
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Compute the functions from public rows.
@@ -78,14 +86,15 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             Fitted.
         """
         X = _dense(X)
+        self._most = min(self.max_coordinates, 1 + len(X) // self.rows_per_coordinate)
         self.mean_ = X.mean(axis=0)
         centred = X - self.mean_
         _, singular, directions = np.linalg.svd(centred, full_matrices=False)
         kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
-        directions = directions[kept][: self.max_coordinates - 1].T
+        directions = directions[kept][: self._most - 1].T
         self.landmarks_: NDArray[np.float64] | None = None
         kernel_weights = np.zeros((0, 0))
-        if self.rbf and kept.any() and kept.sum() + 1 < self.max_coordinates:
+        if self.rbf and kept.any() and kept.sum() + 1 < self._most:
             kernel_weights = self._choose_landmarks(X)
         self._orthogonalise(X, directions, kernel_weights)
         return self
@@ -103,6 +112,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         values : ndarray of shape (n_rows, n_coordinates_)
             The first column is 1.
         """
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         parts = [
             self._values(_dense(X[start : start + _ROWS_AT_ONCE]))
             for start in range(0, X.shape[0], _ROWS_AT_ONCE)
@@ -127,7 +137,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1], vectors[:, ::-1]
         kept = values > _NEGLIGIBLE * values[0]
-        kept[self.max_coordinates :] = False
+        kept[self._most :] = False
         self.landmarks_ = landmarks
         return vectors[:, kept] / np.sqrt(values[kept])
 
@@ -152,7 +162,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         # A function that earlier ones hold almost wholly would be mostly round-off.
         triangle = np.linalg.qr(features / scales, mode="r") / np.sqrt(len(X))
         own = np.abs(np.diag(triangle)) > np.sqrt(_NEGLIGIBLE)
-        kept = np.flatnonzero(own)[: self.max_coordinates]
+        kept = np.flatnonzero(own)[: self._most]
         triangle = np.linalg.qr(features[:, kept] / scales[kept], mode="r")
         inverse = solve_triangular(triangle / np.sqrt(len(X)), np.eye(len(kept)))
         inverse *= np.sign(np.diag(triangle))
@@ -171,4 +181,4 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
 
 
 def _dense(X: Any) -> NDArray[np.float64]:
-    return X.toarray() if sp.issparse(X) else X
+    return X.toarray() if sp.issparse(X) else np.asarray(X)

@@ -202,7 +202,7 @@ def test_the_settings_that_baselines_name_would_do(rows):
 @pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
 @pytest.mark.parametrize("class_prior", [0.02, [0.98, 0.02]])
 def test_a_rare_class_is_warned_of(student, class_prior):
-    setting = {"n_teachers": 250, "n_queries": "auto", "student": student}
+    setting = {"n_teachers": 250, "mechanism": "gnmax", "student": student}
     assert plan_fit(**setting).warnings == ()
     [text] = plan_fit(**setting, class_prior=class_prior).warnings
     assert "The rarest class has a share of 0.02" in text
