@@ -155,7 +155,9 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
         self._components = None
         self.n_components_ = max(1, len(self._kept))
-        if self.n_components is not None and len(self._kept):
+        # TruncatedSVD refuses a single column, which is its own component.
+        fewest = 2 if sp.issparse(X) else 1
+        if self.n_components is not None and len(self._kept) >= fewest:
             wanted = (
                 _MAX_COMPONENTS if self.n_components == "auto" else self.n_components
             )
@@ -183,8 +185,10 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         X = check_features(self, X, reset=False, private=True)
         if not len(self._kept):
             return np.zeros((X.shape[0], 1))
-        columns = self._columns.transform(X)[:, self._kept]
+        columns: Any = self._columns.transform(X)[:, self._kept]
         if self._components is None:
+            if self.n_components is not None and sp.issparse(columns):
+                return columns.toarray()
             return columns
         return self._components.transform(columns)
 

@@ -111,7 +111,8 @@ def test_no_private_object_raises_or_warns_or_gives_infinity(public, column, val
     values = np.empty(3, dtype=object)
     values[:] = private[column]
     values[1] = value
-    private[column] = values
+    # As a series of objects, whose type older pandas does not guess.
+    private[column] = pd.Series(values, dtype=object)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = representation.transform(private)
@@ -349,3 +350,10 @@ def test_a_table_with_text_needs_no_encoder_of_the_user(adult_frame):
         epsilon=4,
     ).fit(X[:20_000], y[:20_000], X_public=X[20_000:25_000])
     assert model.score(X[25_000:], y[25_000:]) > 0.82
+
+
+def test_a_single_sparse_column_that_varies_is_its_own_component():
+    X = sp.csr_array([[0.0, 1.0], [0.0, 0.0], [0.0, 3.0]])
+    represented = TableRepresentation().fit(X).transform(X)
+    assert represented.shape == (3, 1)
+    assert represented[2, 0] > represented[0, 0] > represented[1, 0] == 0
