@@ -49,15 +49,15 @@ class UpdateStep:
         # Rounding makes it longer by sqrt(size) / 2 at most; 1 is for round-off.
         return self.radius / (self.longest - np.sqrt(self.coef.size) / 2 - 1)
 
-    def updates(
+    def factors(
         self, values: NDArray[np.float64], codes: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        """Compute the update of each row, of shape (n_rows, n_coordinates, K - 1)."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute the factors of the update of each row; zeros for an index of -1."""
         H = helmert(self.coef.shape[1] + 1)
         residuals = -softmax(values @ self.coef @ H, axis=1)
-        residuals[np.arange(len(codes)), codes] += 1
-        left, right = values @ self.left, residuals @ H.T @ self.right
-        return left[:, :, np.newaxis] * right[:, np.newaxis, :]
+        residuals[np.arange(len(codes)), codes] += 1  # the last one for -1
+        residuals[codes < 0] = 0
+        return values @ self.left, residuals @ H.T @ self.right
 
     def rounded(self, updates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Clip and round updates, one a unit; zeros for those that are too long.
@@ -151,22 +151,21 @@ class UnitUpdates:
         if self._group_of_row is None:
             n_rows = max(1, _AT_ONCE // self.size)
             for start in range(0, len(self._codes), n_rows):
-                yield self._of_rows(step, slice(start, start + n_rows))
+                left, right = self._factors(step, slice(start, start + n_rows))
+                yield left[:, :, np.newaxis] * right[:, np.newaxis, :]
             return
         order = np.argsort(self._group_of_row, kind="stable")
         order = order[self._group_of_row[order] >= 0]
         ends = np.flatnonzero(np.diff(self._group_of_row[order])) + 1
         for rows in np.split(order, ends):
-            yield self._of_rows(step, rows).mean(axis=0, keepdims=True)
+            left, right = self._factors(step, rows)
+            yield (left.T @ right / len(rows))[np.newaxis]
 
-    def _of_rows(
+    def _factors(
         self, step: UpdateStep, rows: NDArray[np.intp] | slice
-    ) -> NDArray[np.float64]:
-        codes = self._codes[rows]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         # No row is left out, so that the others stay where they are.
-        updates = step.updates(self._transform(self._X[rows]), np.maximum(codes, 0))
-        updates[codes < 0] = 0
-        return updates
+        return step.factors(self._transform(self._X[rows]), self._codes[rows])
 
     def __repr__(self) -> str:
         n_units, n_steps = self.shape

@@ -30,6 +30,8 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 _RIDGE, _FLOOR = 0.1, 0.4
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
+# Probabilities differ from 0 and 1 by round-off below this.
+_NEGLIGIBLE = 1e-9
 
 
 class StepsEstimate(NamedTuple):
@@ -219,8 +221,10 @@ class _Curvature:
         by_coordinate = (values.T * weights) @ values / len(values)
         second = probabilities.T @ probabilities / len(values)
         by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
-        # The mean over classes is part of the first factor.
-        by_class = by_class / (np.trace(by_class) / (n_classes - 1))
+        # The mean over classes is part of the first factor. Where the model is sure of
+        # all public rows, nothing but round-off is left.
+        mean = np.trace(by_class) / (n_classes - 1)
+        by_class = by_class / mean if mean > _NEGLIGIBLE else np.eye(n_classes - 1)
         return cls(scale * _with_ridge(by_coordinate), _with_ridge(by_class))
 
     def times(self, scale: float) -> Self:
