@@ -41,8 +41,8 @@ def read_like_public(X: Any, X_public: Any) -> Any:
             )
     if len(X.shape) != 2:
         return X
-    is_typed = _numeric_columns(X_public)
-    for column in np.flatnonzero(~_numeric_columns(X)).tolist():
+    is_typed, is_date = _numeric_columns(X_public), _columns_of(X_public, "mM")
+    for column in np.flatnonzero(~_numeric_columns(X) & ~is_date).tolist():
         public = _values(X_public, column)
         read: NDArray[Any]
         if is_typed[column] and _holds_numbers(public):
@@ -129,15 +129,20 @@ def _holds_numbers(values: list[Any]) -> bool:
 
 def _numeric_columns(X: Any) -> NDArray[np.bool_]:
     """Find the columns of a numeric type, without reading their values."""
+    return _columns_of(X, "biuf")
+
+
+def _columns_of(X: Any, kinds: str) -> NDArray[np.bool_]:
+    """Find the columns of some kinds of types, without reading their values."""
     if not is_frame(X):
-        return np.full(X.shape[1], X.dtype.kind in "biuf")
+        return np.full(X.shape[1], X.dtype.kind in kinds)
     # Without rows, the arrays that libraries make of their types lack no value.
     no_rows = _safe_indexing(X, slice(0, 0))
-    kinds = [
+    found = [
         np.asarray(_safe_indexing(no_rows, column, axis=1)).dtype.kind
         for column in range(X.shape[1])
     ]
-    return np.isin(kinds, list("biuf"))
+    return np.isin(found, list(kinds))
 
 
 def _values(X: Any, column: int) -> list[Any]:

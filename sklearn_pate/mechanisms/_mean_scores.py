@@ -10,14 +10,14 @@ from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._oracle import Oracle
 
-__all__ = ["Estimate", "MeanScores", "shrunk"]
+__all__ = ["MOST_VALUES", "Estimate", "MeanScores", "shrunk"]
 
 # In each step, the share of the squared length of a teacher's vectors, and the radius
 # of the clipping, in units of the largest length of scores.
 _SHARES, _RADII = (0.3, 0.7), (0.6, 0.3)
 _FEWEST = 5
 # Beyond this, the rounding of vectors would take more than half of their length.
-_MOST_VALUES = 250_000
+MOST_VALUES = 250_000
 # The first block keeps this share, so that a ranking is never all ties.
 _LEAST_KEPT = 0.1
 
@@ -115,7 +115,7 @@ class MeanScores(FunctionRelease):
         """
         # Radius of a ball over the noise on the mean, if one step had all the cost.
         signal = n_teachers / self.noise_scale
-        most = min(self.max_coordinates, max(_MOST_VALUES // (n_classes - 1), 1))
+        most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))
         return [
             min(most, max(_FEWEST, round(share * signal**2 / (n_classes - 1))))
             for share in _SHARES

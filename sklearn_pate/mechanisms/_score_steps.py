@@ -12,7 +12,7 @@ from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms._function_release import FunctionRelease
-from sklearn_pate.mechanisms._mean_scores import shrunk
+from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
 from sklearn_pate.mechanisms._oracle import Oracle
 
 __all__ = ["ScoreSteps", "StepsEstimate"]
@@ -108,7 +108,8 @@ class ScoreSteps(FunctionRelease):
         n_coordinates : int
             At most `max_coordinates`.
         """
-        allowed = _COORDINATES * n_units * self._mu / (n_classes - 1)
+        n_values = min(_COORDINATES * n_units * self._mu, MOST_VALUES)
+        allowed = n_values / (n_classes - 1)
         return min(
             self.max_coordinates,
             max(_FEWEST, int(allowed)),

@@ -1,6 +1,6 @@
 """Representation of the rows of a table, fitted on public rows."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Self
@@ -366,6 +366,10 @@ def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 def _number(value: Any) -> float:
     """Read one object as a number, or as NaN if it is none."""
     try:
+        if isinstance(value, datetime):
+            days = value.toordinal() - _EPOCH
+            minutes = (days * 24 + value.hour) * 60 + value.minute
+            return (minutes * 60 + value.second) / 86400
         if isinstance(value, date):
             return float(value.toordinal() - _EPOCH)
         return float(value)
