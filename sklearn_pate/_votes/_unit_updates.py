@@ -157,7 +157,7 @@ class UnitUpdates:
         order = np.argsort(self._group_of_row, kind="stable")
         order = order[self._group_of_row[order] >= 0]
         ends = np.flatnonzero(np.diff(self._group_of_row[order])) + 1
-        for rows in np.split(order, ends):
+        for rows in np.split(order, ends) if len(order) else ():
             left, right = self._factors(step, rows)
             yield (left.T @ right / len(rows))[np.newaxis]
 

@@ -1,163 +1,286 @@
-"""Tests of UnitUpdates: bounds in exact arithmetic, neighbours bit by bit."""
+"""Tests of UnitUpdates: bounds in exact arithmetic, neighbours, sealed content."""
 
 import copy
 import pickle
+from math import isqrt
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import helmert
+from scipy.special import softmax
 
+from sklearn_pate._votes import _unit_updates
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
 
-N_COORDINATES, N_CLASSES = 4, 3
-SHAPE = (N_COORDINATES, N_CLASSES - 1)
 SHARES = (0.15, 0.25, 0.6)
+N_COORDINATES, N_VALUES = 4, 2  # three classes
+SHAPE = (N_COORDINATES, N_VALUES)
+ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
 
-def step_of(share=0.6, radius=1.0, coef=None):
-    coef = np.zeros(SHAPE) if coef is None else coef
-    return UpdateStep(coef, np.eye(SHAPE[0]), np.eye(SHAPE[1]), radius, share)
-
-
-def basis(X):
-    return np.column_stack([np.ones(len(X)), X, X[:, 0] ** 2, np.sin(X[:, 0])])[:, :4]
-
-
-def updates_of(X, codes, groups=None, n_units=None):
-    return UnitUpdates(
-        X, codes, groups, basis, n_units=n_units or len(X), size=8, n_steps=3
+def step_of(shape=SHAPE, radius=1.0, share=0.25, seed=0):
+    """Return a step with other than trivial coefficients and factors."""
+    rng = np.random.RandomState(seed)
+    left, right = (
+        np.eye(size) + 0.1 * rng.standard_normal((size, size)) for size in shape
     )
-
-
-def sum_of(*arguments, step=None, **parameters):
-    updates = updates_of(*arguments, **parameters)
-    return updates.counts([updates.take(step or step_of())])[0]
-
-
-@pytest.fixture
-def rows():
-    rng = np.random.RandomState(0)
-    return rng.standard_normal((50, 2)), rng.randint(N_CLASSES, size=50)
+    return UpdateStep(rng.standard_normal(shape), left, right, radius, share)
 
 
 def squared(vector):
     """Return the squared length in Python's whole numbers."""
-    return sum(int(one) ** 2 for one in np.ravel(vector))
+    return sum(int(one) ** 2 for one in vector.ravel())
 
 
 @given(
-    updates=arrays(
-        np.float64, (3, *SHAPE), elements=st.floats(allow_nan=True, width=64)
-    ),
-    radius=st.floats(1e-3, 1e3),
+    updates=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
+    radius=st.floats(1e-3, 100.0),
     share=st.sampled_from(SHARES),
 )
 def test_no_update_exceeds_its_share(updates, radius, share):
-    for whole in step_of(share, radius).rounded(updates):
-        assert_array_equal(whole, np.rint(whole))
-        assert squared(whole) <= share * STEPS**2
+    whole = step_of(radius=radius, share=share).rounded(updates)
+    assert_array_equal(whole, np.rint(whole))
+    for one in whole:
+        assert squared(one) <= share * STEPS**2
 
 
-@settings(max_examples=20)
-@given(scale=st.sampled_from([1e-320, 1e-9, 1.0, 1e9, 1e160, 1e300]))
-def test_long_updates_are_clipped_within_their_share(scale):
-    updates = scale * np.random.RandomState(0).standard_normal((20, 500, 1))
-    step = UpdateStep(np.zeros((500, 1)), np.eye(500), np.eye(1), 0.3, 0.15)
-    assert max(map(squared, step.rounded(updates))) <= 0.15 * STEPS**2
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([1e-320, 1e-160, 1e-3, 1.0, 1e3, 1e160, 1e300]),
+    share=st.sampled_from(SHARES),
+)
+def test_long_updates_are_clipped_within_their_share(seed, scale, share):
+    updates = scale * np.random.RandomState(seed).standard_normal((2, 500, 9))
+    step = UpdateStep(np.zeros((500, 9)), np.eye(500), np.eye(9), 1.0, share)
+    for one in step.rounded(updates):
+        assert squared(one) <= share * STEPS**2
 
 
 def test_all_steps_together_are_within_the_unit():
-    assert sum(step_of(share).longest ** 2 for share in SHARES) <= STEPS**2
+    longest = [step_of(share=share).longest for share in SHARES]
+    assert longest == [isqrt(int(share * STEPS**2)) for share in SHARES]
+    assert sum(one**2 for one in longest) <= STEPS**2
 
 
-def test_a_short_update_is_the_gradient_of_the_log_loss():
-    X, code = np.array([[0.3, -0.2]]), np.array([1])
-    coef = np.random.RandomState(0).standard_normal(SHAPE) / 3
-    step = step_of(radius=50.0, coef=coef)
-    read = step.rounded(step.updates(basis(X), code)) * step.unit
+@given(
+    updates=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
+    other=arrays(np.float64, SHAPE, elements=ANY_NUMBER),
+)
+def test_an_update_does_not_depend_on_others(updates, other):
+    step = step_of()
+    changed = updates.copy()
+    changed[1] = other
+    assert_array_equal(step.rounded(updates)[[0, 2]], step.rounded(changed)[[0, 2]])
+
+
+def test_a_short_update_is_rounded_only():
+    update = np.array([[[0.1, -0.2], [0.05, 0.0], [0.3, 0.1], [0.0, 0.0]]])
+    step = step_of(radius=1.0, share=0.6)
+    assert_allclose(
+        step.rounded(update) * step.unit, update.reshape(1, -1), atol=step.unit / 2
+    )
+
+
+def test_a_long_update_is_scaled_down_to_the_radius():
+    update = np.zeros((1, *SHAPE))
+    update[0, :2, 0] = 3.0, 4.0
+    step = step_of(radius=0.5)
+    read = step.rounded(update).reshape(SHAPE) * step.unit
+    assert_allclose(read[:2, 0], [0.3, 0.4], atol=step.unit / 2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_an_update_that_is_not_finite_is_zero(bad):
+    update = np.full((1, *SHAPE), 0.1)
+    update[0, 1, 1] = bad
+    assert not step_of().rounded(update).any()
+
+
+def test_the_update_of_a_row_is_the_gradient_of_its_log_likelihood():
+    step = UpdateStep(
+        np.random.RandomState(1).standard_normal(SHAPE),
+        np.eye(N_COORDINATES),
+        np.eye(N_VALUES),
+        1.0,
+        0.25,
+    )
+    values, label = np.array([[1.0, -0.5, 2.0, 0.3]]), 2
+    left, right = step.factors(values, np.array([label]))
 
     def log_likelihood(coef):
-        from scipy.linalg import helmert
-        from scipy.special import log_softmax
+        return np.log(softmax(values @ coef @ helmert(3), axis=1)[0, label])
 
-        return log_softmax(basis(X) @ coef @ helmert(N_CLASSES), axis=1)[0, 1]
-
-    expected = np.zeros(SHAPE)
     for place in np.ndindex(SHAPE):
         moved = np.zeros(SHAPE)
         moved[place] = 1e-6
-        rise = log_likelihood(coef + moved) - log_likelihood(coef - moved)
-        expected[place] = rise / 2e-6
-    assert np.abs(read.reshape(SHAPE) - expected).max() <= step.unit
+        slope = log_likelihood(step.coef + moved) - log_likelihood(step.coef - moved)
+        assert_allclose(np.outer(left, right)[place], slope / 2e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("other", ["row", "label", "no label", "huge", "missing"])
-def test_a_replaced_row_changes_its_own_update_alone(rows, other):
-    X, codes = rows
-    other_X, other_codes = X.copy(), codes.copy()
-    if other == "label":
-        other_codes[7] = (codes[7] + 1) % 3
-    elif other == "no label":
-        other_codes[7] = -1
-    else:
-        other_X[7] = {"row": [3.0, -1.0], "huge": 1e200, "missing": np.nan}[other]
-    step = step_of()
-    with np.errstate(all="ignore"):
-        own = step.rounded(step.updates(basis(X[7:8]), codes[7:8]))[0]
-        moved = sum_of(other_X, other_codes) - sum_of(X, codes)
-    # Without its own update, the sum has those of the other rows.
-    rest = sum_of(X, codes) - own
-    without = codes.copy()
-    without[7] = -1
-    assert_array_equal(rest, sum_of(X, without))
-    assert squared(moved) <= (2 * step.longest) ** 2
+# Neighbours, bit by bit
 
 
-@pytest.mark.parametrize("position", [0, 20, 50])
-def test_a_group_that_is_added_adds_its_own_update_alone(rows, position):
-    X, codes = rows
-    groups = np.arange(50) // 4
-    own_X, own_codes = (
-        np.array([[0.5, 1.0], [9.0, -3.0], [0.1, 0.1]]),
-        np.array([0, 2, -1]),
+def values_of(X):
+    """Compute values of a basis, with matrix products and exponentials."""
+    weights = np.random.RandomState(5).standard_normal((X.shape[1], N_COORDINATES))
+    return np.exp(-np.abs(X)) @ weights
+
+
+def table(n_rows=60, seed=2):
+    rng = np.random.RandomState(seed)
+    return rng.standard_normal((n_rows, 3)), rng.randint(-1, 3, n_rows)
+
+
+def sums_of(X, codes, group_of_row=None, step=None):
+    updates = UnitUpdates(
+        X,
+        codes,
+        group_of_row,
+        values_of,
+        n_units=50,
+        size=N_COORDINATES * N_VALUES,
+        n_steps=3,
     )
-    with_X = np.insert(X, [position] * 3, own_X, axis=0)
-    with_codes = np.insert(codes, [position] * 3, own_codes)
-    with_groups = np.insert(groups, [position] * 3, 99)
-    own = sum_of(own_X, own_codes, np.zeros(3, dtype=int), n_units=13)
-    before = sum_of(X, codes, groups, n_units=13)
-    after = sum_of(with_X, with_codes, with_groups, n_units=13)
-    assert_array_equal(after - before, own)
+    return updates.counts([updates.take(step or step_of())])[0]
+
+
+@pytest.fixture(params=[2**21, 64], ids=["one block", "blocks of 8 rows"])
+def blocks(request, monkeypatch):
+    monkeypatch.setattr(_unit_updates, "_AT_ONCE", request.param)
+
+
+ODD_ROWS = [
+    ([0.3, -0.2, 0.1], 2),
+    ([0.3, -0.2, 0.1], -1),
+    ([1e308, -1e308, 1.0], 0),
+    ([np.nan, 0.0, 0.0], 1),
+    ([np.inf, 0.0, 0.0], -1),
+]
+
+
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("place", [0, 17, 59])
+@pytest.mark.parametrize(("row", "label"), ODD_ROWS)
+def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
+    X, codes = table()
+    without = codes.copy()
+    without[place] = -1  # sends zeros from the same place
+    rest = sums_of(X, without)
+    longest = step_of().longest
+    for one, code in ((X[place], codes[place]), (row, label)):
+        other_X, other_codes = X.copy(), codes.copy()
+        other_X[place], other_codes[place] = one, code
+        own = sums_of(other_X, other_codes) - rest
+        assert squared(own) <= longest**2
+        # The same vector in a table whose other rows are all different.
+        rows, labels = table(seed=3)
+        rows[place], labels[place] = one, code
+        silent = labels.copy()
+        silent[place] = -1
+        assert_array_equal(sums_of(rows, labels) - sums_of(rows, silent), own)
+
+
+def group_table():
+    X, codes = table(80)
+    return X, codes, np.random.RandomState(4).randint(-1, 12, 80)
+
+
+def own_vector(X, codes, groups, group):
+    """Return the vector of a group that is alone."""
+    rows = groups == group
+    return sums_of(X[rows], codes[rows], groups[rows])
+
+
+@pytest.mark.parametrize("group", [0, 5, 11])
+def test_a_removed_group_takes_its_own_vector_with_it(group):
+    X, codes, groups = group_table()
+    kept = groups != group
+    moved = sums_of(X, codes, groups) - sums_of(X[kept], codes[kept], groups[kept])
+    own = own_vector(X, codes, groups, group)
+    assert own.any()
+    assert_array_equal(moved, own)
     assert squared(own) <= step_of().longest ** 2
 
 
-def test_rows_without_a_group_send_nothing(rows):
-    X, codes = rows
-    groups = np.arange(50) // 5
-    left_out = np.where(groups == 3, -1, groups)
-    kept = groups != 3
-    assert_array_equal(
-        sum_of(X, codes, left_out, n_units=10),
-        sum_of(X[kept], codes[kept], groups[kept], n_units=10),
+@pytest.mark.parametrize(("row", "label"), ODD_ROWS)
+def test_a_changed_group_changes_its_own_vector_alone(row, label):
+    X, codes, groups = group_table()
+    own = own_vector(X, codes, groups, 5)
+    rest = sums_of(X, codes, groups) - own
+    other_X, other_codes = X.copy(), codes.copy()
+    place = np.flatnonzero(groups == 5)[0]
+    other_X[place], other_codes[place] = row, label
+    # Another number of rows, at the start of the table, moves all others.
+    other_X = np.vstack([np.tile(X[place], (7, 1)), other_X])
+    other_codes = np.r_[np.full(7, 1), other_codes]
+    other_groups = np.r_[np.full(7, 5), groups]
+    other = own_vector(other_X, other_codes, other_groups, 5)
+    assert squared(other) <= step_of().longest ** 2
+    assert_array_equal(sums_of(other_X, other_codes, other_groups) - other, rest)
+
+
+def test_a_group_sends_one_vector_however_many_rows_it_has():
+    X, codes = np.full((1000, 3), 0.2), np.ones(1000, dtype=int)
+    few = sums_of(X[:1], codes[:1], np.zeros(1, dtype=int))
+    many = sums_of(X, codes, np.zeros(1000, dtype=int))
+    assert_allclose(many, few, atol=1)
+
+
+def test_the_ids_of_groups_do_not_count():
+    X, codes, groups = group_table()
+    renamed = np.where(groups < 0, -1, 100 - groups)
+    assert_array_equal(sums_of(X, codes, groups), sums_of(X, codes, renamed))
+
+
+def test_rows_without_a_label_or_a_group_send_nothing():
+    X, codes = table()
+    nothing = np.full(60, -1)
+    assert not sums_of(X, nothing).any()
+    assert not sums_of(X, codes, nothing).any()
+    assert not sums_of(X, nothing, np.arange(60) % 7).any()
+
+
+def test_opposite_labels_nearly_reach_the_bound():
+    step = UpdateStep(np.zeros((1, 1)), np.eye(1), np.eye(1), 0.1, 0.6)
+    one, other = (
+        step.rounded(
+            np.prod(step.factors(np.ones((1, 1)), np.array([code])), axis=0)[
+                :, :, np.newaxis
+            ]
+        )
+        for code in (0, 1)
     )
+    assert squared(one - other) >= (2 * step.longest - 5) ** 2
 
 
-def test_only_the_current_step_can_be_queried(rows):
-    updates = updates_of(*rows)
+# Protocol
+
+
+def sealed():
+    X, codes = table()
+    return UnitUpdates(X, codes, None, values_of, n_units=60, size=8, n_steps=3)
+
+
+def test_only_the_current_step_can_be_queried():
+    updates = sealed()
     with pytest.raises(IndexError, match="take"):
         updates.counts([0])
     assert [updates.take(step_of()), updates.take(step_of())] == [0, 1]
     with pytest.raises(IndexError, match="current step"):
         updates.counts([0])
+    assert updates.counts([1]).dtype == np.int64
+    assert updates.counts([1]).shape == (1, 8)
 
 
-def test_updates_are_neither_shown_nor_pickled(rows):
-    updates = updates_of(*rows)
-    assert repr(updates) == "UnitUpdates(<private>, n_units=50, n_steps=3)"
+def test_updates_are_neither_shown_nor_pickled():
+    updates = sealed()
+    assert repr(updates) == "UnitUpdates(<private>, n_units=60, n_steps=3)"
     for leak in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="sensitive"):
             leak(updates)
