@@ -2,6 +2,7 @@
 
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -27,6 +28,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivacySpent",
     "PrivacyUtilityWarning",
+    "PrivateMarginals",
     "PublicData",
     "PublicDataWarning",
     "PublishedClassifier",

@@ -3,6 +3,8 @@
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -21,6 +23,7 @@ from sklearn_pate._base._defaults import (
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._base._function_plan import (
     FunctionPlan,
+    ScoredRows,
     plan_function_release,
     plan_scored_rows,
 )
@@ -59,12 +62,14 @@ from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = ["PATEClassifier"]
@@ -186,6 +191,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
         they are the unit) as public. The people in them are **not protected**.
 
+    synthetic : PrivateMarginals, default=None
+        In place of public rows: draw rows from noisy counts of the private rows, which
+        are within `epsilon`, too. It needs a domain that was declared **without a look
+        at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public; `fit_from_votes` needs them. A private row with another
@@ -248,7 +258,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         repr is redacted; a pickled or copied estimator comes without it.
 
     mechanism_ : Mechanism
-        The mechanism with all its parameters.
+        The mechanism with all its parameters; for `synthetic`, both parts of the
+        release, ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
         The strategy that was used; None for the release of a function.
@@ -271,6 +282,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``release="histogram"``. May be published.
+
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column, arrays of shape (n_classes,
+        n_cells) in the order of the domain; missing values last. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         Rows of X that were used as public because of `public_size`. For the data
@@ -322,6 +337,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
         public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
@@ -344,6 +360,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.delta = delta
         self.privacy_unit = privacy_unit
         self.public_size = public_size
+        self.synthetic = synthetic
         self.classes = classes
         self.ledger = ledger
         self.memory = memory
@@ -420,8 +437,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         private = plan.private
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
         if self.verbose:
-            mechanism = plan.release.mechanism.in_one_line()
+            mechanism = plan.release.accounted.in_one_line()
             print(f"[PATE] {mechanism}, {plan.statement!r}", file=sys.stderr)
+        # With synthetic rows, the first part of the privacy is spent on the next line.
+        plan, marginals = self._on_drawn_rows(plan, entry)
         votes, problems = plan.contributions(self._train_teachers)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         student = self._unfitted_student(plan.public.X_public)
@@ -429,7 +448,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         student = plan.teach(student, answers)
         analysis = plan.analyse(votes, answers, problems, entry)
         return self._set_fitted(
-            plan, plan.attributes(answers), student, analysis, private.public_indices
+            plan,
+            plan.attributes(answers),
+            student,
+            analysis,
+            private.public_indices,
+            marginals,
         )
 
     def fit_from_votes(self, X_public: Any, votes: Any) -> Self:
@@ -590,6 +614,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             return self._plan_scores(mechanism, private, public, seeds, shards)
         queries = self._plan_queries(public, seeds)
         release = self._plan_release(public, queries, n_teachers)
+        self._warn_of_counts(private, release)
         plan = FitSetup(public, release, seeds, queries, private, shards)
         student = self._unfitted_student(public.X_public)
         plan.warn_if_useless(student, self.epsilon)
@@ -597,13 +622,28 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rehearse_votes(plan, self._teacher())
         return plan
 
-    def _plan_queries(self, public: PublicInputs, seeds: Seeds) -> QueryPlan:
-        """Plan the queries, by public rows and parameters alone."""
+    def _with_public_rows(
+        self, plan: FitSetup | FunctionPlan, public: PublicInputs
+    ) -> FitSetup | FunctionPlan:
+        if isinstance(plan, FunctionPlan):
+            scored = self._scored_rows(plan.release, public, plan.seeds)
+            return replace(plan, public=public, scored=scored)
+        n_queries = plan.release.n_queries
+        queries = self._plan_queries(public, plan.seeds, n_queries)
+        return replace(plan, public=public, queries=queries)
+
+    def _plan_queries(
+        self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
+    ) -> QueryPlan:
+        """Plan the queries, by public rows and parameters alone.
+
+        `n_queries` is what they cost already, if they do.
+        """
         return plan_queries(
             public.X_public,
             self._unfitted_student(public.X_public),
             self._vote_mechanism(),
-            n_queries=self.n_queries,
+            n_queries=self.n_queries if n_queries is None else n_queries,
             query_strategy=self.query_strategy,
             representation=self._chosen_representation(),
             seed=seeds.representation,
@@ -615,10 +655,17 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         """Calibrate the mechanism, and state the privacy cost of its answers."""
         n_classes = len(public.classes)
 
-        def calibrated(epsilon: float | None) -> Mechanism:
-            return self._prepared_mechanism(
-                n_teachers, queries.n_queries, n_classes, epsilon
+        def calibrated(epsilon: float | None) -> Mechanism | TwoPartRelease:
+            counts = self._counts(public, epsilon)
+            mechanism = self._vote_mechanism().prepared(
+                n_teachers=n_teachers,
+                n_queries=queries.n_queries,
+                n_classes=n_classes,
+                epsilon=epsilon,
+                delta=self.delta,
+                counts=counts,
             )
+            return with_counts(counts, mechanism)
 
         return plan_release(
             calibrated(self.epsilon),
@@ -629,18 +676,6 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             n_teachers=n_teachers,
             n_queries=queries.n_queries,
             n_values=n_classes,
-        )
-
-    def _prepared_mechanism(
-        self, n_teachers: int, n_queries: int, n_classes: int, epsilon: float | None
-    ) -> Mechanism:
-        """Return the mechanism with its noise, calibrated to an epsilon if given."""
-        return self._vote_mechanism().prepared(
-            n_teachers=n_teachers,
-            n_queries=n_queries,
-            n_classes=n_classes,
-            epsilon=epsilon,
-            delta=self.delta,
         )
 
     def _check_parameters(self) -> None:
@@ -694,17 +729,13 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         shards: list[NDArray[np.intp]],
     ) -> ScorePlan:
         """Plan a fit that releases the mean scores of teachers."""
+        release = self._plan_function(mechanism, public, len(shards))
+        self._warn_of_counts(private, release)
         plan = ScorePlan(
             public,
-            self._plan_function(mechanism, public, len(shards)),
+            release,
             seeds,
-            plan_scored_rows(
-                public.X_public,
-                self._chosen_representation(),
-                max_coordinates=mechanism.max_coordinates,
-                rbf=self._has_landmarks(mechanism),
-                seed=seeds.representation,
-            ),
+            self._scored_rows(release, public, seeds),
             private,
             self.threshold,
             self.student is None,
@@ -723,21 +754,13 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         seeds: Seeds,
     ) -> StepPlan:
         """Plan a fit that releases a logistic regression in steps."""
-        n_units, n_classes = self._n_units(private), len(public.classes)
-        release = self._plan_function(mechanism, public, n_units)
+        release = self._plan_function(mechanism, public, self._n_units(private))
+        self._warn_of_counts(private, release)
         plan = StepPlan(
             public,
             release,
             seeds,
-            plan_scored_rows(
-                public.X_public,
-                representation_for_steps(public.X_public),
-                max_coordinates=release.mechanism.n_coordinates(
-                    n_units, public.n_public, n_classes
-                ),
-                rbf=self._has_landmarks(mechanism),
-                seed=seeds.representation,
-            ),
+            self._scored_rows(release, public, seeds),
             private,
             self.threshold,
             self.student is None,
@@ -745,6 +768,26 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         plan.warn_if_useless()
         rehearse_soft_labels(plan, self.student)
         return plan
+
+    def _scored_rows(
+        self, release: ReleasePlan, public: PublicInputs, seeds: Seeds
+    ) -> ScoredRows:
+        """Choose the public rows that are scored, and the basis of a function."""
+        mechanism = release.mechanism
+        representation = self._chosen_representation()
+        max_coordinates = mechanism.max_coordinates
+        if isinstance(mechanism, ScoreSteps):
+            representation = representation_for_steps(public.X_public)
+            max_coordinates = mechanism.n_coordinates(
+                release.n_teachers, public.n_public, len(public.classes)
+            )
+        return plan_scored_rows(
+            public.X_public,
+            representation,
+            max_coordinates=max_coordinates,
+            rbf=self._has_landmarks(mechanism),
+            seed=seeds.representation,
+        )
 
     def _plan_function(
         self, mechanism: FunctionRelease, public: PublicInputs, n_teachers: int
@@ -756,6 +799,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
                 f"threshold={self.threshold!r} is for two classes, and there are "
                 f"{n_classes}; leave threshold='auto'."
             )
+        # Drawn rows may be published as their counts are.
+        holds_public_rows = public.domain is None and self._has_landmarks(mechanism)
         return plan_function_release(
             mechanism,
             epsilon=self.epsilon,
@@ -763,10 +808,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             unit=public.unit,
             assumptions=(
                 *self._assumptions(public),
-                *([PUBLIC_ROWS_IN_MODEL] if self._has_landmarks(mechanism) else []),
+                *([PUBLIC_ROWS_IN_MODEL] if holds_public_rows else []),
             ),
             n_teachers=n_teachers,
             n_classes=n_classes,
+            counts=partial(self._counts, public),
         )
 
     def _has_landmarks(self, mechanism: FunctionRelease) -> bool:

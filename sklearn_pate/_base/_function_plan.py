@@ -1,6 +1,7 @@
 """Plan of a fit that releases a function of a row, and what is learned from it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,9 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import StudentWarning, warn_user
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students import (
     DistillationClassifier,
     ScoreFunction,
@@ -94,7 +98,7 @@ class FunctionPlan(TaughtPlan, ABC):
     @property
     def public_content(self) -> tuple[Any, ...]:
         """All public data that decide the release."""
-        return self.public.X_public, self.public.classes
+        return self.public.content
 
     @property
     @abstractmethod
@@ -198,14 +202,18 @@ def plan_function_release(
     assumptions: tuple[Assumption, ...],
     n_teachers: int,
     n_classes: int,
+    counts: Callable[[float | None], MarginalCounts | None],
 ) -> ReleasePlan:
     """Calibrate the noise of a function, and state its cost.
 
-    `n_teachers` is a number of rows or groups where no teacher is trained.
+    `n_teachers` is a number of rows or groups where no teacher is trained; `counts`
+    returns what is released before, for an epsilon.
     """
 
-    def calibrated(epsilon: float | None) -> FunctionRelease:
-        return mechanism.prepared(epsilon=epsilon, delta=delta)
+    def calibrated(epsilon: float | None) -> AccountedMechanism | TwoPartRelease:
+        before = counts(epsilon)
+        ready = mechanism.prepared(epsilon=epsilon, delta=delta, counts=before)
+        return with_counts(before, ready)
 
     release = plan_release(
         calibrated(epsilon),

@@ -53,6 +53,8 @@ def open_entry(
         "scores": f"mean scores of {spent.n_teachers} teachers",
         "updates": f"updates of {spent.unit}s",
     }.get(spent.release, f"{spent.n_queries} queries to {spent.n_teachers} teachers")
+    if spent.n_tables is not None:
+        released = f"noisy counts of {spent.n_tables} columns, then {released}"
     description = f"{released}, {spent.mechanism}"
     data = joblib.hash(private)
     cost = PrivacyCost(
@@ -68,7 +70,7 @@ def open_entry(
     entry = FitEntry(
         ledger,
         cost,
-        release.n_queries,
+        release.n_draws,
         remedy=lambda: _what_fits(ledger, estimator.epsilon, release),
     )
     entry.check()
@@ -130,7 +132,7 @@ def _what_fits(
     if epsilon is None:
 
         def exceeds(n_queries: int) -> bool:
-            other = release.restated(release.mechanism, n_queries)
+            other = release.restated(release.accounted, n_queries)
             return not ledger.fits(other.curve, other.profile)
 
         n_affordable = bisect_left(range(1, n_queries), True, key=exceeds)

@@ -11,6 +11,7 @@ from sklearn_pate._base._parameters import (
     as_query_strategy,
     memory_location,
 )
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
@@ -25,6 +26,7 @@ __all__ = [
     "check_privacy_unit",
     "check_public_size",
     "check_strategy",
+    "check_synthetic",
     "check_threshold",
     "check_transformer",
 ]
@@ -129,6 +131,18 @@ def check_function_release(classifier: Any, ready: FunctionRelease) -> None:
             f"mechanism={mechanism!r} labels all; use another student, or "
             "mechanism='gnmax'."
         )
+
+
+def check_synthetic(synthetic: Any) -> None:
+    """Raise ValueError unless synthetic rows are described by PrivateMarginals."""
+    if synthetic is None:
+        return
+    if not isinstance(synthetic, PrivateMarginals):
+        raise ValueError(
+            f"synthetic={synthetic!r} is no PrivateMarginals; pass "
+            "PrivateMarginals(domain), or None."
+        )
+    synthetic.check()
 
 
 def check_threshold(threshold: Any) -> None:

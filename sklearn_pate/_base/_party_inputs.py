@@ -41,6 +41,11 @@ def read_public_inputs(
             f"public_size={estimator.public_size!r} holds out private rows, and "
             f"{method} has none; leave public_size=None."
         )
+    if estimator.synthetic is not None:
+        raise ValueError(
+            f"synthetic={estimator.synthetic!r} counts private rows, and {method} has "
+            "none; leave synthetic=None."
+        )
     if X_public is None:
         raise ValueError(
             f"{method} needs the public rows that were labelled; pass "

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import Transcript
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease
 
 __all__ = [
     "ReleasePlan",
@@ -26,21 +29,46 @@ __all__ = [
 class ReleasePlan:
     """Plan of a release: its mechanism and its statement, before any noise is drawn."""
 
-    #: The mechanism with all its parameters.
-    mechanism: AccountedMechanism
+    #: What is released, with all its parameters: answers, perhaps after counts.
+    accounted: AccountedMechanism | TwoPartRelease
     statement: PrivacySpent
     n_teachers: int
     #: Number of queries, as the mechanism counts them.
     n_queries: int
     #: Number of values of a query: the number of classes.
     n_values: int
-    #: Returns the mechanism for another epsilon.
-    calibrated: Callable[[float], AccountedMechanism]
+    #: Returns what is released for another epsilon.
+    calibrated: Callable[[float], AccountedMechanism | TwoPartRelease]
 
-    def restated(self, mechanism: AccountedMechanism, n_queries: int) -> PrivacySpent:
+    @property
+    def mechanism(self) -> AccountedMechanism:
+        """The mechanism that answers."""
+        whole = self.accounted
+        return whole.mechanism if isinstance(whole, TwoPartRelease) else whole
+
+    @property
+    def counts(self) -> MarginalCounts | None:
+        """The release of counts before, if there is one."""
+        whole = self.accounted
+        return whole.counts if isinstance(whole, TwoPartRelease) else None
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of noise: queries, and one of counts."""
+        return self.n_queries + (self.counts is not None)
+
+    def with_marginals(self, curve: RdpCurve) -> RdpCurve:
+        """Add the cost of the counts to a Renyi curve of the answers."""
+        if self.counts is None:
+            return curve
+        return self.counts.account_curve(0, self.n_values, curve.orders) + curve
+
+    def restated(
+        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
+    ) -> PrivacySpent:
         """State the privacy cost of another mechanism or number of queries."""
         other = plan_release(
-            mechanism,
+            accounted,
             self.calibrated,
             delta=self.statement.delta,
             unit=self.statement.unit,
@@ -53,8 +81,8 @@ class ReleasePlan:
 
 
 def plan_release(
-    mechanism: AccountedMechanism,
-    calibrated: Callable[[float], AccountedMechanism],
+    accounted: AccountedMechanism | TwoPartRelease,
+    calibrated: Callable[[float], AccountedMechanism | TwoPartRelease],
     *,
     delta: float,
     unit: str,
@@ -64,24 +92,26 @@ def plan_release(
     n_values: int,
 ) -> ReleasePlan:
     """State the privacy cost of a release by a mechanism."""
-    if mechanism.noise_seed is not None:
+    if accounted.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
-    epsilon = mechanism.stated_epsilon(n_queries, n_values, delta)
+    counts = accounted.counts if isinstance(accounted, TwoPartRelease) else None
+    epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
     statement = PrivacySpent(
         epsilon=epsilon,
         delta=float(delta),
         unit=unit,
-        relation=mechanism.relation(unit),
-        release=mechanism.released,
-        mechanism=mechanism.in_one_line(),
+        relation=accounted.relation(unit),
+        release=accounted.released,
+        mechanism=accounted.in_one_line(),
         n_teachers=int(n_teachers),
         n_queries=int(n_queries),
         assumptions=assumptions,
-        curve=mechanism.stated_curve(n_queries, n_values),
-        profile=mechanism.stated_profile(n_queries, n_values).thinned(epsilon, delta),
+        curve=accounted.stated_curve(n_queries, n_values),
+        profile=accounted.stated_profile(n_queries, n_values).thinned(epsilon, delta),
+        n_tables=None if counts is None else counts.n_tables,
     )
     return ReleasePlan(
-        mechanism, statement, n_teachers, n_queries, n_values, calibrated
+        accounted, statement, n_teachers, n_queries, n_values, calibrated
     )
 
 
@@ -102,14 +132,17 @@ def analyse_votes(
     if mechanism.needs_probabilities:
         needed["probabilities"] = transcript.probabilities
     else:
-        optimal_epsilon = mechanism.optimal_curve(counts).quiet_epsilon(delta)
-        paper_epsilon = mechanism.paper_epsilon(counts, delta)
+        optimal = release.with_marginals(mechanism.optimal_curve(counts))
+        optimal_epsilon = optimal.quiet_epsilon(delta)
+        if release.counts is None:  # which no paper has
+            paper_epsilon = mechanism.paper_epsilon(counts, delta)
     costs = mechanism._local_costs(counts, **needed)
+    curve = release.with_marginals(costs.total)
     return PrivacyAnalysis(
         # What holds for all votes holds for these.
-        epsilon=min(costs.total.quiet_epsilon(delta), spent.epsilon),
+        epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),
         delta=delta,
-        curve=costs.total,
+        curve=curve,
         optimal_epsilon=optimal_epsilon,
         paper_epsilon=paper_epsilon,
         # The cost is recorded: an error or a warning here would depend on the votes.

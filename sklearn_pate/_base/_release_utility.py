@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum, ScoreSteps
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
@@ -15,6 +16,7 @@ from sklearn_pate.publication._mechanism_fields import without_seeds
 __all__ = [
     "FEW_ROWS",
     "answers_of",
+    "why_counts_useless",
     "why_rarest_is_lost",
     "why_scores_useless",
     "why_steps_useless",
@@ -33,6 +35,8 @@ _RIGHT = 0.9
 _SIGNAL = 8.0
 # Rows or groups for each unit of noise, and for each class beyond the first.
 _STEPS = 30.0
+# Largest noise on a count, relative to the rows of a class.
+_NOISE_OF_COUNTS = 0.25
 # Right answers that such a student needs of each class.
 _RIGHT_OF_CLASS = 5
 _MOST_TEACHERS = 2**20
@@ -141,6 +145,21 @@ def why_steps_useless(
         f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
         f"{n_units} {unit}s: it hides the coefficients of {n_classes} classes. Use a "
         f"larger epsilon, or at least {needed} {unit}s."
+    )
+
+
+def why_counts_useless(
+    mechanism: MarginalCounts, *, n_rows: int, n_labels: int
+) -> str | None:
+    """Describe why rows drawn from noisy counts are nearly uniform; None if not."""
+    if mechanism.sigma <= _NOISE_OF_COUNTS * n_rows / n_labels:
+        return None
+    of_class = f" in each of {n_labels} classes" if n_labels > 1 else ""
+    fewer = ", or PrivateMarginals(by_class=False)" if n_labels > 1 else ""
+    return (
+        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"{n_rows // n_labels} rows{of_class}: rows drawn from the counts are nearly "
+        f"uniform. Use a larger epsilon or share of the counts, fewer columns{fewer}."
     )
 
 

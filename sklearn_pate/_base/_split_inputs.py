@@ -19,9 +19,11 @@ from sklearn_pate._inputs._features import (
 from sklearn_pate._inputs._labels import check_classes, class_indices, read_classes
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._marginals._domain import Domain
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate.accounting._assumptions import (
     COLUMNS,
+    DOMAIN_DECLARED,
     HELD_OUT_ROWS,
     LABEL_SET,
     LABEL_SET_READ,
@@ -34,6 +36,7 @@ __all__ = [
     "PrivateInputs",
     "PublicInputs",
     "check_delta_is_small",
+    "check_synthetic_rows",
     "check_target",
     "read_labels",
     "split_inputs",
@@ -48,6 +51,14 @@ class PublicInputs:
     X_public: Table
     unit: str
     assumptions: tuple[Assumption, ...]
+    #: Domain of rows that noisy counts are drawn for; `X_public` are uniform rows of it
+    #: until then. None for public rows.
+    domain: Domain | None = None
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """Everything public that decides the release, but for parameters."""
+        return (None if self.domain is not None else self.X_public), self.classes
 
     @property
     def n_public(self) -> int:
@@ -99,13 +110,15 @@ def split_inputs(
     classes, codes, label_set = read_labels(estimator.classes, y)
     assumptions = [label_set]
     check_delta_is_small(estimator.delta, X.shape[0], "rows")
-    if X_public is None:
-        if estimator.public_size is None:
-            raise ValueError(
-                f"{type(estimator).__name__} needs public rows: pass "
-                "fit(..., X_public=PublicData(X_public)), or set public_size=0.2, "
-                "which leaves a random fifth of the rows unprotected."
-            )
+    domain, public_indices = None, None
+    synthetic = estimator.synthetic
+    _check_one_source(estimator, X_public)
+    if synthetic is not None:
+        domain = synthetic.read(X)
+        uniform = domain.uniform(synthetic.n_rows, seed)
+        X_public = check_synthetic_rows(estimator, uniform, X)
+        assumptions.append(DOMAIN_DECLARED)
+    elif X_public is None:
         is_public = _hold_out(
             estimator.public_size, ids, group_of_row, X.shape[0], seed
         )
@@ -117,12 +130,6 @@ def split_inputs(
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append(HELD_OUT_ROWS)
     else:
-        public_indices = None
-        if estimator.public_size is not None:
-            raise ValueError(
-                f"X_public and public_size={estimator.public_size!r} were both given; "
-                "leave public_size=None, or do not pass X_public."
-            )
         X_public = check_public_features(estimator, _unwrapped(X_public, X), X)
         assumptions.append(PUBLIC_ROWS)
     X = read_like_public(X, X_public)
@@ -142,8 +149,21 @@ def split_inputs(
     assumptions.append(COLUMNS)
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices, tuple(problems)),
-        PublicInputs(classes, X_public, estimator.privacy_unit, tuple(assumptions)),
+        PublicInputs(
+            classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
+        ),
     )
+
+
+def check_synthetic_rows(estimator: Any, rows: Table, X: Table) -> Table:
+    """Return rows drawn from a domain as public rows, or raise ValueError."""
+    try:
+        return check_public_features(estimator, rows, X)
+    except ValueError as error:
+        raise ValueError(
+            "Rows of the domain of PrivateMarginals cannot be used as public rows: "
+            f"{error}"
+        ) from error
 
 
 def check_target(estimator: Any, y: Any) -> None:
@@ -201,6 +221,31 @@ def _problems(classes: NDArray[Any], codes: NDArray[np.intp]) -> list[str]:
     if n_other:
         problems.append(f"{n_other} rows have a label that is not in classes.")
     return problems
+
+
+def _check_one_source(estimator: Any, X_public: Any) -> None:
+    """Raise unless public rows have one source."""
+    name = type(estimator).__name__
+    given = [
+        one
+        for one, value in (
+            ("X_public", X_public),
+            (f"public_size={estimator.public_size!r}", estimator.public_size),
+            ("synthetic", estimator.synthetic),
+        )
+        if value is not None
+    ]
+    if not given:
+        raise ValueError(
+            f"{name} needs public rows: pass fit(..., X_public=PublicData(X_public)); "
+            "or set synthetic=PrivateMarginals(domain), which draws rows from noisy "
+            "counts of a domain that you declare; or set public_size=0.2, which leaves "
+            "a random fifth of the rows unprotected."
+        )
+    if len(given) > 1:
+        raise ValueError(
+            f"{' and '.join(given)} were all given to {name}; give one of them."
+        )
 
 
 def _check_unit(privacy_unit: str, groups: Any) -> None:

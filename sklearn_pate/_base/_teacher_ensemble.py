@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from sklearn_pate._base._parameter_checks import (
     check_privacy_unit,
     check_public_size,
     check_strategy,
+    check_synthetic,
     check_transformer,
 )
 from sklearn_pate._base._parameters import (
@@ -27,14 +28,20 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
 from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
-from sklearn_pate._base._release_utility import why_useless
-from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
+from sklearn_pate._base._release_utility import why_counts_useless, why_useless
+from sklearn_pate._base._split_inputs import (
+    PrivateInputs,
+    PublicInputs,
+    check_synthetic_rows,
+)
+from sklearn_pate._base._synthetic_rows import draw_synthetic_rows, tables_by_name
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import (
     TeacherProblems,
     poll_teachers,
@@ -59,6 +66,7 @@ from sklearn_pate.exceptions import (
 )
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_caches
@@ -85,11 +93,12 @@ class Seeds:
     queries: int
     student: int
     representation: int
+    synthetic: int
 
     @classmethod
     def drawn(cls, random_state: Any) -> Self:
         """Draw all seeds, in a fixed order, so that no seed depends on the data."""
-        return cls(*check_random_state(random_state).randint(MAX_SEED, size=5).tolist())
+        return cls(*check_random_state(random_state).randint(MAX_SEED, size=6).tolist())
 
 
 @dataclass(frozen=True)
@@ -195,7 +204,9 @@ class AnswerPlan(TaughtPlan):
     @property
     def public_content(self) -> tuple:
         """All public data that decide the answers."""
-        return self.public.X_public, self.public.classes, self.queries.clusters
+        # Clusters of drawn rows follow from the counts.
+        clusters = self.queries.clusters if self.public.domain is None else None
+        return *self.public.content, clusters
 
 
 @dataclass(frozen=True)
@@ -243,7 +254,12 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
     student: Any
     privacy_unit: str
     public_size: float | None
+    synthetic: PrivateMarginals | None
+    noise_seed: int | None
     random_state: Any
+
+    #: Whether neighbours add or remove a unit, and replace none.
+    _add_remove: ClassVar[bool] = False
 
     # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("privacy_analysis_", "public_indices_")
@@ -271,7 +287,62 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
             check_epsilon(self.epsilon)
         check_privacy_unit(self.privacy_unit)
         check_public_size(self.public_size)
+        check_synthetic(self.synthetic)
         super()._check_parameters()
+
+    def _counts(
+        self, public: PublicInputs, epsilon: float | None
+    ) -> MarginalCounts | None:
+        """Return the release of counts for an epsilon, None with public rows."""
+        if public.domain is None or self.synthetic is None:
+            return None
+        return self.synthetic.mechanism(
+            len(public.domain.counted),
+            epsilon=epsilon,
+            delta=self.delta,
+            add_remove=self._add_remove,
+            noise_seed=self.noise_seed,
+        )
+
+    def _on_drawn_rows(
+        self, plan: Any, entry: FitEntry | None
+    ) -> tuple[Any, dict[Any, NDArray[np.int64]] | None]:
+        """Release the counts, and plan the same fit on rows drawn from them.
+
+        With public rows, the plan stays as it is.
+        """
+        domain = plan.public.domain
+        if domain is None or self.synthetic is None:
+            return plan, None
+        marginals, rows = draw_synthetic_rows(
+            self.synthetic,
+            plan.private,
+            plan.public.classes,
+            domain,
+            plan.release,
+            entry,
+            plan.seeds.synthetic,
+        )
+        rows = check_synthetic_rows(self, rows, plan.private.X)
+        public = replace(plan.public, X_public=rows)
+        return self._with_public_rows(plan, public), tables_by_name(marginals)
+
+    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
+        """Return a plan of the same release on other public rows."""
+        raise NotImplementedError
+
+    def _warn_of_counts(self, private: PrivateInputs, release: ReleasePlan) -> None:
+        """Warn if the noise hides the counts, by public numbers."""
+        if release.counts is None or self.privacy_unit != "row":
+            return
+        by_class = self.synthetic is not None and self.synthetic.by_class
+        why = why_counts_useless(
+            release.counts,
+            n_rows=private.n_rows,
+            n_labels=release.n_values if by_class else 1,
+        )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
 
     def _published_model(self) -> BaseEstimator:
         return without_caches(self.student_)
@@ -388,13 +459,15 @@ class QueryingClassifier(TaughtClassifier):
         student: BaseEstimator,
         analysis: PrivacyAnalysis | None,
         public_indices: NDArray[np.intp] | None,
+        marginals: dict[Any, NDArray[np.int64]] | None = None,
     ) -> Self:
         """Set the fitted attributes, all at once."""
         self.student_ = student
         self.classes_ = plan.public.classes
+        self.marginals_ = marginals
         for name, value in released.items():
             setattr(self, name, value)
-        self._set_release(plan.release.mechanism, plan.statement)
+        self._set_release(plan.release.accounted, plan.statement)
         self.privacy_analysis_ = analysis
         self.public_indices_ = public_indices
         return self

@@ -6,6 +6,7 @@ from sklearn_pate._teachers._shards import (
     group_ids,
     hold_out_groups,
     hold_out_rows,
+    one_row_of_groups,
     shard_groups,
     shard_rows,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "group_ids",
     "hold_out_groups",
     "hold_out_rows",
+    "one_row_of_groups",
     "one_thread",
     "poll_teachers",
     "shard_groups",

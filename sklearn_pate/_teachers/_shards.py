@@ -21,6 +21,7 @@ __all__ = [
     "group_ids",
     "hold_out_groups",
     "hold_out_rows",
+    "one_row_of_groups",
     "shard_groups",
     "shard_rows",
 ]
@@ -190,10 +191,36 @@ def hold_out_groups(
     return _keyed_uniform(ids, seed, b"public") < share
 
 
+def one_row_of_groups(
+    ids: NDArray[np.str_], group_of_row: NDArray[np.intp], seed: int
+) -> NDArray[np.intp]:
+    """Choose one row of each group, by a keyed hash of its id and its own rows alone.
+
+    Another group's rows do not matter: one draw for all rows, such as a permutation,
+    would choose other rows of many groups when one leaves. A row with index -1 is of no
+    group. `seed` may be public; the result is sensitive.
+    """
+    rows = np.flatnonzero(group_of_row >= 0)
+    rows = rows[np.argsort(group_of_row[rows], kind="stable")]
+    groups, first, n_rows = np.unique(
+        group_of_row[rows], return_index=True, return_counts=True
+    )
+    words = _keyed_words(ids[groups], seed, b"row")
+    return rows[first + (words % n_rows.astype(np.uint64)).astype(np.intp)]
+
+
 def _keyed_uniform(
     ids: NDArray[np.str_], seed: int, purpose: bytes
 ) -> NDArray[np.floating]:
-    """Map each id to [0, 1) by BLAKE2b (RFC 7693), keyed with `seed` and `purpose`."""
+    """Map each id to [0, 1) by a keyed hash."""
+    # A float64 below 1 has 53 bits.
+    return (_keyed_words(ids, seed, purpose) >> np.uint64(11)) * 2.0**-53
+
+
+def _keyed_words(
+    ids: NDArray[np.str_], seed: int, purpose: bytes
+) -> NDArray[np.uint64]:
+    """Map each id to 64 bits by BLAKE2b (RFC 7693), keyed with `seed` and `purpose`."""
     key = int(seed).to_bytes(8, "little")
     digests = b"".join(
         hashlib.blake2b(
@@ -201,5 +228,4 @@ def _keyed_uniform(
         ).digest()
         for one in ids
     )
-    # A float64 below 1 has 53 bits.
-    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)) * 2.0**-53
+    return np.frombuffer(digests, dtype="<u8")

@@ -8,6 +8,7 @@ __all__ = [
     "BOUNDS",
     "CHOSEN_BLINDLY",
     "COLUMNS",
+    "DOMAIN_DECLARED",
     "FLOATING_POINT",
     "FROZEN_IS_PUBLIC",
     "HELD_OUT_ROWS",
@@ -93,6 +94,13 @@ COLUMNS = Assumption(
     "columns-public",
     "the columns of X, their types and their categories are public",
     "Would a stranger know the columns and the values that are possible in them?",
+)
+DOMAIN_DECLARED = Assumption(
+    "domain-declared",
+    "the domain (columns, values, ranges) was declared without a look at private rows",
+    "The possible values of each column were written down by hand. Do they come from "
+    "general knowledge, such as a list of codes or an age between 0 and 120, and not "
+    "from the private rows?",
 )
 
 # Rows.

@@ -9,10 +9,17 @@ from scipy.special import log_ndtr
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting._rdp import check_delta
 
-__all__ = ["gdp_delta", "gdp_epsilon", "gdp_mu", "largest_gdp_mu", "log_gdp_delta"]
+__all__ = [
+    "ROUNDING_VARIANCE",
+    "gdp_delta",
+    "gdp_epsilon",
+    "gdp_mu",
+    "largest_gdp_mu",
+    "log_gdp_delta",
+]
 
 # Variance spent on rounding a continuous Gaussian to a discrete one.
-_ROUNDING_VARIANCE = 2.25
+ROUNDING_VARIANCE = 2.25
 # Epsilon is rounded up by this, which covers round-off and the rounding of more than a
 # million counts to discrete noise.
 _SAFETY = 1e-9
@@ -40,7 +47,7 @@ def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
     every outcome's log-probability is off by at most 2.1 c h.
     """
     check_positive("sigma", sigma)
-    variance = float(sigma) ** 2 - _ROUNDING_VARIANCE
+    variance = float(sigma) ** 2 - ROUNDING_VARIANCE
     return float(np.sqrt(squared_distance / variance)) if variance > 0 else np.inf
 
 

@@ -98,6 +98,10 @@ class PrivacySpent:
         Delta at every epsilon, for this fit alone. It must belong to `curve`: replace
         both together. None converts `curve` and the stated pair.
 
+    n_tables : int, default=None
+        Number of columns whose noisy counts the public rows were drawn from, which the
+        cost includes; None for rows that were public before.
+
     Raises
     ------
     ValueError
@@ -159,6 +163,7 @@ class PrivacySpent:
     assumptions: tuple[Assumption, ...]
     curve: RdpCurve
     profile: PrivacyProfile = None  # type: ignore[assignment] # set below
+    n_tables: int | None = None
 
     def __post_init__(self) -> None:
         check_neighbours(self.unit, self.relation)
@@ -298,6 +303,11 @@ class PrivacySpent:
                 f"{self.n_queries} queries to "
                 f"{voters if from_samples else f'{self.n_teachers} teachers'} were "
                 f"answered by {self.mechanism}"
+            )
+        if self.n_tables is not None:
+            release += (
+                ". The public rows were drawn from noisy counts of the values in "
+                f"{self.n_tables} columns, which the statement covers, too"
             )
         return (
             f"{guarantee}. Neighbouring data sets differ by one change: "

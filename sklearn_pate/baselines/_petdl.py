@@ -1,5 +1,7 @@
 """Private deep learning with teacher ensembles: one noisy sum of soft votes."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble, assign_shards
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems, collect
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -25,6 +28,7 @@ from sklearn_pate.baselines._petdl_batches import (
     SumPlan,
     plan_batches,
     plan_sum,
+    vector_layout,
 )
 from sklearn_pate.baselines._petdl_checks import (
     check_petdl_parameters,
@@ -131,6 +135,10 @@ class PETDLClassifier(TeacherEnsemble):
         Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
         The people in them get **no protection**.
 
+    synthetic : PrivateMarginals, default=None
+        Draw rows from noisy counts of the private rows, which are within `epsilon`,
+        too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur; a private row with another one is dropped. None reads
         them from y, and states as an assumption that they are public. Required by
@@ -186,6 +194,9 @@ class PETDLClassifier(TeacherEnsemble):
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
+
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         **Sensitive.** Rows of X used as public because of `public_size`. Pickled
@@ -251,6 +262,7 @@ class PETDLClassifier(TeacherEnsemble):
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
         public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         noise_seed: int | None = None,
@@ -280,6 +292,7 @@ class PETDLClassifier(TeacherEnsemble):
         self.delta = delta
         self.privacy_unit = privacy_unit
         self.public_size = public_size
+        self.synthetic = synthetic
         self.classes = classes
         self.ledger = ledger
         self.noise_seed = noise_seed
@@ -326,8 +339,11 @@ class PETDLClassifier(TeacherEnsemble):
             charged.
         """
         plan = self._plan(X, y, X_public=X_public, groups=groups)
-        private, batches = plan.private, plan.batches
+        private = plan.private
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
+        # With synthetic rows, the first part of the privacy is spent on the next line.
+        plan, marginals = self._on_drawn_rows(plan, entry)
+        batches = plan.batches
         soft_votes, problems = self._train_teachers(
             collect,
             plan.shards,
@@ -343,7 +359,7 @@ class PETDLClassifier(TeacherEnsemble):
         student = plan.teach(self._unfitted_student(), released)
         analysis = plan.analyse(soft_votes, problems, entry)
         return self._set_fitted(
-            plan, released, student, analysis, private.public_indices
+            plan, released, student, analysis, private.public_indices, marginals
         )
 
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
@@ -416,11 +432,16 @@ class PETDLClassifier(TeacherEnsemble):
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, batches, n_teachers)
+        self._warn_of_counts(private, release)
         plan = SumFitPlan(public, release, seeds, batches, private, shards)
         plan.warn_if_useless(self.epsilon)
         plan.rehearse_student(self._unfitted_student())
         plan.rehearse_teacher(as_teacher(self.estimator))
         return plan
+
+    def _with_public_rows(self, plan: SumFitPlan, public: PublicInputs) -> SumFitPlan:
+        batches = self._plan_batches(public, plan.seeds)
+        return replace(plan, public=public, batches=batches)
 
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
         """Plan the public batches and the vectors of teachers."""
@@ -443,14 +464,25 @@ class PETDLClassifier(TeacherEnsemble):
         self, public: PublicInputs, batches: PublicBatches, n_teachers: int
     ) -> ReleasePlan:
         """Calibrate the noise of the sum, and state its cost."""
+        layout = batches.layout
+        if public.domain is not None:
+            # Rows that are drawn later may make more batches than uniform rows, of
+            # which some may be equal.
+            layout = vector_layout(
+                public.n_public // self.public_batch_size,
+                len(public.classes),
+                self.hint_epochs,
+                self.hint_share,
+            )
         return plan_sum(
             NoisySum(self.noise_scale, noise_seed=self.noise_seed),
-            batches.layout,
+            layout,
             epsilon=self.epsilon,
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
             n_teachers=n_teachers,
+            counts=partial(self._counts, public),
         )
 
     def _set_fitted(
@@ -460,15 +492,17 @@ class PETDLClassifier(TeacherEnsemble):
         student: BaseEstimator,
         analysis: PrivacyAnalysis,
         public_indices: NDArray[np.intp] | None,
+        marginals: dict[Any, NDArray[np.int64]] | None = None,
     ) -> Self:
         """Set the fitted attributes, all at once."""
         self.student_ = student
         self.classes_ = plan.public.classes
+        self.marginals_ = marginals
         self.representation_ = plan.batches.representation
         self.batch_of_row_ = plan.batches.clusters.of_row
         self.released_ = released.values
         self.similarities_ = released.similarities
-        self._set_release(plan.release.mechanism, plan.statement)
+        self._set_release(plan.release.accounted, plan.statement)
         self.privacy_analysis_ = analysis
         self.public_indices_ = public_indices
         return self

@@ -1,7 +1,7 @@
 """Plan of PETDL: public batches, vectors of teachers, and their noisy sum."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._marginals._tables import nearest_on_simplex
 from sklearn_pate._teachers import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
@@ -29,6 +30,8 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import NoisySum, Oracle
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students import Clusters
 from sklearn_pate.students._distillation import soften
 from sklearn_pate.students._train_student import train_student
@@ -41,6 +44,7 @@ __all__ = [
     "SumPlan",
     "plan_batches",
     "plan_sum",
+    "vector_layout",
 ]
 
 
@@ -104,7 +108,9 @@ class SumPlan(TaughtPlan):
     @property
     def public_content(self) -> tuple[Any, ...]:
         """All public data that the sum depends on."""
-        return self.public.X_public, self.public.classes, self.batches.clusters
+        # Clusters of drawn rows follow from the counts.
+        clusters = self.batches.clusters if self.public.domain is None else None
+        return *self.public.content, clusters
 
     def query(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
@@ -244,18 +250,24 @@ def plan_batches(
                 "makes dense numbers of them, or use batches='random'."
             )
         clusters = find_clusters(features, n_batches, core, random_state)
-    n_batches = len(clusters.medoids)
-    n_hint_parts = 0
-    if hint_epochs:
-        n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
     form = SoftVoteForm(
-        SoftVoteLayout(n_batches, n_classes, n_hint_parts),
+        vector_layout(len(clusters.medoids), n_classes, hint_epochs, hint_share),
         clusters.of_row,
         temperature,
         clipping_bound,
         weighted,
     )
     return PublicBatches(representation, X_for_teachers, clusters, form, hint_epochs)
+
+
+def vector_layout(
+    n_batches: int, n_classes: int, hint_epochs: int, hint_share: float
+) -> SoftVoteLayout:
+    """Return the layout of a teacher's vector, with parts for the hint if used."""
+    n_hint_parts = 0
+    if hint_epochs:
+        n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
+    return SoftVoteLayout(n_batches, n_classes, n_hint_parts)
 
 
 def plan_sum(
@@ -267,11 +279,19 @@ def plan_sum(
     unit: str,
     assumptions: tuple[Assumption, ...],
     n_teachers: int,
+    counts: Callable[[float | None], MarginalCounts | None],
 ) -> ReleasePlan:
-    """Calibrate the noise of the sum, and state its cost."""
+    """Calibrate the noise of the sum, and state its cost.
 
-    def calibrated(epsilon: float | None) -> NoisySum:
-        return mechanism.prepared(n_parts=layout.n_parts, epsilon=epsilon, delta=delta)
+    `counts` returns what is released before, for an epsilon.
+    """
+
+    def calibrated(epsilon: float | None) -> NoisySum | TwoPartRelease:
+        before = counts(epsilon)
+        ready = mechanism.prepared(
+            n_parts=layout.n_parts, epsilon=epsilon, delta=delta, counts=before
+        )
+        return with_counts(before, ready)
 
     release = plan_release(
         calibrated(epsilon),
@@ -300,14 +320,11 @@ def _random_batches(
 def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:
     """Estimate sums of shape (n_batches, n_classes) from noisy ones.
 
-    The nearest point of a simplex to each row (Duchi, Shalev-Shwartz, Singer, Chandra
-    2008, Figure 1), a post-processing. No result is negative, and all rows have the
-    mean total: totals differ little, and their mean has less noise than each.
+    The nearest point of a simplex to each row, a post-processing. No result is
+    negative, and all rows have the mean total: totals differ little, and their mean has
+    less noise than each.
     """
     total = values.sum(axis=1).mean()
     if total <= 0:  # nothing but noise
         return np.maximum(values, 0)
-    falling = -np.sort(-values, axis=1)
-    excess = (np.cumsum(falling, axis=1) - total) / np.arange(1, values.shape[1] + 1)
-    last = np.count_nonzero(falling > excess, axis=1) - 1
-    return np.maximum(values - excess[np.arange(len(values)), last, np.newaxis], 0)
+    return nearest_on_simplex(values, total)

@@ -17,6 +17,7 @@ from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
@@ -24,6 +25,7 @@ from sklearn_pate.baselines._row_features import RowFeatures
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students import GraphSelfTrainingClassifier
 from sklearn_pate.students._train_student import accepts_unlabeled
 from sklearn_pate.students.queries._row_similarity import numeric_features
@@ -136,6 +138,10 @@ class PrivateKNNClassifier(QueryingClassifier):
         they are the unit) as public. The people in them get **no protection**. With
         rows, their number is then assumed to be public.
 
+    synthetic : PrivateMarginals, default=None
+        Draw rows from noisy counts of the private rows, which are within `epsilon`,
+        too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public. A private row with another label is dropped before
@@ -191,6 +197,9 @@ class PrivateKNNClassifier(QueryingClassifier):
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``release="histogram"``. May be published.
 
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column. May be published.
+
     public_indices_ : ndarray of int of shape (n_public,) or None
         Rows of X that were used as public because of `public_size`. For the data
         holder: pickled and copied estimators do not have it.
@@ -245,6 +254,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
         public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         noise_seed: int | None = None,
@@ -263,6 +273,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         self.delta = delta
         self.privacy_unit = privacy_unit
         self.public_size = public_size
+        self.synthetic = synthetic
         self.classes = classes
         self.ledger = ledger
         self.noise_seed = noise_seed
@@ -308,19 +319,48 @@ class PrivateKNNClassifier(QueryingClassifier):
         plan = self._plan(X, y, X_public=X_public, groups=groups)
         private = plan.private
         entry = open_entry(self, plan.release, private.content(), plan.public_content)
+        # With synthetic rows, the first part of the privacy is spent on the next line.
+        plan, marginals = self._on_drawn_rows(plan, entry)
         votes = self._neighbour_votes(plan)
         # The privacy is spent on the next line: noise is drawn, answers are released.
         answers = plan.query(votes, self._unfitted_student(), entry)
         student = plan.teach(self._unfitted_student(), answers)
         self.n_neighbors_ = plan.release.n_teachers
         return self._set_fitted(
-            plan, plan.attributes(answers), student, None, private.public_indices
+            plan,
+            plan.attributes(answers),
+            student,
+            None,
+            private.public_indices,
+            marginals,
         )
+
+    # Samples are secret for units that are added or removed.
+    _add_remove = True
 
     @property
     def _counts_rows(self) -> bool:
         """True: an added unit moves the positions of other private rows."""
         return True
+
+    def _with_public_rows(self, plan: FitSetup, public: PublicInputs) -> FitSetup:
+        n_queries = plan.release.n_queries
+        queries = self._plan_queries(public, plan.seeds, n_queries)
+        return replace(plan, public=public, queries=queries)
+
+    def _plan_queries(
+        self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
+    ) -> QueryPlan:
+        """Plan the queries; `n_queries` is what they cost already, if they do."""
+        return plan_queries(
+            public.X_public,
+            self._unfitted_student(),
+            self._chosen_mechanism(),
+            n_queries=self.n_queries if n_queries is None else n_queries,
+            query_strategy=self.query_strategy,
+            representation=self.representation,
+            seed=seeds.representation,
+        )
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
@@ -331,28 +371,28 @@ class PrivateKNNClassifier(QueryingClassifier):
         private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
         public = replace(public, assumptions=self._assumptions_of_samples(public))
         sampled = SampledMechanism(self._chosen_mechanism(), self.sampling_rate)
-        queries = plan_queries(
-            public.X_public,
-            self._unfitted_student(),
-            sampled.mechanism,
-            n_queries=self.n_queries,
-            query_strategy=self.query_strategy,
-            representation=self.representation,
-            seed=seeds.representation,
-        )
+        queries = self._plan_queries(public, seeds)
         RowFeatures(queries.representation).check(
             public.X_public, _public_features(queries)
         )
 
-        def calibrated(epsilon: float | None) -> SampledMechanism:
+        def calibrated(epsilon: float | None) -> SampledMechanism | TwoPartRelease:
+            counts = self._counts(public, epsilon)
             mechanism = sampled.calibrated(
-                n_queries=queries.n_queries, epsilon=epsilon, delta=self.delta
+                n_queries=queries.n_queries,
+                epsilon=epsilon,
+                delta=self.delta,
+                counts=counts,
             )
-            return mechanism.for_neighbors(self._count_neighbors(mechanism))
+            mechanism = mechanism.for_neighbors(self._count_neighbors(mechanism))
+            return with_counts(counts, mechanism)
 
-        mechanism = calibrated(self.epsilon)
+        accounted = calibrated(self.epsilon)
+        mechanism = (
+            accounted.mechanism if isinstance(accounted, TwoPartRelease) else accounted
+        )
         release = plan_release(
-            mechanism,
+            accounted,
             calibrated,
             delta=self.delta,
             unit=public.unit,
@@ -361,6 +401,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_queries=queries.n_queries,
             n_values=len(public.classes),
         )
+        self._warn_of_counts(private, release)
         plan = FitSetup(public, release, seeds, queries, private)
         self._warn_if_useless(plan)
         rehearse_answers(plan, self._unfitted_student())

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import ClassVar, Self
 
 from sklearn_pate._inputs._checks import check_count
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum
 
 __all__ = ["FunctionRelease"]
@@ -35,7 +36,13 @@ class FunctionRelease(GaussianSum):
         self.noise_scale = noise_scale
         self.noise_seed = noise_seed
 
-    def prepared(self, *, epsilon: float | None = None, delta: float = 1e-5) -> Self:
+    def prepared(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        counts: MarginalCounts | None = None,
+    ) -> Self:
         """Return a clone with its noise set, for one fit.
 
         Parameters
@@ -45,6 +52,10 @@ class FunctionRelease(GaussianSum):
 
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
+
+        counts : MarginalCounts, default=None
+            Noisy counts that are released before the function, and that `epsilon`
+            covers, too.
 
         Returns
         -------
@@ -57,7 +68,7 @@ class FunctionRelease(GaussianSum):
             If `epsilon` and `noise_scale` are both given, or neither, or the noise that
             epsilon needs cannot be drawn.
         """
-        return self._calibrated(epsilon, delta)
+        return self._calibrated(epsilon, delta, counts)
 
     @abstractmethod
     def largest_n_coordinates(self, n_teachers: int, n_classes: int) -> int:

@@ -82,13 +82,15 @@ class GNMax(Mechanism):
     ) -> RdpCurve:
         return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
 
-    def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:
+    def _exact_profile(
+        self, n_queries: int, n_classes: int, first_mu: float = 0.0
+    ) -> PrivacyProfile | None:
         n_answers = self.answer_cap(n_queries)
         # Exactly this class: a subclass may release more, and state another cost.
         if type(self) is not GNMax or n_classes > 2 or n_answers > MOST_ANSWERS:
             return None
         mu = two_class_mu(self.sigma)
-        return None if mu is None else adaptive_profile(mu, n_answers)
+        return None if mu is None else adaptive_profile(mu, n_answers, first_mu)
 
     def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)

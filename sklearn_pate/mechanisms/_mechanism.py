@@ -167,8 +167,13 @@ class AccountedRelease(BaseEstimator, ABC):
         """Return mu if a whole fit is a test of N(0, 1) against N(mu, 1)."""
         return None
 
-    def _exact_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile | None:
-        """Return the exact profile of a whole fit, None if only a curve is known."""
+    def _exact_profile(
+        self, n_queries: int, n_classes: int, first_mu: float = 0.0
+    ) -> PrivacyProfile | None:
+        """Return the exact profile of a whole fit, None if only a curve is known.
+
+        `first_mu` is that of a Gaussian release before the first query.
+        """
         return None
 
     def in_one_line(self) -> str:

@@ -12,6 +12,7 @@ from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._gdp import gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import (
     AccountedMechanism,
     Response,
@@ -90,12 +91,17 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
         sums = self.release(counts, noise)
         return Response(np.full(len(sums), -1), len(sums), sums)  # -1: no class
 
-    def _calibrated(self, epsilon: float | None, delta: float) -> Self:
-        """Return a clone with its noise set, for one fit."""
+    def _calibrated(
+        self, epsilon: float | None, delta: float, counts: MarginalCounts | None
+    ) -> Self:
+        """Return a clone with its noise set, for one fit, after noisy counts."""
         ready = clone(self)
         if epsilon is not None:
             self._check_noise_unset(epsilon)
-            scale = np.sqrt(self._squared_distance(1)) / largest_gdp_mu(epsilon, delta)
+            mu = largest_gdp_mu(epsilon, delta)
+            if counts is not None:
+                mu = counts.mu_left(mu)
+            scale = np.sqrt(self._squared_distance(1)) / mu
             # Discrete noise must be wider than continuous noise, by less than this.
             scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
             if scale > self.largest_scale:
@@ -195,6 +201,7 @@ class NoisySum(GaussianSum):
         n_parts: int,
         epsilon: float | None = None,
         delta: float = 1e-5,
+        counts: MarginalCounts | None = None,
     ) -> "NoisySum":
         """Return a clone with all parameters set, for one query.
 
@@ -209,6 +216,10 @@ class NoisySum(GaussianSum):
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
 
+        counts : MarginalCounts, default=None
+            Noisy counts that are released before the sum, and that `epsilon` covers,
+            too.
+
         Returns
         -------
         mechanism : NoisySum
@@ -220,7 +231,8 @@ class NoisySum(GaussianSum):
             If `epsilon` and `noise_scale` are both given, or neither, or the noise that
             epsilon needs cannot be drawn.
         """
-        return clone(self).set_params(n_parts=n_parts)._calibrated(epsilon, delta)
+        ready = clone(self).set_params(n_parts=n_parts)
+        return ready._calibrated(epsilon, delta, counts)
 
     def _squared_distance(self, n_queries: int) -> float:
         return 2 * self.n_parts * n_queries

@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._plurality_costs import AnalysedMechanism
+from sklearn_pate.mechanisms._two_parts import with_counts
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["NO_ANSWER", "Mechanism"]
@@ -140,6 +142,7 @@ class Mechanism(AnalysedMechanism):
         n_classes: int,
         epsilon: float | None = None,
         delta: float = 1e-5,
+        counts: MarginalCounts | None = None,
     ) -> Self:
         """Return a clone with all parameters set.
 
@@ -161,6 +164,10 @@ class Mechanism(AnalysedMechanism):
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
 
+        counts : MarginalCounts, default=None
+            Noisy counts that are released before the queries, and that `epsilon`
+            covers, too.
+
         Returns
         -------
         mechanism : Mechanism
@@ -177,13 +184,12 @@ class Mechanism(AnalysedMechanism):
             ready._check_ready()
             return ready
         self._check_noise_unset(epsilon)
-        n_answers = ready.answer_cap(n_queries)
 
         def curve(
             scale: float, orders: ArrayLike, n_classes: int = n_classes
         ) -> RdpCurve:
-            scaled = ready._with_scale(scale)
-            return scaled._cost(n_queries, n_answers, n_classes, orders)
+            whole = with_counts(counts, ready._with_scale(scale))
+            return whole.account_curve(n_queries, n_classes, orders)
 
         scale = calibrate_noise(
             curve,
@@ -194,7 +200,8 @@ class Mechanism(AnalysedMechanism):
         )
 
         def exact_epsilon(scale: float) -> float:
-            return ready._with_scale(scale)._exact_epsilon(n_queries, n_classes, delta)
+            whole = with_counts(counts, ready._with_scale(scale))
+            return whole._exact_epsilon(n_queries, n_classes, delta)
 
         scale = least_noise(exact_epsilon, epsilon=epsilon, enough=scale)
         return ready._with_scale(scale)

@@ -19,12 +19,14 @@ from sklearn_pate.accounting.composition._poisson_sampling import (
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._gaussian import GNMax, NoisyHistogram
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import (
     AccountedMechanism,
     Response,
     VoteIndependentMixin,
 )
 from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms._two_parts import with_counts
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["PoissonSampler", "SampledMechanism"]
@@ -119,9 +121,17 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
         return self.mechanism.respond(counts, noise, max_answers, probabilities)
 
     def calibrated(
-        self, *, n_queries: int, epsilon: float | None = None, delta: float = 1e-5
+        self,
+        *,
+        n_queries: int,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        counts: MarginalCounts | None = None,
     ) -> Self:
-        """Return a clone whose noise is set, or calibrated for a whole fit."""
+        """Return a clone whose noise is set, or calibrated for a whole fit.
+
+        Epsilon covers noisy `counts` that are released before, too.
+        """
         self.check()
         ready = clone(self)
         if epsilon is None:
@@ -130,7 +140,8 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
         self.mechanism._check_noise_unset(epsilon)
 
         def curve(scale: float, orders: ArrayLike) -> RdpCurve:
-            return ready._with_scale(scale)._cost(n_queries, n_queries, 2, orders)
+            whole = with_counts(counts, ready._with_scale(scale))
+            return whole.account_curve(n_queries, 2, orders)
 
         curve_at_scale: Callable[..., RdpCurve] = curve
         scale = calibrate_noise(curve_at_scale, epsilon=epsilon, delta=delta)

@@ -12,10 +12,12 @@ from sklearn_pate import mechanisms
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._noisy_objective import NoisyObjective
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease
 from sklearn_pate.publication._student_state import full_name
 
 __all__ = ["HIDDEN_SEED", "described", "rebuilt", "without_seeds"]
@@ -35,15 +37,17 @@ OWN = {
         mechanisms.PermuteAndFlip,
         mechanisms.ScoreSteps,
         DPSGDSteps,
+        MarginalCounts,
         NoisyObjective,
         SampledMechanism,
         SelectedFit,
+        TwoPartRelease,
     )
 }
 # Their parameters that are no numbers.
 _TEXTS = ("accountant", "basis", "learner", "method", "n_trials_distribution")
 _FLAGS = ("add_remove", "pure_fits", "pure_scores")
-_RELEASES = ("fit", "mechanism")
+_RELEASES = ("counts", "fit", "mechanism")
 # Larger integers have no exact float.
 _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -53,6 +53,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "noise_is_seeded": (bool,),
     "n_teachers": (int, _NOTHING),
     "n_queries": (int, _NOTHING),
+    "n_tables": (int, _NOTHING),
     "assumptions": (list,),
     "profile": (list,),
     "student": (str,),
@@ -70,7 +71,8 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "profile": (list,),
     "versions": (str,),
 }
-_COUNTS = ("n_teachers", "n_queries", "n_features")
+_OF_STATEMENT = ("n_teachers", "n_queries", "n_tables")
+_COUNTS = (*_OF_STATEMENT, "n_features")
 _LARGEST_COUNT = 2**53
 # The curves of the fits of a search need 6, and each search around it 2 more.
 _LARGEST_DEPTH = 16
@@ -102,7 +104,7 @@ def make_card(published: Any, mechanism: AccountedRelease) -> dict[str, Any]:
 
 def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
     """Write a statement, without its curve, as JSON values."""
-    counts = {name: getattr(spent, name) for name in ("n_teachers", "n_queries")}
+    counts = {name: getattr(spent, name) for name in _OF_STATEMENT}
     return {
         "statement": str(spent),
         **spent.to_dict(),

@@ -57,8 +57,14 @@ def two_class_mu(sigma: float) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def adaptive_profile(mu: float, n_answers: int) -> PrivacyProfile:
+def adaptive_profile(
+    mu: float, n_answers: int, first_mu: float = 0.0
+) -> PrivacyProfile:
     """Bound the profile of answers that each test N(0, 1) against N(mu, 1).
+
+    A Gaussian release of `first_mu` may come before them, and all queries may depend on
+    it: one more move of the recursion, of all outcomes of N(0, 1) against N(first_mu,
+    1). Its law of the privacy loss is replaced by one on the grid that dominates it.
 
     Each answer has two outcomes, and its test may depend on earlier answers. With
     W_0(u) = max(0, 1 - e^u), the profile of k answers is W_k for W_{j+1}(u) = max over
@@ -82,6 +88,8 @@ def adaptive_profile(mu: float, n_answers: int) -> PrivacyProfile:
         for i in range(n_blocks):
             wide = game.extended(deltas, n_first + i * n_in_block, len(of_block) - 1)
             deltas = fftconvolve(wide, masses, "valid") + infinite + _FFT_ERROR
+    if first_mu:
+        deltas = game.after_release(deltas, n_answers, first_mu)
     deltas = np.minimum(deltas * (1 + _ROUNDING), 1.0)
     epsilons = game.step * np.arange(len(deltas)) + _ROUNDING_OF_EPSILON
     return lower_hull(epsilons, deltas)
@@ -150,6 +158,16 @@ class _AdaptiveTests:
             if i + 1 in numbers:
                 kept[i + 1] = deltas + (i + 1) * self.rest
         return [kept[number] for number in numbers]
+
+    def after_release(self, deltas: _Array, n_answers: int, mu: float) -> _Array:
+        """Compose a profile after some answers with a Gaussian release before them."""
+        mu *= 1 + _ROUNDING_OF_MU
+        n_alone = int(np.ceil(gdp_epsilon(mu, SMALLEST_DELTA) / self.step)) + 2
+        alone = np.exp(log_gdp_delta(self.step * np.arange(n_alone), mu))
+        masses, infinite = _dominating_masses(alone, self.step)
+        deltas = np.append(deltas, np.full(n_alone, deltas[-1]))
+        wide = self.extended(deltas, n_answers, n_alone - 1)
+        return fftconvolve(wide, masses, "valid") + infinite + _FFT_ERROR
 
     def extended(self, deltas: _Array, n_answers: int, n_more: int) -> _Array:
         """Continue a profile after some answers to both ends, by n_more points."""

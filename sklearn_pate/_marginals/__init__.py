@@ -1,0 +1,1 @@
+"""Synthetic rows, drawn from noisy counts of each column by class."""
