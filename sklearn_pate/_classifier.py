@@ -776,7 +776,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         mechanism = release.mechanism
         representation = self._chosen_representation()
         max_coordinates = mechanism.max_coordinates
+        has_landmarks = self._has_landmarks(mechanism)
         if isinstance(mechanism, ScoreSteps):
+            if mechanism.basis == "auto" and public.domain is not None:
+                has_landmarks = mechanism.gains_from_landmarks(
+                    release.n_teachers, len(public.classes)
+                )
             representation = representation_for_steps(public.X_public)
             max_coordinates = mechanism.n_coordinates(
                 release.n_teachers, public.n_public, len(public.classes)
@@ -785,7 +790,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             public.X_public,
             representation,
             max_coordinates=max_coordinates,
-            rbf=self._has_landmarks(mechanism),
+            rbf=has_landmarks,
             seed=seeds.representation,
         )
 
