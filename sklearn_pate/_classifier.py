@@ -69,6 +69,7 @@ from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students._train_student import accepts_unlabeled
 
@@ -584,6 +585,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             "delta": self.delta,
             "unit": self.privacy_unit,
             "assumptions": plan.statement.assumptions,
+            "counts": plan.release.counts,
         }
         if isinstance(plan, FunctionPlan):
             return FitPlan.of_function(
@@ -657,13 +659,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
         def calibrated(epsilon: float | None) -> Mechanism | TwoPartRelease:
             counts = self._counts(public, epsilon)
-            mechanism = self._vote_mechanism().prepared(
-                n_teachers=n_teachers,
-                n_queries=queries.n_queries,
-                n_classes=n_classes,
-                epsilon=epsilon,
-                delta=self.delta,
-                counts=counts,
+            mechanism = self._prepared_mechanism(
+                n_teachers, queries.n_queries, n_classes, epsilon, counts
             )
             return with_counts(counts, mechanism)
 
@@ -676,6 +673,24 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             n_teachers=n_teachers,
             n_queries=queries.n_queries,
             n_values=n_classes,
+        )
+
+    def _prepared_mechanism(
+        self,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        epsilon: float | None,
+        counts: MarginalCounts | None,
+    ) -> Mechanism:
+        """Return the mechanism with its noise, calibrated to an epsilon if given."""
+        return self._vote_mechanism().prepared(
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=self.delta,
+            counts=counts,
         )
 
     def _check_parameters(self) -> None:

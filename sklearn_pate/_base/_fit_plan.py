@@ -24,6 +24,8 @@ from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._two_parts import with_counts
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["MARGINS", "FitPlan", "check_margins"]
@@ -97,6 +99,10 @@ class FitPlan:
         For the release of a function, the number of its coefficients for each class but
         one.
 
+    n_tables : int or None, default=None
+        Number of columns whose noisy counts the public rows are drawn from; None for
+        rows that are public.
+
     Examples
     --------
     >>> from sklearn_pate.inspection import plan_fit
@@ -121,6 +127,7 @@ class FitPlan:
     warnings: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
     n_coordinates: int | None = None
+    n_tables: int | None = None
 
     @classmethod
     def of_function(
@@ -134,6 +141,7 @@ class FitPlan:
         delta: float,
         unit: str,
         assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
     ) -> Self:
         """Plan a fit that releases a function of a row.
 
@@ -157,11 +165,15 @@ class FitPlan:
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
 
+        counts : MarginalCounts, default=None
+            Noisy counts that rows are drawn from, whose cost is added.
+
         Returns
         -------
         plan : FitPlan
             The plan.
         """
+        whole = with_counts(counts, mechanism)
         has_teachers = isinstance(mechanism, MeanScores)
         useless = (
             why_scores_useless(mechanism, n_teachers=n_teachers, n_classes=n_classes)
@@ -175,8 +187,8 @@ class FitPlan:
             n_teachers=int(n_teachers) if has_teachers else None,
             n_queries=None,
             n_classes=int(n_classes),
-            mechanism=without_seeds(mechanism.in_one_line()),
-            epsilon=mechanism.stated_epsilon(mechanism.n_steps, n_classes, delta),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(mechanism.n_steps, n_classes, delta),
             delta=float(delta),
             unit=unit,
             relation=mechanism.relation(unit),
@@ -192,6 +204,7 @@ class FitPlan:
             ),
             assumptions=assumptions,
             n_coordinates=n_coordinates,
+            n_tables=None if counts is None else counts.n_tables,
         )
 
     @classmethod
@@ -210,6 +223,7 @@ class FitPlan:
         target_epsilon: float | None,
         rarest: float | None = None,
         assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
     ) -> Self:
         """Plan a fit with a mechanism whose noise is set.
 
@@ -237,6 +251,9 @@ class FitPlan:
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
 
+        counts : MarginalCounts, default=None
+            Noisy counts that rows are drawn from, whose cost is added.
+
         Returns
         -------
         plan : FitPlan
@@ -255,6 +272,7 @@ class FitPlan:
                 "student, which are not known before a fit; plan with "
                 "mechanism='confident', which has the same privacy cost."
             )
+        whole = with_counts(counts, mechanism)
         votes = VotesWithLead(answers_of(mechanism), n_teachers, n_classes)
         useless = why_useless(
             mechanism,
@@ -281,8 +299,8 @@ class FitPlan:
             n_teachers=int(n_teachers),
             n_queries=int(n_queries),
             n_classes=int(n_classes),
-            mechanism=without_seeds(mechanism.in_one_line()),
-            epsilon=mechanism.stated_epsilon(n_queries, n_classes, delta),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(n_queries, n_classes, delta),
             delta=float(delta),
             unit=unit,
             relation=mechanism.relation(unit),
@@ -298,6 +316,7 @@ class FitPlan:
                 *([] if useless is None else [useless]),
             ),
             assumptions=assumptions,
+            n_tables=None if counts is None else counts.n_tables,
         )
 
     @property
@@ -362,6 +381,7 @@ class FitPlan:
             "teachers": teachers,
             "queries": f"{self.n_queries}, of {self.n_classes} classes",
             "mechanism": self.mechanism,
+            **self._of_rows(),
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
             "neighbours": self.neighbours,
         }
@@ -374,6 +394,11 @@ class FitPlan:
             one = write_epsilon(self.epsilon_of_one)
             facts["one query"] = f"epsilon={one} alone"
         return facts
+
+    def _of_rows(self) -> dict[str, str]:
+        if self.n_tables is None:
+            return {}
+        return {"public rows": f"drawn from noisy counts of {self.n_tables} columns"}
 
     def _table(self) -> str:
         checks = any(one.answered < 1 for one in self.at_margins)
