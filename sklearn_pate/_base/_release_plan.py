@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
-from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import Transcript
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
-from sklearn_pate.mechanisms._two_parts import TwoPartRelease
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, curve_with_counts
 
 __all__ = [
     "ReleasePlan",
@@ -56,12 +55,6 @@ class ReleasePlan:
     def n_draws(self) -> int:
         """Number of draws of noise: queries, and one of counts."""
         return self.n_queries + (self.counts is not None)
-
-    def with_marginals(self, curve: RdpCurve) -> RdpCurve:
-        """Add the cost of the counts to a Renyi curve of the answers."""
-        if self.counts is None:
-            return curve
-        return self.counts.account_curve(0, self.n_values, curve.orders) + curve
 
     def restated(
         self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
@@ -132,12 +125,12 @@ def analyse_votes(
     if mechanism.needs_probabilities:
         needed["probabilities"] = transcript.probabilities
     else:
-        optimal = release.with_marginals(mechanism.optimal_curve(counts))
+        optimal = curve_with_counts(release.counts, mechanism.optimal_curve(counts))
         optimal_epsilon = optimal.quiet_epsilon(delta)
         if release.counts is None:  # which no paper has
             paper_epsilon = mechanism.paper_epsilon(counts, delta)
     costs = mechanism._local_costs(counts, **needed)
-    curve = release.with_marginals(costs.total)
+    curve = curve_with_counts(release.counts, costs.total)
     return PrivacyAnalysis(
         # What holds for all votes holds for these.
         epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),

@@ -76,11 +76,22 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         """Return what the counts leave of the mu of a Gaussian release in parts."""
         left = mu**2 - self.mu**2
         if left <= 0:
-            raise ValueError(
-                f"sigma={self.sigma!r} on the counts of {self.n_tables} columns spends "
-                "all of epsilon; raise sigma or epsilon."
-            )
+            raise self._spends_all()
         return math.sqrt(left)
+
+    def check_curve(self, epsilon: float, delta: float) -> None:
+        """Raise ValueError if the Renyi cost of the counts is all of (epsilon, delta).
+
+        It is higher than that of `mu`, which the share is of.
+        """
+        if self.account_curve(1, 1).quiet_epsilon(delta) >= epsilon:
+            raise self._spends_all()
+
+    def _spends_all(self) -> ValueError:
+        return ValueError(
+            f"The counts of {self.n_tables} columns with noise of {self.sigma:g} spend "
+            "all of epsilon; use a smaller share for them."
+        )
 
     def release(
         self, counts: ArrayLike, noise: NoiseSource | None = None

@@ -14,7 +14,7 @@ from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._plurality_costs import AnalysedMechanism
-from sklearn_pate.mechanisms._two_parts import with_counts
+from sklearn_pate.mechanisms._two_parts import curve_with_counts, with_counts
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["NO_ANSWER", "Mechanism"]
@@ -184,12 +184,16 @@ class Mechanism(AnalysedMechanism):
             ready._check_ready()
             return ready
         self._check_noise_unset(epsilon)
+        if counts is not None:
+            counts.check_curve(epsilon, delta)
+        n_answers = ready.answer_cap(n_queries)
 
         def curve(
             scale: float, orders: ArrayLike, n_classes: int = n_classes
         ) -> RdpCurve:
-            whole = with_counts(counts, ready._with_scale(scale))
-            return whole.account_curve(n_queries, n_classes, orders)
+            scaled = ready._with_scale(scale)
+            cost = scaled._cost(n_queries, n_answers, n_classes, orders)
+            return curve_with_counts(counts, cost)
 
         scale = calibrate_noise(
             curve,

@@ -26,7 +26,7 @@ from sklearn_pate.mechanisms._mechanism import (
     VoteIndependentMixin,
 )
 from sklearn_pate.mechanisms._plurality import Mechanism
-from sklearn_pate.mechanisms._two_parts import with_counts
+from sklearn_pate.mechanisms._two_parts import curve_with_counts
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["PoissonSampler", "SampledMechanism"]
@@ -138,10 +138,12 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
             ready._check_noise()
             return ready
         self.mechanism._check_noise_unset(epsilon)
+        if counts is not None:
+            counts.check_curve(epsilon, delta)
 
         def curve(scale: float, orders: ArrayLike) -> RdpCurve:
-            whole = with_counts(counts, ready._with_scale(scale))
-            return whole.account_curve(n_queries, 2, orders)
+            cost = ready._with_scale(scale)._cost(n_queries, n_queries, 2, orders)
+            return curve_with_counts(counts, cost)
 
         curve_at_scale: Callable[..., RdpCurve] = curve
         scale = calibrate_noise(curve_at_scale, epsilon=epsilon, delta=delta)

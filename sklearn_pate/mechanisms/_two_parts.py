@@ -8,7 +8,7 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism, AccountedRelease
 
-__all__ = ["TwoPartRelease", "with_counts"]
+__all__ = ["TwoPartRelease", "curve_with_counts", "with_counts"]
 
 
 class TwoPartRelease(AccountedRelease):
@@ -48,11 +48,8 @@ class TwoPartRelease(AccountedRelease):
         self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
     ) -> RdpCurve:
         """Privacy cost of both parts. May be published."""
-        parts = (self.counts, self.mechanism)
-        first, second = (
-            one.account_curve(n_queries, n_classes, orders) for one in parts
-        )
-        return first + second
+        curve = self.mechanism.account_curve(n_queries, n_classes, orders)
+        return curve_with_counts(self.counts, curve)
 
     def _gaussian_mu(self, n_queries: int) -> float | None:
         first = self.counts._gaussian_mu(n_queries)
@@ -80,3 +77,8 @@ def with_counts(
 ) -> AccountedMechanism | TwoPartRelease:
     """Put counts before a mechanism, if there are any."""
     return mechanism if counts is None else TwoPartRelease(counts, mechanism)
+
+
+def curve_with_counts(counts: MarginalCounts | None, curve: RdpCurve) -> RdpCurve:
+    """Add the cost of counts to the curve of a mechanism, if there are any."""
+    return curve if counts is None else counts.account_curve(1, 1, curve.orders) + curve
