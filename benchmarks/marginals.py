@@ -48,7 +48,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
-from sklearn_pate._marginals._tables import Marginals, count_cells
+from sklearn_pate._marginals._noisy_tables import Marginals, count_cells
 from sklearn_pate.baselines import DPLinearSVC, DPNaiveBayesClassifier
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 
