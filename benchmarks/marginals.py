@@ -219,14 +219,13 @@ def fit_boosting(data, domain, epsilon, seed):
     exact = count_cells(read, X, y.astype(np.intp), 2, by_class=True)
     counts = MarginalCounts(n_tables=len(read.counted)).for_share(1.0, epsilon, DELTA)
     marginals = Marginals(read, 2, True, counts.release(exact), len(y))
-    drawn = marginals.draw(30_000, seed)
+    drawn = marginals.draw(30_000, seed, equal_classes=False)
     clf = HistGradientBoostingClassifier(
         categorical_features="from_dtype" if hasattr(X, "iloc") else None,
         max_bins=64,
         random_state=seed,
     )
-    fitted = clf.fit(drawn.X, drawn.labels, sample_weight=drawn.weights)
-    return fitted, data.frame_test
+    return clf.fit(drawn.X, drawn.labels), data.frame_test
 
 
 LEARNERS = {
