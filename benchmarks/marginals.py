@@ -26,7 +26,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from learner_data import (
     ADULT_CAPS,
     ADULT_RANGES,
@@ -275,16 +274,11 @@ def comparison(name, learners=tuple(LEARNERS), epsilons=EPSILONS, seeds=SEEDS):
     ]
     missing = [key for key in wanted if key not in kept]
     KEPT.parent.mkdir(exist_ok=True)
-    results = Parallel(n_jobs=2, return_as="generator")(
-        delayed(measured)(*key) for key in missing
-    )
-    for key, result in zip(missing, results, strict=True):
-        kept[key] = result
+    for key in missing:
+        kept[key] = result = measured(*key)
         with KEPT.open("a") as file:
             file.write(json.dumps({"key": key, "result": result}) + "\n")
         print(*key, result, flush=True)
-        if key[0] == name:
-            save("marginals", {name: _rows(name, learners, epsilons, seeds, kept)})
     save("marginals", {name: _rows(name, learners, epsilons, seeds, kept)})
 
 
