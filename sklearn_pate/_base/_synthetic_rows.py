@@ -12,8 +12,8 @@ from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._marginals._domain import Domain
-from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._marginals._noisy_tables import Marginals, SyntheticRows, count_cells
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import one_row_of_groups
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
@@ -21,7 +21,7 @@ from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["draw_synthetic_rows", "release_counts", "tables_by_name"]
+__all__ = ["counted_rows", "draw_synthetic_rows", "release_counts", "tables_by_name"]
 
 # Place of the counts among the stored answers of a fit.
 _OF_COUNTS = -1
@@ -58,7 +58,7 @@ def draw_synthetic_rows(
 
     stored = None if entry is None else entry.stored().get(_OF_COUNTS)
     if stored is None:
-        X, codes = _counted_rows(private, seed)
+        X, codes = counted_rows(private, seed)
         exact = count_cells(domain, X, codes, len(classes), by_class=synthetic.by_class)
         if entry is not None:
             entry.open(1)
@@ -103,7 +103,7 @@ def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
     }
 
 
-def _counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
+def counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
     """Return all rows and class indices, or those of one row of each group."""
     X, codes = private.X, private.codes
     if private.ids is None or private.group_of_row is None:

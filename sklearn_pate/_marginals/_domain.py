@@ -14,7 +14,7 @@ from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._cells import Cells, Values, cells_of
 
-__all__ = ["Domain", "count_tables", "read_domain"]
+__all__ = ["Domain", "column_values", "count_tables", "read_domain"]
 
 _NUMBERS, _INTEGERS, _DATES = "biuf", "iu", "mM"
 # Keys of one declaration, which arrays may have for all columns.
@@ -36,7 +36,7 @@ class Domain:
 
     def cell_of(self, X: Table, column: int) -> NDArray[np.intp]:
         """Return the cell of each value of a column, -1 for none. Sensitive."""
-        return self.cells[column].cell_of(_column(X, column))
+        return self.cells[column].cell_of(column_values(X, column))
 
     def uniform(self, n_rows: int, seed: int) -> Table:
         """Draw rows whose cells are uniform and independent."""
@@ -79,7 +79,7 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
         )
     cells: list[Cells | None] = []
     for column, name in enumerate(names):
-        kind = _column(no_rows, column).dtype.kind
+        kind = column_values(no_rows, column).dtype.kind
         categories = _categories(no_rows, column)
         if kind in _DATES:
             raise ValueError(
@@ -108,7 +108,7 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
     found = [one for one in cells if one is not None]
     if len(found) < len(cells):
         missing = [
-            f"{name!r}: {_template(_column(no_rows, column).dtype.kind)}"
+            f"{name!r}: {_template(column_values(no_rows, column).dtype.kind)}"
             for column, name in enumerate(names)
             if cells[column] is None
         ]
@@ -172,7 +172,7 @@ def _type_check(kind: str, categories: list[Any] | None) -> Callable[[Any], bool
     return lambda value: True
 
 
-def _column(X: Table, column: int) -> NDArray[Any]:
+def column_values(X: Table, column: int) -> NDArray[Any]:
     if is_frame(X):
         return np.asarray(_safe_indexing(X, column, axis=1))
     return np.asarray(X)[:, column]
