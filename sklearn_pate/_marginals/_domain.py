@@ -140,20 +140,20 @@ def count_tables(declared: Any, n_bins: int) -> int:
 
 
 def _by_column(declared: Any, names: list[Any], is_frame: bool) -> dict[Any, Any]:
-    """Return a declaration for each column; arrays may have one for all."""
+    """Return a declaration for each column; there may be one for all."""
     if declared is None:
         return {}
-    of_all = isinstance(declared, (list, tuple)) or (
-        isinstance(declared, dict) and declared.keys() <= _OF_ALL and len(declared) > 0
-    )
-    if of_all and not is_frame:
+    if isinstance(declared, (list, tuple)):
         return dict.fromkeys(names, declared)
     if not isinstance(declared, dict):
         raise ValueError(
-            f"domain={declared!r} must be a dict by column, such as "
-            "{'age': (17, 90), 'sex': ['F', 'M']}; for an array, keys are column "
-            "numbers, or one declaration holds for all columns."
+            f"domain is of type {type(declared).__name__}; declare a dict by column, "
+            "such as {'age': (17, 90), 'sex': ['F', 'M']}, with column numbers as keys "
+            "for an array, or one list or tuple for all columns."
         )
+    # Columns of a dataframe may have these names.
+    if not is_frame and declared and declared.keys() <= _OF_ALL:
+        return dict.fromkeys(names, declared)
     return declared
 
 

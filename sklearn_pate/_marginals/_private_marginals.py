@@ -32,8 +32,8 @@ class PrivateMarginals(BaseEstimator):
         tuple (low, high) of numbers, or a tuple of increasing edges of bins; or a dict
         with one of the keys "values", "range" and "edges", and ``"missing": True`` if
         values may be missing (None in a list says the same). Columns of a categorical
-        type or of bool may be left out. For an array, keys are column numbers, or one
-        declaration holds for all columns. **It must be written without a look at
+        type or of bool may be left out. For an array, keys are column numbers; one list
+        or tuple holds for all columns. **It must be written without a look at
         private rows**: ``X[c].unique()`` or ``X[c].min()`` would reveal them. A value
         that is not declared counts nowhere, and a number outside its range in the first
         or last bin; neither raises an error or a warning. A misspelt list shows in

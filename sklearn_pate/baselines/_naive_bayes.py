@@ -330,6 +330,8 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
         tags.non_deterministic = self.noise_seed is None
         # With a few dozen rows, the noise dominates.
         tags.classifier_tags.poor_score = True
