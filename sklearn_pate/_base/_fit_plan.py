@@ -24,6 +24,8 @@ from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._two_parts import with_counts
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
 __all__ = ["MARGINS", "FitPlan", "check_margins"]
@@ -134,6 +136,7 @@ class FitPlan:
         delta: float,
         unit: str,
         assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
     ) -> Self:
         """Plan a fit that releases a function of a row.
 
@@ -157,11 +160,15 @@ class FitPlan:
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
 
+        counts : MarginalCounts, default=None
+            Noisy counts that are released before.
+
         Returns
         -------
         plan : FitPlan
             The plan.
         """
+        whole = with_counts(counts, mechanism)
         has_teachers = isinstance(mechanism, MeanScores)
         useless = (
             why_scores_useless(mechanism, n_teachers=n_teachers, n_classes=n_classes)
@@ -175,11 +182,11 @@ class FitPlan:
             n_teachers=int(n_teachers) if has_teachers else None,
             n_queries=None,
             n_classes=int(n_classes),
-            mechanism=without_seeds(mechanism.in_one_line()),
-            epsilon=mechanism.stated_epsilon(mechanism.n_steps, n_classes, delta),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(mechanism.n_steps, n_classes, delta),
             delta=float(delta),
             unit=unit,
-            relation=mechanism.relation(unit),
+            relation=whole.relation(unit),
             epsilon_of_one=None,
             at_margins=(),
             margin_for_90=None,
@@ -210,6 +217,7 @@ class FitPlan:
         target_epsilon: float | None,
         rarest: float | None = None,
         assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
     ) -> Self:
         """Plan a fit with a mechanism whose noise is set.
 
@@ -237,6 +245,9 @@ class FitPlan:
         assumptions : tuple of Assumption, default=()
             Assumptions of the fit about the data.
 
+        counts : MarginalCounts, default=None
+            Noisy counts that are released before.
+
         Returns
         -------
         plan : FitPlan
@@ -255,6 +266,7 @@ class FitPlan:
                 "student, which are not known before a fit; plan with "
                 "mechanism='confident', which has the same privacy cost."
             )
+        whole = with_counts(counts, mechanism)
         votes = VotesWithLead(answers_of(mechanism), n_teachers, n_classes)
         useless = why_useless(
             mechanism,
@@ -281,11 +293,11 @@ class FitPlan:
             n_teachers=int(n_teachers),
             n_queries=int(n_queries),
             n_classes=int(n_classes),
-            mechanism=without_seeds(mechanism.in_one_line()),
-            epsilon=mechanism.stated_epsilon(n_queries, n_classes, delta),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(n_queries, n_classes, delta),
             delta=float(delta),
             unit=unit,
-            relation=mechanism.relation(unit),
+            relation=whole.relation(unit),
             epsilon_of_one=min(
                 mechanism._exact_epsilon(1, n_classes, delta),
                 mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
