@@ -69,6 +69,7 @@ from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students._train_student import accepts_unlabeled
 
@@ -663,13 +664,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
         def calibrated(epsilon: float | None) -> Mechanism | TwoPartRelease:
             counts = self._counts(public, epsilon)
-            mechanism = self._vote_mechanism().prepared(
-                n_teachers=n_teachers,
-                n_queries=queries.n_queries,
-                n_classes=n_classes,
-                epsilon=epsilon,
-                delta=self.delta,
-                counts=counts,
+            mechanism = self._prepared_mechanism(
+                n_teachers, queries.n_queries, n_classes, epsilon, counts
             )
             return with_counts(counts, mechanism)
 
@@ -682,6 +678,24 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             n_teachers=n_teachers,
             n_queries=queries.n_queries,
             n_values=n_classes,
+        )
+
+    def _prepared_mechanism(
+        self,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        epsilon: float | None,
+        counts: MarginalCounts | None,
+    ) -> Mechanism:
+        """Return the mechanism with its noise, calibrated to an epsilon if given."""
+        return self._vote_mechanism().prepared(
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=self.delta,
+            counts=counts,
         )
 
     def _check_parameters(self) -> None:
@@ -782,7 +796,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         mechanism = release.mechanism
         representation = self._chosen_representation()
         max_coordinates = mechanism.max_coordinates
+        has_landmarks = self._has_landmarks(mechanism)
         if isinstance(mechanism, ScoreSteps):
+            if mechanism.basis == "auto" and public.domain is not None:
+                has_landmarks = mechanism.gains_from_landmarks(
+                    release.n_teachers, len(public.classes)
+                )
             representation = representation_for_steps(public.X_public)
             max_coordinates = mechanism.n_coordinates(
                 release.n_teachers, public.n_public, len(public.classes)
@@ -791,7 +810,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             public.X_public,
             representation,
             max_coordinates=max_coordinates,
-            rbf=self._has_landmarks(mechanism),
+            rbf=has_landmarks,
             seed=seeds.representation,
         )
 

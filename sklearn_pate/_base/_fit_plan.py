@@ -99,6 +99,10 @@ class FitPlan:
         For the release of a function, the number of its coefficients for each class but
         one.
 
+    n_tables : int or None, default=None
+        Number of columns whose noisy counts the public rows are drawn from; None for
+        rows that are public.
+
     Examples
     --------
     >>> from sklearn_pate.inspection import plan_fit
@@ -123,6 +127,7 @@ class FitPlan:
     warnings: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
     n_coordinates: int | None = None
+    n_tables: int | None = None
 
     @classmethod
     def of_function(
@@ -161,7 +166,7 @@ class FitPlan:
             Assumptions of the fit about the data.
 
         counts : MarginalCounts, default=None
-            Noisy counts that are released before.
+            Noisy counts that rows are drawn from, whose cost is added.
 
         Returns
         -------
@@ -186,7 +191,7 @@ class FitPlan:
             epsilon=whole.stated_epsilon(mechanism.n_steps, n_classes, delta),
             delta=float(delta),
             unit=unit,
-            relation=whole.relation(unit),
+            relation=mechanism.relation(unit),
             epsilon_of_one=None,
             at_margins=(),
             margin_for_90=None,
@@ -199,6 +204,7 @@ class FitPlan:
             ),
             assumptions=assumptions,
             n_coordinates=n_coordinates,
+            n_tables=None if counts is None else counts.n_tables,
         )
 
     @classmethod
@@ -246,7 +252,7 @@ class FitPlan:
             Assumptions of the fit about the data.
 
         counts : MarginalCounts, default=None
-            Noisy counts that are released before.
+            Noisy counts that rows are drawn from, whose cost is added.
 
         Returns
         -------
@@ -297,7 +303,7 @@ class FitPlan:
             epsilon=whole.stated_epsilon(n_queries, n_classes, delta),
             delta=float(delta),
             unit=unit,
-            relation=whole.relation(unit),
+            relation=mechanism.relation(unit),
             epsilon_of_one=min(
                 mechanism._exact_epsilon(1, n_classes, delta),
                 mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
@@ -310,6 +316,7 @@ class FitPlan:
                 *([] if useless is None else [useless]),
             ),
             assumptions=assumptions,
+            n_tables=None if counts is None else counts.n_tables,
         )
 
     @property
@@ -374,6 +381,7 @@ class FitPlan:
             "teachers": teachers,
             "queries": f"{self.n_queries}, of {self.n_classes} classes",
             "mechanism": self.mechanism,
+            **self._of_rows(),
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
             "neighbours": self.neighbours,
         }
@@ -386,6 +394,11 @@ class FitPlan:
             one = write_epsilon(self.epsilon_of_one)
             facts["one query"] = f"epsilon={one} alone"
         return facts
+
+    def _of_rows(self) -> dict[str, str]:
+        if self.n_tables is None:
+            return {}
+        return {"public rows": f"drawn from noisy counts of {self.n_tables} columns"}
 
     def _table(self) -> str:
         checks = any(one.answered < 1 for one in self.at_margins)

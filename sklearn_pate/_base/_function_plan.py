@@ -90,6 +90,8 @@ class FunctionPlan(TaughtPlan, ABC):
     #: Whether the released function is the student.
     predicts_itself: bool
 
+    equal_classes = False
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""

@@ -20,6 +20,7 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, read_clas
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._marginals._domain import Domain
+from sklearn_pate._marginals._noisy_tables import SyntheticRows
 from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate.accounting._assumptions import (
     COLUMNS,
@@ -54,6 +55,8 @@ class PublicInputs:
     #: Domain of rows that noisy counts are drawn for; `X_public` are uniform rows of it
     #: until then. None for public rows.
     domain: Domain | None = None
+    #: Rows that were drawn, with the class of each.
+    synthetic: SyntheticRows | None = None
 
     @property
     def content(self) -> tuple[Any, ...]:
@@ -244,7 +247,8 @@ def _check_one_source(estimator: Any, X_public: Any) -> None:
         )
     if len(given) > 1:
         raise ValueError(
-            f"{' and '.join(given)} were all given to {name}; give one of them."
+            f"{given[0]} and {given[1]} were both given; public rows have one source, "
+            "so give one of them."
         )
 
 

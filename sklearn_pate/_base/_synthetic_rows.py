@@ -13,7 +13,7 @@ from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._marginals._domain import Domain
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
-from sklearn_pate._marginals._tables import Marginals, count_cells
+from sklearn_pate._marginals._noisy_tables import Marginals, SyntheticRows, count_cells
 from sklearn_pate._teachers import one_row_of_groups
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
@@ -37,7 +37,9 @@ def draw_synthetic_rows(
     release: ReleasePlan,
     entry: FitEntry | None,
     seed: int,
-) -> tuple[Marginals, Table]:
+    *,
+    equal_classes: bool,
+) -> tuple[Marginals, SyntheticRows]:
     """Record the cost, release noisy counts, and draw rows from them.
 
     With a ledger entry, counts are stored before they are used, together with a hash of
@@ -47,10 +49,12 @@ def draw_synthetic_rows(
     # The number of rows is public where rows are replaced.
     n_rows = private.n_rows if release.statement.relation == "replace-one" else None
 
-    def read(counts: NDArray[np.int64]) -> tuple[Marginals, Table, NDArray[np.int64]]:
+    def read(
+        counts: NDArray[np.int64],
+    ) -> tuple[Marginals, SyntheticRows, NDArray[np.int64]]:
         marginals = Marginals(domain, len(classes), synthetic.by_class, counts, n_rows)
-        rows = marginals.draw(synthetic.n_rows, seed)
-        return marginals, rows, _hash(rows)
+        rows = marginals.draw(synthetic.n_rows, seed, equal_classes=equal_classes)
+        return marginals, rows, _hash(rows.X)
 
     stored = None if entry is None else entry.stored().get(_OF_COUNTS)
     if stored is None:

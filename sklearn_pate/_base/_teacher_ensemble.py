@@ -109,6 +109,10 @@ class TaughtPlan:
     release: ReleasePlan
     seeds: Seeds
 
+    #: Whether synthetic rows are of all classes equally often: queries are for a
+    #: student that learns each class. Otherwise, they are like the private rows.
+    equal_classes: ClassVar[bool] = True
+
     @property
     def statement(self) -> PrivacySpent:
         """Privacy statement, which does not depend on votes."""
@@ -322,9 +326,10 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
             plan.release,
             entry,
             plan.seeds.synthetic,
+            equal_classes=plan.equal_classes,
         )
-        rows = check_synthetic_rows(self, rows, plan.private.X)
-        public = replace(plan.public, X_public=rows)
+        X_public = check_synthetic_rows(self, rows.X, plan.private.X)
+        public = replace(plan.public, X_public=X_public, synthetic=rows)
         return self._with_public_rows(plan, public), tables_by_name(marginals)
 
     def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:

@@ -2,9 +2,11 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from sklearn_pate._cli._options import add_mechanism, number, whole_number
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.inspection import plan_fit
 from sklearn_pate.mechanisms import ConfidentGNMax
 from sklearn_pate.students import GraphSelfTrainingClassifier
@@ -24,6 +26,9 @@ examples:
   the same, with ten classes and more noise:
     %(prog)s --rows 30000 --queries 100 --classes 10 --epsilon 0.5
 
+  no public rows, and a domain of all columns:
+    %(prog)s --rows 30000 --domain domain.json
+
   patients with several rows each; their number is private, so set --teachers:
     %(prog)s --unit group --teachers 250 --queries 100
 
@@ -42,6 +47,7 @@ NAMES = {
     "threshold": "--threshold",
     "privacy_unit": "--unit",
     "class_prior": "--class-prior",
+    "synthetic": "--domain",
     "margins": "--margins",
 }
 
@@ -121,6 +127,21 @@ def add_to(commands: Any) -> None:
         help="public shares of the classes, or that of the rarest class alone, to be "
         "warned if answers cannot teach it",
     )
+    parser.add_argument(
+        "--domain",
+        type=Path,
+        metavar="FILE",
+        help="without public rows: JSON file that declares all columns, such as "
+        '{"age": {"range": [17, 90]}, "sex": ["F", "M"]}; rows are then drawn from '
+        "noisy counts, whose cost is part of epsilon",
+    )
+    parser.add_argument(
+        "--share",
+        type=number,
+        metavar="X",
+        default=0.1,
+        help="share of the cost for the counts of --domain (default: 0.1)",
+    )
     add_mechanism(
         parser,
         ("auto", "steps", "scores"),
@@ -163,10 +184,25 @@ def run(given: argparse.Namespace) -> int:
         student=GraphSelfTrainingClassifier() if given.student != "averaging" else None,
         privacy_unit=given.unit,
         class_prior=prior[0] if prior and len(prior) == 1 else prior,
+        synthetic=_synthetic(given),
         margins=given.margins,
     )
     print(json.dumps(plan.to_dict(), indent=2) if given.json else plan)
     return 0
+
+
+def _synthetic(given: argparse.Namespace) -> PrivateMarginals | None:
+    """Read the file with the domain, if there is one."""
+    if given.domain is None:
+        return None
+    try:
+        domain = json.loads(given.domain.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(
+            f"domain={str(given.domain)!r} cannot be read as JSON ({error}); pass a "
+            "file with an object by column."
+        ) from None
+    return PrivateMarginals(domain, share=given.share)
 
 
 def _auto_or_whole_number(text: str) -> int | str:

@@ -14,7 +14,7 @@ from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._cells import Cells, Values, cells_of
 
-__all__ = ["Domain", "read_domain"]
+__all__ = ["Domain", "count_tables", "read_domain"]
 
 _NUMBERS, _INTEGERS, _DATES = "biuf", "iu", "mM"
 # Keys of one declaration, which arrays may have for all columns.
@@ -123,6 +123,20 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
             "would be equal; declare what differs between rows."
         )
     return domain
+
+
+def count_tables(declared: Any, n_bins: int) -> int:
+    """Count the tables of a domain that declares all columns, without rows."""
+    if not isinstance(declared, dict) or declared.keys() <= _OF_ALL:
+        raise ValueError(
+            f"domain={declared!r} must be a dict with all columns, as there are no "
+            "rows to count them in."
+        )
+    cells = [
+        cells_of(name, one, whole=False, n_bins=n_bins, is_right=lambda value: True)
+        for name, one in declared.items()
+    ]
+    return sum(one.n_cells > 1 for one in cells)
 
 
 def _by_column(declared: Any, names: list[Any], is_frame: bool) -> dict[Any, Any]:

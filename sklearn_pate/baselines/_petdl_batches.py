@@ -22,7 +22,7 @@ from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._marginals._tables import nearest_on_simplex
+from sklearn_pate._marginals._noisy_tables import nearest_on_simplex
 from sklearn_pate._teachers import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption

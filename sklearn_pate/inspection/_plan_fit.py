@@ -16,6 +16,8 @@ from sklearn_pate._base._fit_plan import MARGINS, FitPlan
 from sklearn_pate._base._parameters import resolve_n_queries, resolve_n_teachers
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._inputs._checks import check_count
+from sklearn_pate._marginals._domain import count_tables
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.students._train_student import accepts_unlabeled
@@ -35,6 +37,7 @@ def plan_fit(
     student: Any = None,
     privacy_unit: Literal["row", "group"] = "row",
     class_prior: float | ArrayLike | None = None,
+    synthetic: PrivateMarginals | None = None,
     margins: Sequence[float] = MARGINS,
 ) -> FitPlan:
     """Plan a fit of PATEClassifier from public numbers alone.
@@ -87,6 +90,10 @@ def plan_fit(
         rarest class alone. The plan then warns if answers cannot teach that class. It
         must not be computed from private rows.
 
+    synthetic : PrivateMarginals, default=None
+        Noisy counts that rows are drawn from, in place of public rows. Its domain must
+        declare all columns by name: the cost depends on their number.
+
     margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
         Leads of the most-voted class over every other class, as shares of the teachers,
         at which to compute the label accuracy.
@@ -127,9 +134,19 @@ def plan_fit(
         epsilon=epsilon,
         delta=delta,
         privacy_unit=privacy_unit,
+        synthetic=synthetic,
     )
     check_count("n_classes", n_classes, 2)
     pate._check_parameters()
+    counts = None
+    if synthetic is not None:
+        counts = synthetic.mechanism(
+            count_tables(synthetic.domain, synthetic.n_bins),
+            epsilon=epsilon,
+            delta=delta,
+            add_remove=False,
+            noise_seed=None,
+        )
     rarest = None if class_prior is None else _rarest(class_prior, n_classes)
     student = pate._unfitted_student()
     release = _function_release(pate, n_rows, n_classes)
@@ -137,7 +154,7 @@ def plan_fit(
         n_teachers = n_rows or 0
         if isinstance(release, MeanScores):
             n_teachers = _resolve_n_teachers(pate, n_rows)
-        ready = release.prepared(epsilon=epsilon, delta=delta)
+        ready = release.prepared(epsilon=epsilon, delta=delta, counts=counts)
         return FitPlan.of_function(
             ready,
             ready.largest_n_coordinates(n_teachers, n_classes),
@@ -146,12 +163,13 @@ def plan_fit(
             n_classes=n_classes,
             delta=delta,
             unit=privacy_unit,
+            counts=counts,
         )
     if n_queries == "auto":
         n_queries = resolve_n_queries("auto", sys.maxsize, student)
     n_teachers = _resolve_n_teachers(pate, n_rows)
     return FitPlan.of_mechanism(
-        pate._prepared_mechanism(n_teachers, n_queries, n_classes, epsilon),
+        pate._prepared_mechanism(n_teachers, n_queries, n_classes, epsilon, counts),
         n_rows=n_rows,
         n_teachers=n_teachers,
         n_queries=n_queries,
@@ -162,6 +180,7 @@ def plan_fit(
         few_answers=accepts_unlabeled(student),
         target_epsilon=epsilon,
         rarest=rarest,
+        counts=counts,
     )
 
 

@@ -26,6 +26,7 @@ from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection._leak_rules import splits_by_labels
+from sklearn_pate.mechanisms._two_parts import with_counts
 
 __all__ = ["SearchPlan", "plan_search"]
 
@@ -237,7 +238,7 @@ def plan_search(
 
     def costs(n_rows: int) -> list[tuple[float, ...]]:
         return [
-            _cost(_pate_in(one), ledger, n_rows, n_public, n_classes)
+            _cost(_pate_in(one), ledger, X, n_rows, n_public, n_classes)
             for one in candidates
         ]
 
@@ -282,6 +283,7 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
 def _cost(
     pate: PATEClassifier | None,
     ledger: PrivacyLedger,
+    X: Any,
     n_rows: int,
     n_public: int | None,
     n_classes: int,
@@ -293,11 +295,21 @@ def _cost(
             "give all of them the same."
         )
     pate._check_parameters()
-    if n_public is None:
+    counts = None
+    if pate.synthetic is not None:
+        n_public = pate.synthetic.n_rows
+        counts = pate.synthetic.mechanism(
+            len(pate.synthetic.read(X).counted),
+            epsilon=pate.epsilon,
+            delta=pate.delta,
+            add_remove=False,
+            noise_seed=pate.noise_seed,
+        )
+    elif n_public is None:
         if pate.public_size is None:
             raise ValueError(
-                "X_public=None, and the PATEClassifier has no public_size; pass the "
-                "X_public of the search."
+                "X_public=None, and the PATEClassifier has no public_size or "
+                "synthetic; pass the X_public of the search."
             )
         n_public = round(pate.public_size * n_rows)
         n_rows -= n_public
@@ -305,8 +317,11 @@ def _cost(
         n_classes = len(np.asarray(pate.classes))
     n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
     n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
-    mechanism = pate._prepared_mechanism(n_teachers, n_queries, n_classes, pate.epsilon)
-    return ledger.filter.cost(mechanism.stated_curve(n_queries, n_classes))
+    mechanism = pate._prepared_mechanism(
+        n_teachers, n_queries, n_classes, pate.epsilon, counts
+    )
+    whole = with_counts(counts, mechanism)
+    return ledger.filter.cost(whole.stated_curve(n_queries, n_classes))
 
 
 def _n_rows(X_public: Any) -> int:

@@ -30,6 +30,9 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 _RIDGE, _FLOOR = 0.1, 0.4
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
+# Units, times mu, for each class beyond the first: between those of Diabetes (12,000)
+# and of 500,000 rows (125,000), which lose and gain.
+_MANY_UNITS = 50_000
 # Probabilities differ from 0 and 1 by round-off below this.
 _NEGLIGIBLE = 1e-9
 
@@ -120,12 +123,21 @@ class ScoreSteps(FunctionRelease):
         many = self.max_coordinates * _ROWS_PER_COORDINATE
         return self.n_coordinates(n_teachers, many, n_classes)
 
+    def gains_from_landmarks(self, n_units: int, n_classes: int) -> bool:
+        """Return whether units are so many that functions of synthetic rows pay.
+
+        Columns of synthetic rows are independent, unlike those of private rows, so that
+        with fewer units the principal components alone are better.
+        """
+        return n_units * self._mu >= _MANY_UNITS * (n_classes - 1)
+
     def estimate(
         self,
         updates: UnitUpdates,
         values: NDArray[np.float64],
         n_classes: int,
         entry: FitEntry | None = None,
+        start: NDArray[np.float64] | None = None,
     ) -> StepsEstimate:
         """Release the coefficients. Every call has a privacy cost.
 
@@ -144,6 +156,10 @@ class ScoreSteps(FunctionRelease):
             Ledger entry, whose cost is recorded before the first noise is drawn, and
             which stores the result of each step before the next one is computed.
 
+        start : ndarray of shape (n_coordinates, n_classes - 1), default=None
+            Coefficients to start from, and to shrink towards. They must follow from
+            public numbers, or from earlier releases. None means zeros.
+
         Returns
         -------
         estimate : StepsEstimate
@@ -156,7 +172,9 @@ class ScoreSteps(FunctionRelease):
         """
         oracle = Oracle(updates, self, n_queries=self.n_steps, entry=entry)
         n_units = updates.shape[0]
-        coef, steps = np.zeros((values.shape[1], n_classes - 1)), []
+        if start is None:
+            start = np.zeros((values.shape[1], n_classes - 1))
+        coef, steps = start, []
         radius = self._radius(coef.size, n_units) * np.sqrt(coef.size)
         scale, last = 1.0, None
         for share in _SHARES:
@@ -179,9 +197,10 @@ class ScoreSteps(FunctionRelease):
                     scale *= ratio
                     curvature = curvature.times(ratio)
             last = _Move(coef, gradient, curvature, variance)
-            whitened = curvature.applied(coef, 1) + curvature.applied(gradient, -1)
-            whitened = shrunk(whitened, np.full(len(coef), variance), first=8)
-            coef = curvature.applied(whitened, -1)
+            change = curvature.applied(coef - start, 1)
+            change += curvature.applied(gradient, -1)
+            change = shrunk(change, np.full(len(coef), variance), first=8)
+            coef = start + curvature.applied(change, -1)
         if scale > _UNLIKE:
             warn_user(
                 f"The private rows vary {scale:.1f} times as much as the public rows "

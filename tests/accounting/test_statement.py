@@ -91,6 +91,7 @@ def test_a_statement_as_plain_values_includes_the_neighbours_in_words():
         "mechanism": "NoisyTree(depth=3)",
         "n_teachers": None,
         "n_queries": None,
+        "n_tables": None,
         "assumptions": [
             {"code": "label-set-public", "sentence": "the label set is public"},
             {"code": "consent", "sentence": "everybody consented"},

@@ -128,5 +128,7 @@ def test_a_search_without_a_known_cost_is_refused(ledger, search, message):
 
 
 def test_public_rows_are_asked_for(ledger):
-    with pytest.raises(ValueError, match=r"X_public=None, and .* no public_size; pass"):
+    with pytest.raises(
+        ValueError, match=r"X_public=None, and .* no public_size or synthetic; pass"
+    ):
         plan_search(GridSearchCV(make(ledger), GRID), X, Y)

@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._marginals._domain import Domain
 
-__all__ = ["Marginals", "count_cells", "nearest_on_simplex"]
+__all__ = ["Marginals", "SyntheticRows", "count_cells", "nearest_on_simplex"]
+
+
+@dataclass(frozen=True)
+class SyntheticRows:
+    """Rows drawn from noisy counts, which may be published as these are."""
+
+    X: Table
+    #: Class index that each row was drawn for; None if counts are not by class.
+    labels: NDArray[np.intp] | None
 
 
 @dataclass(frozen=True)
@@ -52,15 +61,23 @@ class Marginals:
             for column, table in self.tables.items()
         }
 
-    def draw(self, n_rows: int, seed: int) -> Table:
-        """Draw rows: a class, all equally often, then the cell of each column by class.
+    def class_shares(self) -> NDArray[np.float64]:
+        """Estimate the shares of the classes, equal if counts are not by class."""
+        if not self.by_class:
+            return np.full(self.n_classes, 1 / self.n_classes)
+        tables = self.denoised().values()
+        return np.mean([table.sum(axis=1) / table.sum() for table in tables], axis=0)
 
-        Their columns are independent, given the class, which is forgotten.
+    def draw(self, n_rows: int, seed: int, *, equal_classes: bool) -> SyntheticRows:
+        """Draw rows: a class, then the cell of each column by class.
+
+        Columns are independent, given the class. All classes are equally probable, or
+        as probable as in the private rows.
         """
         random_state = np.random.RandomState(seed)
-        labels = random_state.randint(self.n_classes, size=n_rows)
-        if not self.by_class:
-            labels[:] = 0
+        shares = None if equal_classes else self.class_shares()
+        classes = random_state.choice(self.n_classes, size=n_rows, p=shares)
+        labels = classes if self.by_class else np.zeros_like(classes)
         denoised = self.denoised()
         cells = []
         for column in range(len(self.domain.cells)):
@@ -79,7 +96,10 @@ class Marginals:
                 of_class = labels == label
                 found[of_class] = np.searchsorted(bounds, place[of_class], side="right")
             cells.append(np.minimum(found, table.shape[1] - 1))
-        return self.domain.rows(cells, random_state)
+        rows = self.domain.rows(cells, random_state)
+        if not self.by_class:
+            return SyntheticRows(rows, None)
+        return SyntheticRows(rows, classes)
 
 
 def count_cells(
