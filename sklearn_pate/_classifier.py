@@ -588,17 +588,22 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             "counts": plan.release.counts,
         }
         if isinstance(plan, FunctionPlan):
-            return FitPlan.of_function(
+            planned = FitPlan.of_function(
                 plan.release.mechanism, plan.n_coordinates, **numbers
             )
-        return FitPlan.of_mechanism(
-            plan.release.mechanism,
-            n_queries=plan.release.n_queries,
-            margins=margins,
-            few_answers=accepts_unlabeled(self._unfitted_student(plan.public.X_public)),
-            target_epsilon=self.epsilon,
-            **numbers,
-        )
+        else:
+            student = self._unfitted_student(plan.public.X_public)
+            planned = FitPlan.of_mechanism(
+                plan.release.mechanism,
+                n_queries=plan.release.n_queries,
+                margins=margins,
+                few_answers=accepts_unlabeled(student),
+                target_epsilon=self.epsilon,
+                **numbers,
+            )
+        why = self._why_counts_useless(plan.private, plan.public, plan.release)
+        more = () if why is None else (why,)
+        return replace(planned, warnings=(*planned.warnings, *more))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
@@ -616,7 +621,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             return self._plan_scores(mechanism, private, public, seeds, shards)
         queries = self._plan_queries(public, seeds)
         release = self._plan_release(public, queries, n_teachers)
-        self._warn_of_counts(private, release)
+        self._warn_of_counts(private, public, release)
         plan = FitSetup(public, release, seeds, queries, private, shards)
         student = self._unfitted_student(public.X_public)
         plan.warn_if_useless(student, self.epsilon)
@@ -745,7 +750,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     ) -> ScorePlan:
         """Plan a fit that releases the mean scores of teachers."""
         release = self._plan_function(mechanism, public, len(shards))
-        self._warn_of_counts(private, release)
+        self._warn_of_counts(private, public, release)
         plan = ScorePlan(
             public,
             release,
@@ -770,7 +775,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     ) -> StepPlan:
         """Plan a fit that releases a logistic regression in steps."""
         release = self._plan_function(mechanism, public, self._n_units(private))
-        self._warn_of_counts(private, release)
+        self._warn_of_counts(private, public, release)
         plan = StepPlan(
             public,
             release,

@@ -14,7 +14,11 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import Transcript
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
-from sklearn_pate.mechanisms._two_parts import TwoPartRelease, curve_with_counts
+from sklearn_pate.mechanisms._two_parts import (
+    TwoPartRelease,
+    curve_with_counts,
+    parts_of,
+)
 
 __all__ = [
     "ReleasePlan",
@@ -42,14 +46,12 @@ class ReleasePlan:
     @property
     def mechanism(self) -> AccountedMechanism:
         """The mechanism that answers."""
-        whole = self.accounted
-        return whole.mechanism if isinstance(whole, TwoPartRelease) else whole
+        return parts_of(self.accounted)[1]
 
     @property
     def counts(self) -> MarginalCounts | None:
         """The release of counts before, if there is one."""
-        whole = self.accounted
-        return whole.counts if isinstance(whole, TwoPartRelease) else None
+        return parts_of(self.accounted)[0]
 
     @property
     def n_draws(self) -> int:
@@ -87,7 +89,7 @@ def plan_release(
     """State the privacy cost of a release by a mechanism."""
     if accounted.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
-    counts = accounted.counts if isinstance(accounted, TwoPartRelease) else None
+    counts, _ = parts_of(accounted)
     epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
     statement = PrivacySpent(
         epsilon=epsilon,
@@ -140,7 +142,8 @@ def analyse_votes(
         paper_epsilon=paper_epsilon,
         # The cost is recorded: an error or a warning here would depend on the votes.
         exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
-        along_transcript=adaptive,
+        # Drawn rows are queries that depend on released counts.
+        along_transcript=adaptive or release.counts is not None,
         in_ledger=in_ledger,
         counts=counts,
         mechanism=mechanism,

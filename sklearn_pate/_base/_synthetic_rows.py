@@ -61,7 +61,8 @@ def draw_synthetic_rows(
         X, codes = counted_rows(private, seed)
         exact = count_cells(domain, X, codes, len(classes), by_class=synthetic.by_class)
         if entry is not None:
-            entry.open(1)
+            # Only on an entry without any draw: another one has its counts.
+            entry.open(release.n_draws)
         marginals, rows, digest = read(release_counts(mechanism, exact))
         if entry is None:
             return marginals, rows

@@ -336,18 +336,26 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         """Return a plan of the same release on other public rows."""
         raise NotImplementedError
 
-    def _warn_of_counts(self, private: PrivateInputs, release: ReleasePlan) -> None:
-        """Warn if the noise hides the counts, by public numbers."""
-        if release.counts is None or self.privacy_unit != "row":
-            return
-        by_class = self.synthetic is not None and self.synthetic.by_class
-        why = why_counts_useless(
-            release.counts,
-            n_rows=private.n_rows,
-            n_labels=release.n_values if by_class else 1,
-        )
+    def _warn_of_counts(
+        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
+    ) -> None:
+        """Warn if the noise hides the counts, where the number of rows is public."""
+        why = self._why_counts_useless(private, public, release)
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
+
+    def _why_counts_useless(
+        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
+    ) -> str | None:
+        """Describe why the noise hides the counts; None if not, or if n is secret."""
+        if release.counts is None or release.statement.relation != "replace-one":
+            return None
+        by_class = self.synthetic is not None and self.synthetic.by_class
+        return why_counts_useless(
+            release.counts,
+            n_rows=private.n_rows,
+            n_labels=len(public.classes) if by_class else 1,
+        )
 
     def _published_model(self) -> BaseEstimator:
         return without_caches(self.student_)

@@ -49,9 +49,9 @@ class PrivacyAnalysis:
         nothing about other votes. None if the cost does not depend on votes.
 
     along_transcript : bool
-        True if queries depended on earlier answers. The figures above are then
-        computed for these queries only, as in the papers' tables, and are no bounds;
-        ``privacy_spent_`` is one.
+        True if queries depended on earlier answers, or on noisy counts that public
+        rows were drawn from. The figures above are then computed for these queries
+        only, as in the papers' tables, and are no bounds; ``privacy_spent_`` is one.
 
     in_ledger : bool
         True if the fit was charged to a ledger.
@@ -160,8 +160,8 @@ class PrivacyAnalysis:
         ------
         ValueError
             If the noise of the answers was seeded, the queries depended on earlier
-            answers, or the fit was charged to a ledger, whose budget does not cover
-            this release.
+            answers or on noisy counts, or the fit was charged to a ledger, whose budget
+            does not cover this release.
 
         TypeError
             If noisy histograms were released: their cost does not depend on votes.
@@ -180,9 +180,9 @@ class PrivacyAnalysis:
             )
         if self.along_transcript:
             raise ValueError(
-                "The queries depended on earlier answers, so that their data-dependent "
-                "cost is no bound; publish privacy_spent_, or fit with "
-                "query_strategy='random' or 'representative'."
+                "The queries depended on earlier answers or on noisy counts, so that "
+                "their data-dependent cost is no bound; publish privacy_spent_, or fit "
+                "with public rows and query_strategy='random' or 'representative'."
             )
         if self.mechanism.noise_seed is not None:
             raise ValueError(

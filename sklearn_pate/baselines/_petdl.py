@@ -432,7 +432,7 @@ class PETDLClassifier(TeacherEnsemble):
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
         shards = assign_shards(private, n_teachers, seeds.shards)
         release = self._plan_release(public, batches, n_teachers)
-        self._warn_of_counts(private, release)
+        self._warn_of_counts(private, public, release)
         plan = SumFitPlan(public, release, seeds, batches, private, shards)
         plan.warn_if_useless(self.epsilon)
         plan.rehearse_student(self._unfitted_student())

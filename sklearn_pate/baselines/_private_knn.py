@@ -25,7 +25,7 @@ from sklearn_pate.baselines._row_features import RowFeatures
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
-from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, parts_of, with_counts
 from sklearn_pate.students import GraphSelfTrainingClassifier
 from sklearn_pate.students._train_student import accepts_unlabeled
 from sklearn_pate.students.queries._row_similarity import numeric_features
@@ -388,9 +388,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             return with_counts(counts, mechanism)
 
         accounted = calibrated(self.epsilon)
-        mechanism = (
-            accounted.mechanism if isinstance(accounted, TwoPartRelease) else accounted
-        )
+        _, mechanism = parts_of(accounted)
         release = plan_release(
             accounted,
             calibrated,
@@ -401,7 +399,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_queries=queries.n_queries,
             n_values=len(public.classes),
         )
-        self._warn_of_counts(private, release)
+        self._warn_of_counts(private, public, release)
         plan = FitSetup(public, release, seeds, queries, private)
         self._warn_if_useless(plan)
         rehearse_answers(plan, self._unfitted_student())

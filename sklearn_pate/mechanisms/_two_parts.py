@@ -1,5 +1,7 @@
 """A release in two parts about the same private rows: counts, then a mechanism."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -8,7 +10,7 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism, AccountedRelease
 
-__all__ = ["TwoPartRelease", "curve_with_counts", "with_counts"]
+__all__ = ["TwoPartRelease", "curve_with_counts", "parts_of", "with_counts"]
 
 
 class TwoPartRelease(AccountedRelease):
@@ -77,6 +79,13 @@ def with_counts(
 ) -> AccountedMechanism | TwoPartRelease:
     """Put counts before a mechanism, if there are any."""
     return mechanism if counts is None else TwoPartRelease(counts, mechanism)
+
+
+def parts_of(release: AccountedRelease) -> tuple[MarginalCounts | None, Any]:
+    """Return the counts of a release, if it has any, and its mechanism."""
+    if isinstance(release, TwoPartRelease):
+        return release.counts, release.mechanism
+    return None, release
 
 
 def curve_with_counts(counts: MarginalCounts | None, curve: RdpCurve) -> RdpCurve:

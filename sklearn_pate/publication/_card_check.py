@@ -19,10 +19,9 @@ from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
-from sklearn_pate.mechanisms._two_parts import TwoPartRelease
+from sklearn_pate.mechanisms._two_parts import parts_of
 from sklearn_pate.publication._mechanism_fields import rebuilt
 from sklearn_pate.publication._privacy_card import profile_of
 
@@ -111,7 +110,7 @@ def _check_mechanism(card: dict[str, Any], mechanism: AccountedRelease) -> None:
         )
     while isinstance(mechanism, SelectedFit) and mechanism.fit is not None:
         mechanism = mechanism.fit
-    counts, mechanism = _parts(mechanism)
+    counts, mechanism = parts_of(mechanism)
     n_tables = None if counts is None else counts.n_tables
     if card["n_tables"] != n_tables:
         raise ValueError(
@@ -164,17 +163,8 @@ def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
 
 def _n_queries(card: dict[str, Any], mechanism: AccountedRelease) -> int:
     """Return the number of queries as a mechanism counts them: a vector is one."""
-    _, mechanism = _parts(mechanism)
+    _, mechanism = parts_of(mechanism)
     return 1 if isinstance(mechanism, NoisySum) else card["n_queries"] or 0
-
-
-def _parts(
-    mechanism: AccountedRelease,
-) -> tuple[MarginalCounts | None, AccountedRelease]:
-    """Return the counts of a release in two parts, if it is one, and its mechanism."""
-    if isinstance(mechanism, TwoPartRelease):
-        return mechanism.counts, mechanism.mechanism
-    return None, mechanism
 
 
 def _check_void(card: dict[str, Any], curve: RdpCurve) -> None:

@@ -22,6 +22,7 @@ from sklearn_pate.inspection.displays._plotting import (
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.mechanisms._two_parts import parts_of, with_counts
 
 __all__ = ["AnswerCostDisplay"]
 
@@ -202,9 +203,11 @@ class AnswerCostDisplay:
                 f"{type(learner).__name__} has no mechanism_ that answers queries; "
                 "pass a fitted PATEClassifier, PrivateKNNClassifier or PETDLClassifier."
             )
-        if isinstance(mechanism, NoisySum):
+        before, answering = parts_of(mechanism)
+        if isinstance(answering, NoisySum):
             # A fit has one query of many parts; its statement counts the parts.
-            mechanism = clone(mechanism).set_params(n_parts=1)
+            answering = clone(answering).set_params(n_parts=1)
+        mechanism = with_counts(before, answering)
         n_classes = len(learner.classes_)
         of_queries = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
         if not np.isclose(of_queries, spent.epsilon, rtol=1e-6, atol=0):
@@ -215,7 +218,7 @@ class AnswerCostDisplay:
             )
         last = 2 * spent.n_queries if n_queries is None else n_queries
         check_count("n_queries", last, 1)
-        counts = _counts(last, {spent.n_queries, mechanism.answer_cap(last)})
+        counts = _counts(last, {spent.n_queries, answering.answer_cap(last)})
         epsilons = _epsilons(mechanism, counts, n_classes, spent.delta)
         display = cls(
             n_queries=counts,

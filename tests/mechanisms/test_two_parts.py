@@ -1,0 +1,280 @@
+"""Releases in two parts: noisy counts, then a mechanism, at one cost."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from sklearn_pate.accounting import DEFAULT_ORDERS
+from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    InteractiveGNMax,
+    LNMax,
+    MeanScores,
+    NoisyHistogram,
+    NoisySum,
+    PermuteAndFlip,
+    ScoreSteps,
+)
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
+from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
+
+N_TABLES, SHARE = 5, 0.1
+COUNTS = MarginalCounts(n_tables=N_TABLES)
+
+
+def votes(mechanism, n_queries=40, n_classes=2):
+    """Return a calibration of answers, their number, and the number of classes."""
+
+    def prepared(**noise):
+        return mechanism.prepared(
+            n_teachers=250, n_queries=n_queries, n_classes=n_classes, **noise
+        )
+
+    return prepared, n_queries, n_classes
+
+
+RELEASES = {
+    "gnmax of two": votes(GNMax()),
+    "gnmax of three": votes(GNMax(), n_classes=3),
+    "histogram": votes(NoisyHistogram(), n_classes=3),
+    "lnmax": votes(LNMax()),
+    "gumbel": votes(GumbelMax()),
+    "permute-and-flip": votes(PermuteAndFlip(), n_classes=3),
+    "confident": votes(ConfidentGNMax(), n_classes=3),
+    "interactive": votes(InteractiveGNMax(), n_classes=3),
+    "scores": (MeanScores().prepared, MeanScores.n_steps, 2),
+    "steps": (ScoreSteps().prepared, ScoreSteps.n_steps, 2),
+    "sum": (lambda **noise: NoisySum().prepared(n_parts=3, **noise), 1, 4),
+}
+GAUSSIAN = ["histogram", "scores", "steps", "sum"]
+
+
+@cache
+def calibrated(release, epsilon, delta, share=SHARE):
+    prepared, n_queries, n_classes = RELEASES[release]
+    counts = COUNTS.for_share(share, epsilon, delta)
+    mechanism = prepared(epsilon=epsilon, delta=delta, counts=counts)
+    return TwoPartRelease(counts, mechanism), n_queries, n_classes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-5)])
+def test_both_parts_together_have_the_epsilon_that_was_asked_for(
+    release, epsilon, delta
+):
+    whole, *numbers = calibrated(release, epsilon, delta)
+    assert 0.999 * epsilon < whole.stated_epsilon(*numbers, delta) <= epsilon
+    alone = whole.mechanism.stated_epsilon(*numbers, delta)
+    assert alone < 0.97 * epsilon
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_curve_is_the_sum_of_both(release):
+    whole, *numbers = calibrated(release, 1.0, 1e-5)
+    sigma = whole.counts.sigma
+    alone = whole.mechanism.account_curve(*numbers)
+    np.testing.assert_allclose(
+        whole.account_curve(*numbers).values,
+        alone.values + DEFAULT_ORDERS * N_TABLES / sigma**2,
+        rtol=1e-12,
+    )
+    other = np.array([1.5, 7.0])
+    assert whole.account_curve(*numbers, other).orders.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_profile_agrees_with_the_stated_epsilon(release):
+    whole, *numbers = calibrated(release, 1.0, 1e-5)
+    profile = whole.stated_profile(*numbers)
+    stated = whole.stated_epsilon(*numbers, 1e-5)
+    assert stated <= profile.epsilon_at(1e-5) * (1 + 1e-9) <= 1.001 * stated
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_cost_is_never_above_that_of_the_curve(release):
+    whole, *numbers = calibrated(release, 1.0, 1e-5)
+    for delta in 1e-3, 1e-6, 1e-12:
+        by_curve = whole.stated_curve(*numbers).quiet_epsilon(delta)
+        assert whole.stated_epsilon(*numbers, delta) <= by_curve
+
+
+@pytest.mark.parametrize("release", GAUSSIAN)
+def test_squares_of_mu_of_gaussian_parts_add_up(release):
+    whole, n_queries, _ = calibrated(release, 1.0, 1e-5)
+    parts = [one._gaussian_mu(n_queries) for one in (whole.counts, whole.mechanism)]
+    mu = whole._gaussian_mu(n_queries)
+    assert mu**2 == pytest.approx(sum(one**2 for one in parts), rel=1e-12)
+    options = {"value_discretization_interval": 1e-4}
+    first, second = (pld.from_gaussian_mechanism(1 / one, **options) for one in parts)
+    composed = first.compose(second).get_epsilon_for_delta(1e-5)
+    assert gdp_epsilon(mu, 1e-5) == pytest.approx(composed, rel=1e-3)
+    stated = whole.stated_epsilon(n_queries, 2, 1e-5)
+    assert stated == pytest.approx(gdp_epsilon(mu, 1e-5))
+
+
+@pytest.mark.parametrize("release", ["gnmax of two", *GAUSSIAN])
+def test_exact_costs_are_below_that_of_the_curve(release):
+    whole, *numbers = calibrated(release, 1.0, 1e-5)
+    assert whole.account_curve(*numbers).quiet_epsilon(1e-5) > 1.02
+
+
+@pytest.mark.parametrize(
+    "release", [one for one in RELEASES if one not in ("gnmax of two", *GAUSSIAN)]
+)
+def test_other_mechanisms_have_the_cost_of_the_curve(release):
+    whole, *numbers = calibrated(release, 1.0, 1e-5)
+    assert whole._exact_epsilon(*numbers, 1e-5) == np.inf
+
+
+@pytest.mark.parametrize("release", ["gnmax of two", "gumbel", "scores"])
+def test_a_larger_share_is_more_noise_on_answers_and_less_on_counts(release):
+    wholes = [calibrated(release, 1.0, 1e-5, share)[0] for share in (0.05, 0.1, 0.4)]
+    of_counts = [whole.counts.sigma for whole in wholes]
+    (name,) = wholes[0].mechanism.noise_parameters
+    scale = [getattr(whole.mechanism, name) for whole in wholes]
+    of_answers = scale if release != "gumbel" else [1 / one for one in scale]
+    assert np.all(np.diff(of_counts) < 0)
+    assert np.all(np.diff(of_answers) > 0)
+
+
+def sampled(rate, epsilon=2.0, delta=1e-5, n_queries=30):
+    counts = MarginalCounts(n_tables=N_TABLES, add_remove=True)
+    counts = counts.for_share(SHARE, epsilon, delta)
+    mechanism = SampledMechanism(GNMax(), rate).calibrated(
+        n_queries=n_queries, epsilon=epsilon, delta=delta, counts=counts
+    )
+    return TwoPartRelease(counts, mechanism)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (2.0, 1e-5)])
+def test_answers_on_samples_and_counts_have_the_epsilon_that_was_asked_for(
+    rate, epsilon, delta
+):
+    whole = sampled(rate, epsilon, delta)
+    assert 0.999 * epsilon < whole.stated_epsilon(30, 2, delta) <= epsilon
+    # A unit that is added or removed is in one cell of each table.
+    rest = (
+        whole.account_curve(30, 2).values - whole.mechanism.account_curve(30, 2).values
+    )
+    np.testing.assert_allclose(
+        rest, DEFAULT_ORDERS * N_TABLES / (2 * whole.counts.sigma**2), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_both_parts_have_one_relation(unit):
+    assert sampled(0.1).relation(unit) == "add-remove"
+    whole = TwoPartRelease(MarginalCounts(5.0), GNMax(5.0))
+    assert whole.relation(unit) == GNMax(5.0).relation(unit)
+
+
+def test_parts_with_different_relations_are_refused():
+    mechanisms = GNMax(5.0), SampledMechanism(GNMax(5.0), 0.1)
+    for mechanism, add_remove in zip(mechanisms, (True, False), strict=True):
+        whole = TwoPartRelease(MarginalCounts(5.0, add_remove=add_remove), mechanism)
+        with pytest.raises(ValueError, match="another neighbour relation than"):
+            whole.relation("row")
+
+
+class Twice(MarginalCounts):
+    """Releases all counts twice."""
+
+    def _cost(self, *args):
+        return 2 * super()._cost(*args)
+
+
+class HistogramTwice(NoisyHistogram):
+    """Releases all histograms twice."""
+
+    def _cost(self, *args):
+        return 2 * super()._cost(*args)
+
+
+class AnswersTwice(GNMax):
+    """Answers twice."""
+
+    def _cost(self, *args):
+        return 2 * super()._cost(*args)
+
+
+@pytest.mark.parametrize(
+    ("counts", "mechanism"),
+    [
+        (Twice(30.0), GNMax(40.0)),
+        (Twice(30.0), NoisyHistogram(40.0)),
+        (MarginalCounts(30.0), HistogramTwice(40.0)),
+        (MarginalCounts(30.0), AnswersTwice(40.0)),
+    ],
+)
+def test_no_exact_cost_is_stated_for_a_subclass_of_either_part(counts, mechanism):
+    whole = TwoPartRelease(counts, mechanism)
+    assert whole._exact_epsilon(40, 2, 1e-5) == np.inf
+    by_curve = whole.stated_curve(40, 2).quiet_epsilon(1e-5)
+    assert whole.stated_epsilon(40, 2, 1e-5) == by_curve
+
+
+def test_without_counts_a_release_has_one_part():
+    mechanism = GNMax(40.0)
+    assert with_counts(None, mechanism) is mechanism
+
+
+@pytest.mark.parametrize("mechanism", [GumbelMax(), PermuteAndFlip()])
+def test_a_small_epsilon_is_calibrated_and_a_smaller_one_has_its_error(mechanism):
+    prepared, *numbers = votes(mechanism, n_queries=2000)
+    ready = prepared(epsilon=1e-3)
+    assert 0.999e-3 < ready.stated_epsilon(*numbers, 1e-5) <= 1e-3
+    with pytest.raises(ValueError, match="epsilon=1e-05 cannot be reached"):
+        prepared(epsilon=1e-5)
+
+
+@pytest.mark.parametrize("release", ["gnmax of two", "histogram", "gumbel"])
+def test_counts_whose_renyi_cost_is_all_of_epsilon_are_refused(release):
+    with pytest.raises(ValueError, match="spend all of epsilon; use a smaller share"):
+        calibrated(release, 1.0, 1e-5, share=0.95)
+
+
+@pytest.mark.parametrize("release", ["scores", "steps", "sum"])
+def test_functions_and_sums_get_all_that_a_large_share_leaves(release):
+    whole, *numbers = calibrated(release, 1.0, 1e-5, share=0.95)
+    assert 0.999 < whole.stated_epsilon(*numbers, 1e-5) <= 1
+
+
+def test_counts_that_cost_more_than_all_are_refused_by_a_sum():
+    with pytest.raises(ValueError, match="The counts of 5 columns with noise of 3 "):
+        NoisySum().prepared(
+            n_parts=3, epsilon=1.0, counts=MarginalCounts(3.0, n_tables=5)
+        )
+
+
+def test_seeded_noise_has_no_cost():
+    whole = TwoPartRelease(
+        MarginalCounts(30.0, noise_seed=0), GNMax(40.0, noise_seed=0)
+    )
+    assert whole.stated_epsilon(40, 2, 1e-5) == np.inf
+    assert whole.stated_profile(40, 2).delta_at(100.0) == 1
+
+
+def test_the_line_of_a_statement_names_both_parts():
+    whole = TwoPartRelease(MarginalCounts(30.0, n_tables=2), GNMax(40.0))
+    assert whole.in_one_line() == (
+        "TwoPartRelease(counts=MarginalCounts(n_tables=2, sigma=30.0), "
+        "mechanism=GNMax(sigma=40.0))"
+    )
+    assert whole.released == "answers"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [(MarginalCounts(), GNMax(40.0)), (MarginalCounts(30.0), GNMax())],
+)
+def test_noise_that_is_not_set_is_found_in_both_parts(parts):
+    with pytest.raises(ValueError, match="sigma=None"):
+        TwoPartRelease(*parts)._check_ready()
