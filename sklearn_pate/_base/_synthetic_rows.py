@@ -12,8 +12,8 @@ from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._marginals._domain import Domain
-from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._marginals._noisy_tables import Marginals, SyntheticRows, count_cells
+from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import one_row_of_groups
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
