@@ -235,17 +235,16 @@ def test_counts_lost_in_noise_are_a_warning_before_anything_is_spent(
     assert ledger.entries() == []
 
 
-def test_counts_lost_in_noise_are_a_warning_of_the_plan():
-    plan = of_votes(**other(sigma=38.0)).plan_fit(X, Y)
-    assert any("too large for 150 rows in each" in one for one in plan.warnings)
-    plan = of_votes(**other(sigma=37.0)).plan_fit(X, Y)
-    assert not any("too large for 150 rows in each" in one for one in plan.warnings)
-
-
-def test_counts_without_classes_have_the_rows_of_all():
-    fit("votes", **other(sigma=74.0, by_class=False))  # warnings are errors
-    with pytest.warns(PrivacyUtilityWarning, match="for 300 rows: rows drawn"):
-        fit("votes", **other(sigma=76.0, by_class=False))
+@pytest.mark.parametrize(
+    ("by_class", "largest", "rows"),
+    [(True, 37.5, "150 rows in each of 2 classes"), (False, 75.0, "300 rows:")],
+)
+def test_counts_lost_in_noise_are_a_warning_of_the_plan(by_class, largest, rows):
+    for sigma, n_warnings in ((largest, 0), (largest + 0.1, 1)):
+        pate = of_votes(**other(sigma=sigma, by_class=by_class))
+        found = [one for one in pate.plan_fit(X, Y).warnings if "MarginalCounts" in one]
+        assert len(found) == n_warnings
+        assert all(f"is too large for {rows}" in one for one in found)
 
 
 @pytest.mark.parametrize(
