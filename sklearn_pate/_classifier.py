@@ -407,13 +407,16 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ValueError
             If a parameter or the data cannot be used. No query was answered and nothing
             was charged. Teacher and student were tried on public rows with made-up
-            labels; only errors that the answers cause come after the release.
+            labels; only errors that the answers cause come after the release. With
+            `synthetic`, teachers are trained after the release of the counts, and an
+            error because all of them failed comes after it, too.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written. No answer was
+            If the file of the `ledger` cannot be read or written, or the counts in it
+            give other `synthetic` rows in these versions of libraries. No answer was
             released.
 
         Warns

@@ -17,6 +17,8 @@ from sklearn_pate._marginals._cells import Cells, Values, cells_of
 __all__ = ["Domain", "column_values", "count_tables", "read_domain"]
 
 _NUMBERS, _INTEGERS, _DATES = "biuf", "iu", "mM"
+# One value of so many is missing in uniform rows, where some may be.
+_ONE_IN = 10
 # Keys of one declaration, which arrays may have for all columns.
 _OF_ALL = {"values", "range", "edges", "missing"}
 
@@ -39,9 +41,19 @@ class Domain:
         return self.cells[column].cell_of(column_values(X, column))
 
     def uniform(self, n_rows: int, seed: int) -> Table:
-        """Draw rows whose cells are uniform and independent."""
+        """Draw rows whose cells are uniform and independent.
+
+        One value of ten is missing where some may be: what cannot work with missing
+        values must fail on these rows, and not later, on rows drawn from counts.
+        """
         random_state = np.random.RandomState(seed)
-        cells = [random_state.randint(one.n_cells, size=n_rows) for one in self.cells]
+        cells = []
+        for one in self.cells:
+            drawn = random_state.randint(one.n_cells - one.missing, size=n_rows)
+            if one.missing:
+                rows = random_state.permutation(n_rows)[: -(-n_rows // _ONE_IN)]
+                drawn[rows] = one.n_cells - 1
+            cells.append(drawn)
         return self.rows(cells, random_state)
 
     def rows(

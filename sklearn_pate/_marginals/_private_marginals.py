@@ -128,7 +128,7 @@ class PrivateMarginals(BaseEstimator):
         -------
         rows : array or dataframe of shape (n_rows, n_features)
             In the container and with the types of X. All values of the domain are
-            equally probable in them.
+            equally probable in them; where some may be missing, one of ten is.
 
         Raises
         ------

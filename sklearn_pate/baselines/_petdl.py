@@ -332,7 +332,8 @@ class PETDLClassifier(TeacherEnsemble):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot be used. Nothing was released or charged.
+            If a parameter or the data cannot be used. Nothing was released or charged,
+            unless all teachers failed, and `synthetic` counts were released before.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was released or
