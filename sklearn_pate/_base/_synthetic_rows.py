@@ -96,12 +96,11 @@ def release_counts(
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
-    """Return the noisy tables by the name or number of their column."""
+    """Return the noisy tables by the name of their column, by number unless unique."""
     names = column_names(marginals.domain.no_rows)
-    return {
-        column if names is None else names[column]: table
-        for column, table in marginals.tables.items()
-    }
+    if names is None or len(set(names)) < len(names):
+        return marginals.tables
+    return {names[column]: table for column, table in marginals.tables.items()}
 
 
 def counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
