@@ -122,8 +122,18 @@ class Bins(Cells):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a warning would reveal a value
                 values = np.array([to_number(one) for one in values.tolist()])
-        inner = np.array(self.edges[1:-1], dtype=np.float64)
-        cells = np.searchsorted(inner, values, side="right")
+        edges = np.array(self.edges)
+        last = self._n_present - 1
+        width = (edges[-1] - edges[0]) / (last + 1)
+        if np.allclose(np.diff(edges), width, rtol=1e-6, atol=0):
+            # Three times as fast as a search; right but for rounding, which is mended.
+            with np.errstate(invalid="ignore", over="ignore"):
+                near = np.clip((values - edges[0]) / width, 0, last).astype(np.intp)
+            near = np.clip(near, 0, last)  # what NaN became
+            near += (values >= edges[near + 1]) & (near < last)
+            cells = near - ((values < edges[near]) & (near > 0))
+        else:
+            cells = np.searchsorted(edges[1:-1], values, side="right")
         cells[np.isnan(values)] = self._n_present if self.missing else -1
         return cells
 

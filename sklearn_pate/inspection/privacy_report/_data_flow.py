@@ -34,14 +34,27 @@ def steps_of(
     unit: str = "row",
     n_teachers: int | None = None,
     n_queries: int | None = None,
+    n_tables: int | None = None,
     mechanism: str | None = None,
     model: str | None = None,
 ) -> list[Step]:
     """List the steps of a fit of one of the KINDS, in order.
 
     `n_teachers` is a number of teachers, parties or neighbours. Without numbers and
-    names, the steps are those of any such fit.
+    names, the steps are those of any such fit. `n_tables` is the number of columns
+    whose noisy counts the public rows are drawn from, if they are.
     """
+    before = []
+    if n_tables is not None:
+        before = [
+            Step(
+                "private",
+                "Counts",
+                f"of the values in {n_tables} columns; each {unit} counts once in each",
+            ),
+            Step("noise", "Noise on counts", "added to every count, empty ones too"),
+            Step("public", "Public rows", "drawn from the noisy counts"),
+        ]
     teachers = f"{n_teachers or 'Many'} teachers"
     of_model = f"{model}: " if model else ""
     to_queries = f"to {n_queries} queries " if n_queries else ""
@@ -61,7 +74,7 @@ def steps_of(
         "Student",
         f"{of_model}trained on answers and public rows, used to predict",
     )
-    return {
+    steps = {
         "teachers": [
             rows,
             Step("private", teachers, "each trained on one shard; they vote"),
@@ -151,7 +164,8 @@ def steps_of(
                 "are deleted",
             ),
         ],
-    }[kind]
+    }
+    return [*before, *steps[kind]]
 
 
 _ZONES = {"private": "Private", "noise": "Mechanism", "public": "Public"}

@@ -71,6 +71,10 @@ _METHODS = {
         "published, and nothing about the others."
     ),
 }
+_OF_COUNTS = (
+    "Instead of public rows, rows are drawn from counts of the values in each column, "
+    "by class. A {unit} counts once in each column, and noise on every count hides it."
+)
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 
@@ -142,11 +146,15 @@ def _method(facts: dict[str, Any]) -> Section:
         unit=unit,
         n_teachers=facts["n_teachers"],
         n_queries=facts["n_queries"],
+        n_tables=facts["n_tables"],
         mechanism=facts["mechanism"],
         model=facts["model"],
     )
     caption = "Data flow. Private data stay with the data holder."
-    text = Text(_METHODS[kind].format(unit=unit))
+    methods = _METHODS[kind].format(unit=unit)
+    if facts["n_tables"] is not None:
+        methods = f"{_OF_COUNTS.format(unit=unit)} {methods}"
+    text = Text(methods)
     if not facts["private"]:
         text = Text("Despite the steps shown, there is no guarantee.", is_warning=True)
     return Section("Method", [text, Picture(steps, caption)])
@@ -194,6 +202,7 @@ def _parameters(facts: dict[str, Any]) -> Section:
         "Mechanism": facts["mechanism"],
         _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
         "Queries": facts["n_queries"],
+        "Columns counted": facts["n_tables"],
         "Unit": facts["unit"],
         "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,
