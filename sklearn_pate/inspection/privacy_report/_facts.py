@@ -40,7 +40,7 @@ from sklearn_pate.publication._privacy_card import statement_fields, versions_of
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
