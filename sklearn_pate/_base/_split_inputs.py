@@ -39,7 +39,9 @@ __all__ = [
     "check_delta_is_small",
     "check_synthetic_rows",
     "check_target",
+    "of_groups",
     "read_labels",
+    "read_rows",
     "split_inputs",
 ]
 
@@ -101,18 +103,9 @@ def split_inputs(
     error only where a row has a group id of another type, or no row is left to learn
     from.
     """
-    check_target(estimator, y)
-    X = check_features(estimator, X, reset=True, private=True)
-    check_consistent_length(X, y)
-    ids = group_of_row = None
-    _check_unit(estimator.privacy_unit, groups)
-    if groups is not None:
-        _check_number_of_groups(estimator)
-        ids, group_of_row = group_ids(groups)
-        check_consistent_length(X, group_of_row)
-    classes, codes, label_set = read_labels(estimator.classes, y)
+    X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
+    _check_number_of_groups(estimator)
     assumptions = [label_set]
-    check_delta_is_small(estimator.delta, X.shape[0], "rows")
     domain, public_indices = None, None
     synthetic = estimator.synthetic
     _check_one_source(estimator, X_public)
@@ -141,14 +134,7 @@ def split_inputs(
         n_without = np.count_nonzero(group_of_row < 0)
         if n_without:
             problems.append(f"{n_without} rows have no group id, and were left out.")
-        # Such a row may belong to a group that has an id in another row.
-        codes = np.where(group_of_row < 0, -1, codes)
-    if np.all(codes < 0):
-        without_id = "" if group_of_row is None else " and a group id"
-        raise ValueError(
-            f"No private row of y has a label in classes={estimator.classes!r}"
-            f"{without_id}; compare their spelling and type."
-        )
+    codes = of_groups(codes, group_of_row, estimator.classes)
     assumptions.append(COLUMNS)
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices, tuple(problems)),
@@ -156,6 +142,50 @@ def split_inputs(
             classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
         ),
     )
+
+
+def read_rows(
+    estimator: Any, X: Any, y: Any, groups: Any
+) -> tuple[
+    Table,
+    NDArray[np.intp],
+    NDArray[Any] | None,
+    NDArray[np.intp] | None,
+    NDArray[Any],
+    Assumption,
+]:
+    """Check private rows, their labels and their groups.
+
+    Returns X, class indices, the ids of groups and the group of each row, the classes,
+    and the assumption about them.
+    """
+    check_target(estimator, y)
+    X = check_features(estimator, X, reset=True, private=True)
+    check_consistent_length(X, y)
+    ids = group_of_row = None
+    _check_unit(estimator.privacy_unit, groups)
+    if groups is not None:
+        ids, group_of_row = group_ids(groups)
+        check_consistent_length(X, group_of_row)
+    classes, codes, label_set = read_labels(estimator.classes, y)
+    check_delta_is_small(estimator.delta, X.shape[0], "rows")
+    return X, codes, ids, group_of_row, classes, label_set
+
+
+def of_groups(
+    codes: NDArray[np.intp], group_of_row: NDArray[np.intp] | None, given: Any
+) -> NDArray[np.intp]:
+    """Drop the labels of rows without a group id; raise ValueError if none is left."""
+    if group_of_row is not None:
+        # Such a row may belong to a group that has an id in another row.
+        codes = np.where(group_of_row < 0, -1, codes)
+    if np.all(codes < 0):
+        without_id = "" if group_of_row is None else " and a group id"
+        raise ValueError(
+            f"No private row of y has a label in classes={given!r}{without_id}; "
+            "compare their spelling and type."
+        )
+    return codes
 
 
 def check_synthetic_rows(estimator: Any, rows: Table, X: Table) -> Table:
@@ -270,7 +300,7 @@ def _check_unit(privacy_unit: str, groups: Any) -> None:
 
 def _check_number_of_groups(estimator: Any) -> None:
     """Raise ValueError if a number that is needed would depend on private rows."""
-    if estimator.n_teachers != "auto":
+    if estimator.privacy_unit != "group" or estimator.n_teachers != "auto":
         return
     if not hasattr(estimator, "n_groups"):
         raise ValueError(

@@ -21,7 +21,7 @@ from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
-__all__ = ["draw_synthetic_rows", "release_counts", "tables_by_name"]
+__all__ = ["counted_rows", "draw_synthetic_rows", "release_counts", "tables_by_name"]
 
 # Place of the counts among the stored answers of a fit.
 _OF_COUNTS = -1
@@ -58,7 +58,7 @@ def draw_synthetic_rows(
 
     stored = None if entry is None else entry.stored().get(_OF_COUNTS)
     if stored is None:
-        X, codes = _counted_rows(private, seed)
+        X, codes = counted_rows(private, seed)
         exact = count_cells(domain, X, codes, len(classes), by_class=synthetic.by_class)
         if entry is not None:
             # Only on an entry without any draw: another one has its counts.
@@ -96,15 +96,14 @@ def release_counts(
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
-    """Return the noisy tables by the name or number of their column."""
+    """Return the noisy tables by the name of their column, by number unless unique."""
     names = column_names(marginals.domain.no_rows)
-    return {
-        column if names is None else names[column]: table
-        for column, table in marginals.tables.items()
-    }
+    if names is None or len(set(names)) < len(names):
+        return marginals.tables
+    return {names[column]: table for column, table in marginals.tables.items()}
 
 
-def _counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
+def counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
     """Return all rows and class indices, or those of one row of each group."""
     X, codes = private.X, private.codes
     if private.ids is None or private.group_of_row is None:

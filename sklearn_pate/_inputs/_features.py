@@ -19,6 +19,7 @@ from sklearn_pate._inputs._odd_rows import (
 )
 
 __all__ = [
+    "as_array",
     "check_features",
     "check_held_out",
     "check_numbers",
@@ -41,7 +42,7 @@ def check_features(
     if not is_frame(X):
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
-            X = _as_array(X) if private else _as_public_array(X)
+            X = as_array(X) if private else _as_public_array(X)
         finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
             X,
@@ -70,7 +71,7 @@ def check_numbers(
     check_container("X", X)
     received = X
     if not sp.issparse(X):
-        X = X if is_frame(X) else _as_array(X)
+        X = X if is_frame(X) else as_array(X)
         # Integers too, so that they are rounded via float64 as objects are.
         if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "biuOUST"):
             X = read_numbers(X)
@@ -174,7 +175,7 @@ def _as_public_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+def as_array(X: Any) -> NDArray[Any]:
     """Return an array, of dtype object unless X has a dtype: no value may set it."""
     if hasattr(X, "dtype"):
         return np.asarray(X)

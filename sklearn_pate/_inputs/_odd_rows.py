@@ -37,9 +37,11 @@ __all__ = [
     "input_tags",
     "is_frame",
     "is_missing",
+    "is_missing_or_nan",
     "odd_rows",
     "read_numbers",
     "takes_missing",
+    "to_number",
     "to_text",
     "without_words",
 ]
@@ -167,10 +169,22 @@ def read_numbers(X: Any, names: Sequence[Any] | None = None) -> NDArray[np.float
 def without_words(values: list[Any]) -> NDArray[np.object_]:
     """Replace text in a column of numbers by the number it holds, or by NaN."""
     kept = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        is_kept = isinstance(value, Number) or is_missing(value)
-        kept[row] = value if is_kept else _read_value(value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would reveal a value
+        for row, value in enumerate(values):
+            is_kept = isinstance(value, Number) or is_missing(value)
+            kept[row] = value if is_kept else to_number(value)
     return kept
+
+
+def to_number(value: Any) -> float:
+    """Convert a value to a number, to NaN if it is none; this may warn."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (ArithmeticError, RuntimeError, TypeError, ValueError):
+        return math.nan
 
 
 def finite_or_default(
@@ -188,8 +202,7 @@ def as_words(values: list[Any]) -> NDArray[np.object_]:
     """Convert values of a column of text that are neither text nor missing to text."""
     text = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        is_nan = isinstance(value, Real) and value != value
-        is_kept = isinstance(value, str) or is_missing(value) or is_nan
+        is_kept = isinstance(value, str) or is_missing_or_nan(value)
         text[row] = value if is_kept else to_text(value)
     return text
 
@@ -278,18 +291,22 @@ def _read_column(values: NDArray[Any], name: Any) -> NDArray[np.float64]:
 
 
 def _read_value(value: Any) -> float:
-    """Read one value as a number, or as NaN if it is none."""
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-    except (TypeError, ValueError):
-        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
-            raise
-        return np.nan
+    """Read one value as a number, or as NaN if it is none; refuse containers."""
+    number = to_number(value)
+    is_text = isinstance(value, (str, bytes))
+    if np.isnan(number) and hasattr(value, "__len__") and not is_text:
+        raise TypeError(
+            f"The argument must be a string or a number, not a {type(value).__name__}."
+        )
+    return number
 
 
 def is_missing(value: Any) -> bool:
     """Check whether an object stands for a missing value, NaN aside."""
     # pandas.NA cannot be compared.
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_missing_or_nan(value: Any) -> bool:
+    """Check whether an object stands for a missing value, or is NaN."""
+    return is_missing(value) or (isinstance(value, Real) and bool(value != value))

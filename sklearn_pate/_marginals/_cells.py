@@ -1,8 +1,8 @@
 """Cells of a column: a public, finite list of values or of bins."""
 
 import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate._inputs._labels import is_missing
+from sklearn_pate._inputs._odd_rows import is_missing_or_nan, to_number
 
-__all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of"]
+__all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of", "check_n_cells"]
 
 MOST_CELLS = 10_000
+# Whole numbers of this size are not exact in float64.
+_LARGEST_EXACT_FLOAT = 2**53
 _FORMS = (
     "a list of all values, a tuple (low, high), or a tuple of increasing edges of bins"
 )
@@ -44,14 +46,12 @@ class Cells(ABC):
         """Number of cells of values that are not missing."""
 
     @abstractmethod
-    def cell_of(self, values: Any) -> NDArray[np.intp]:
+    def cell_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Return the cell of each value, -1 for none."""
 
     @abstractmethod
-    def drawn(
-        self, cells: NDArray[np.intp], random_state: np.random.RandomState
-    ) -> NDArray[Any]:
-        """Draw a value from each cell, uniformly; None where it is missing."""
+    def at(self, cells: NDArray[np.intp], place: NDArray[np.float64]) -> NDArray[Any]:
+        """Return a value of each cell, at a place in [0, 1); None where missing."""
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,19 @@ class Values(Cells):
     def _n_present(self) -> int:
         return len(self.values)
 
-    def cell_of(self, values: Any) -> NDArray[np.intp]:
-        numbers = np.asarray(values)
-        if numbers.dtype.kind in "biuf":
-            return self._cell_of_numbers(numbers)
+    def cell_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        if values.dtype.kind in "biuf":
+            return self._cell_of_numbers(values)
         lookup = {value: cell for cell, value in enumerate(self.values)}
-        listed = numbers.tolist() if numbers.dtype.kind in "US" else values.tolist()
+        listed = values.tolist()
         try:
             cells = np.fromiter(map(lookup.get, listed, repeat(-1)), dtype=np.intp)
         except TypeError:  # a value that cannot be looked up, such as a list
             cells = np.array([_found(lookup, one) for one in listed], dtype=np.intp)
         if self.missing:
             odd = np.flatnonzero(cells < 0)
-            cells[odd] = [
-                self._n_present if is_missing(listed[one]) else -1 for one in odd
-            ]
+            odd = odd[[is_missing_or_nan(listed[one]) for one in odd]]
+            cells[odd] = self._n_present
         return cells
 
     def _cell_of_numbers(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
@@ -97,20 +95,19 @@ class Values(Cells):
             cells[np.isnan(numbers)] = self._n_present
         return cells
 
-    def drawn(
-        self, cells: NDArray[np.intp], random_state: np.random.RandomState
-    ) -> NDArray[Any]:
+    def at(self, cells: NDArray[np.intp], place: NDArray[np.float64]) -> NDArray[Any]:
         values = np.empty(len(self.values) + 1, dtype=object)  # None at the end
-        values[:-1] = self.values
+        for cell, value in enumerate(self.values):
+            values[cell] = value
         return values[cells]
 
 
 @dataclass(frozen=True)
 class Bins(Cells):
-    """Cells between increasing edges, the last one closed.
+    """Cells between increasing edges.
 
-    Numbers below and above are in the first and the last bin. With `whole`, edges are
-    whole numbers, all bins are half-open, and whole numbers are drawn.
+    Numbers below and above are in the first and the last bin, and the last edge is,
+    too. With `whole`, edges are whole numbers, and values are.
     """
 
     edges: tuple[float, ...]
@@ -120,47 +117,32 @@ class Bins(Cells):
     def _n_present(self) -> int:
         return len(self.edges) - 1
 
-    def cell_of(self, values: Any) -> NDArray[np.intp]:
-        numbers = np.asarray(values)
-        if numbers.dtype.kind not in "biuf":
-            numbers = np.array([_number(one) for one in values.tolist()], dtype=float)
-        n_bins = self._n_present
-        is_nan = np.isnan(numbers)
-        numbers = np.where(is_nan, self.edges[0], numbers)
-        width = (self.edges[-1] - self.edges[0]) / n_bins
-        if np.array_equal(np.diff(self.edges), np.full(n_bins, width)):
-            numbers = np.clip(numbers, self.edges[0], self.edges[-1])
-            cells = ((numbers - self.edges[0]) / width).astype(np.intp)
-        else:
-            cells = np.searchsorted(self.edges, numbers, side="right") - 1
-        cells = np.clip(cells, 0, n_bins - 1)
-        cells[is_nan] = n_bins if self.missing else -1
+    def cell_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        if values.dtype.kind not in "biuf":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a warning would reveal a value
+                values = np.array([to_number(one) for one in values.tolist()])
+        inner = np.array(self.edges[1:-1], dtype=np.float64)
+        cells = np.searchsorted(inner, values, side="right")
+        cells[np.isnan(values)] = self._n_present if self.missing else -1
         return cells
 
-    def drawn(
-        self, cells: NDArray[np.intp], random_state: np.random.RandomState
-    ) -> NDArray[Any]:
-        place = random_state.random_sample(len(cells))
-        is_missing = cells == self._n_present
-        cells = np.where(is_missing, 0, cells)
-        edges = np.array(self.edges)
-        values = edges[cells] + place * np.diff(edges)[cells]
-        if self.whole:
-            values = np.floor(values)
-        if not is_missing.any():
-            return values
+    def at(self, cells: NDArray[np.intp], place: NDArray[np.float64]) -> NDArray[Any]:
+        edges = np.array([*self.edges, np.nan])  # no edge behind the missing cell
+        low, high = edges[cells], edges[cells + 1]
+        # Rounding may not carry a value to the next bin.
+        values = np.minimum(low + place * (high - low), np.nextafter(high, low))
         drawn = values.astype(object)
-        drawn[is_missing] = None
+        if self.whole:
+            drawn[:] = [None if one != one else math.floor(one) for one in values]
+        drawn[cells == self._n_present] = None
         return drawn
 
 
-def cells_of(
-    name: Any, declared: Any, *, whole: bool, n_bins: int, is_right: Callable
-) -> Cells:
-    """Return the cells that a user declared for a column.
+def cells_of(name: Any, declared: Any, dtype: np.dtype, n_bins: int) -> Cells:
+    """Return the cells that a user declared for a column of a type.
 
-    `whole` is for columns of integers; `is_right` tells whether a column of that type
-    holds a value. Raises ValueError, by the declaration alone.
+    Raises ValueError, by the declaration alone.
     """
     missing = False
     if isinstance(declared, dict):
@@ -184,8 +166,9 @@ def cells_of(
                 f"domain[{name!r}] has range={content!r}; it must be (low, high)."
             )
     if isinstance(declared, list):
-        return _values(name, declared, missing, is_right)
+        return _values(name, declared, missing, dtype)
     if isinstance(declared, tuple):
+        whole = dtype.kind in "iu"
         return _bins(name, declared, missing, whole=whole, n_bins=n_bins)
     raise _unreadable(name, declared)
 
@@ -198,25 +181,39 @@ def _unreadable(name: Any, declared: Any) -> ValueError:
     )
 
 
-def _values(
-    name: Any, declared: list[Any], missing: bool, is_right: Callable
-) -> Values:
-    values = [one for one in declared if not is_missing(one)]
-    missing = missing or len(values) < len(declared)
-    for one in values:
-        if not isinstance(one, (str, bool, Real, np.generic)) or not is_right(one):
+def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> Values:
+    values: list[Any] = []
+    for one in declared:
+        value: Any = one.item() if isinstance(one, np.generic) else one
+        if is_missing_or_nan(value):
+            missing = True
+        elif not isinstance(value, (str, Real)):
             raise ValueError(
-                f"domain[{name!r}] has the value {one!r}, which is not of the type of "
-                "the column; give values as they are in the rows."
+                f"domain[{name!r}] has the value {one!r} of type {type(one).__name__}; "
+                "list numbers, text, bools, and None for missing."
             )
-    plain = [one.item() if isinstance(one, np.generic) else one for one in values]
-    if len(set(plain)) < len(plain):
-        twice = next(one for one in plain if plain.count(one) > 1)
-        raise ValueError(f"domain[{name!r}] has the value {twice!r} twice.")
-    if not plain:
+        elif isinstance(value, str):
+            values.append(value)
+        elif dtype.kind == "f":  # as the column rounds it
+            with np.errstate(over="ignore"):
+                values.append(float(dtype.type(to_number(value))))
+        elif abs(to_number(value)) >= _LARGEST_EXACT_FLOAT:
+            # Beside a missing value, dataframe libraries make floats of whole numbers.
+            raise ValueError(
+                f"domain[{name!r}] has the value {one!r}, at least 2^53 in size, where "
+                "floats are not exact; make text of the column."
+            )
+        else:
+            values.append(value)
+    if len(set(values)) < len(values):
+        twice = next(one for one in values if values.count(one) > 1)
+        raise ValueError(
+            f"domain[{name!r}] has the value {twice!r} twice; list it once."
+        )
+    if not values:
         raise ValueError(f"domain[{name!r}]={declared!r} has no value; list some.")
-    _check_number(name, len(plain))
-    return Values(missing, tuple(plain))
+    check_n_cells(name, len(values))
+    return Values(missing, tuple(values))
 
 
 def _bins(
@@ -226,35 +223,32 @@ def _bins(
     if len(declared) < 2:
         raise ValueError(f"{shown} must be (low, high), or edges of bins.")
     for one in declared:
-        if isinstance(one, bool) or not isinstance(one, Real) or not math.isfinite(one):
+        is_number = isinstance(one, Real) and not isinstance(one, bool)
+        if not is_number or not math.isfinite(to_number(one)):
             raise ValueError(f"{shown} must hold finite numbers alone, not {one!r}.")
-    if not all(np.diff(np.array(declared, dtype=float)) > 0):
-        what = "low < high" if len(declared) == 2 else "edges that increase"
+    edges = np.array(declared, dtype=np.float64)
+    if not np.all(np.diff(edges) > 0):
+        what = "low < high" if len(edges) == 2 else "edges that increase"
         raise ValueError(f"{shown} must have {what}.")
-    low, high = float(declared[0]), float(declared[-1])
+    if whole and any(one != int(one) for one in declared):
+        raise ValueError(f"{shown} must hold whole numbers, as the column does.")
     if whole:
-        if any(float(one) != int(one) for one in declared):
-            raise ValueError(f"{shown} must hold whole numbers, as the column does.")
-        edges: Iterable[float] = declared
-        if len(declared) == 2:
-            n_bins = min(n_bins, int(high - low) + 1)
-            edges = np.ceil(np.linspace(low, high + 1, n_bins + 1))
-        edges = (*map(float, edges),)
-        # The largest whole number is in the last bin.
-        edges = (*edges[:-1], high + 1)
-    elif len(declared) == 2:
-        edges = (*np.linspace(low, high, n_bins + 1).tolist(),)
-    else:
-        edges = (*map(float, declared),)
-    _check_number(name, len(edges) - 1)
-    return Bins(missing, edges, whole)
+        edges[-1] += 1  # the largest whole number is in the last bin
+    if len(edges) == 2:
+        low, high = edges
+        n_bins = min(n_bins, int(high - low)) if whole else n_bins
+        edges = np.linspace(low, high, n_bins + 1)
+        edges = np.unique(np.ceil(edges) if whole else edges)
+    check_n_cells(name, len(edges) - 1)
+    return Bins(missing, tuple(edges.tolist()), whole)
 
 
-def _check_number(name: Any, n_cells: int) -> None:
-    if n_cells > MOST_CELLS:
+def check_n_cells(name: Any, n_cells: int) -> None:
+    """Raise ValueError for a column with no cell, or with too many."""
+    if not 0 < n_cells <= MOST_CELLS:
         raise ValueError(
-            f"domain[{name!r}] has {n_cells} cells, more than {MOST_CELLS}; leave the "
-            "column out of X, or list its common values only."
+            f"Column {name!r} has {n_cells} cells in the domain, and may have 1 to "
+            f"{MOST_CELLS}; list its common values only, or leave the column out of X."
         )
 
 
@@ -263,11 +257,3 @@ def _found(lookup: dict[Any, int], value: Any) -> int:
         return lookup.get(value, -1)
     except TypeError:
         return -1
-
-
-def _number(value: Any) -> float:
-    """Read one value as a number, NaN if it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan

@@ -1,8 +1,8 @@
 """Domain of a table: the cells of each column, by public knowledge alone."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._odd_rows import is_frame
-from sklearn_pate._marginals._cells import Cells, Values, cells_of
+from sklearn_pate._marginals._cells import Cells, Values, cells_of, check_n_cells
 
-__all__ = ["Domain", "count_tables", "read_domain"]
+__all__ = ["Domain", "column_values", "count_tables", "read_domain"]
 
-_NUMBERS, _INTEGERS, _DATES = "biuf", "iu", "mM"
+# Kinds of types of columns: numbers, and all.
+_NUMBERS, _COUNTED = "biuf", "biufUTO"
 # One value of so many is missing in uniform rows, where some may be.
 _ONE_IN = 10
 # Keys of one declaration, which arrays may have for all columns.
@@ -38,10 +39,10 @@ class Domain:
 
     def cell_of(self, X: Table, column: int) -> NDArray[np.intp]:
         """Return the cell of each value of a column, -1 for none. Sensitive."""
-        return self.cells[column].cell_of(_column(X, column))
+        return self.cells[column].cell_of(column_values(X, column))
 
     def uniform(self, n_rows: int, seed: int) -> Table:
-        """Draw rows whose cells are uniform and independent.
+        """Draw rows whose cells are independent, and equally frequent in a column.
 
         One value of ten is missing where some may be: what cannot work with missing
         values must fail on these rows, and not later, on rows drawn from counts.
@@ -49,10 +50,12 @@ class Domain:
         random_state = np.random.RandomState(seed)
         cells = []
         for one in self.cells:
-            drawn = random_state.randint(one.n_cells - one.missing, size=n_rows)
+            n_present = one.n_cells - one.missing
+            order = random_state.permutation(max(n_rows, n_present))
+            drawn = order[:n_rows] % n_present
             if one.missing:
                 rows = random_state.permutation(n_rows)[: -(-n_rows // _ONE_IN)]
-                drawn[rows] = one.n_cells - 1
+                drawn[rows] = n_present
             cells.append(drawn)
         return self.rows(cells, random_state)
 
@@ -63,7 +66,7 @@ class Domain:
         return _table_like(
             self.no_rows,
             [
-                one.drawn(of_rows, random_state)
+                one.at(of_rows, random_state.random_sample(len(of_rows)))
                 for one, of_rows in zip(self.cells, cells, strict=True)
             ],
         )
@@ -81,6 +84,11 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
             "pass a dense table, or public rows as X_public."
         )
     no_rows = _safe_indexing(X, slice(0, 0))
+    if is_frame(X) and not (hasattr(X, "iloc") or hasattr(X, "schema")):
+        raise ValueError(
+            f"Rows cannot be drawn into a {type(X).__module__}.{type(X).__name__}; "
+            "pass X as an array, or as a dataframe of pandas, polars or pyarrow."
+        )
     names = column_names(X) or [*range(X.shape[1])]
     declared = _by_column(declared, names, is_frame(X))
     unknown = [name for name in declared if name not in names]
@@ -89,38 +97,14 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
             f"domain declares {unknown}, which are no columns of X; the columns are "
             f"{names}."
         )
-    cells: list[Cells | None] = []
-    for column, name in enumerate(names):
-        kind = _column(no_rows, column).dtype.kind
-        categories = _categories(no_rows, column)
-        if kind in _DATES:
-            raise ValueError(
-                f"Column {name!r} of X holds dates; make numbers of them, such as days."
-            )
-        if name in declared:
-            one = cells_of(
-                name,
-                declared[name],
-                whole=kind in _INTEGERS and categories is None,
-                n_bins=n_bins,
-                is_right=_type_check(kind, categories),
-            )
-            if one.missing and not _holds_missing(no_rows, column):
-                raise ValueError(
-                    f"domain[{name!r}] has missing values, which a column of integers "
-                    "or bools cannot hold; leave them out, or pass a column of floats."
-                )
-            cells.append(one)
-        elif categories is not None:
-            cells.append(Values(False, tuple(categories)))
-        elif kind == "b":
-            cells.append(Values(False, (False, True)))
-        else:
-            cells.append(None)
+    cells = [
+        _cells(no_rows, column, name, declared, n_bins)
+        for column, name in enumerate(names)
+    ]
     found = [one for one in cells if one is not None]
     if len(found) < len(cells):
         missing = [
-            f"{name!r}: {_template(_column(no_rows, column).dtype.kind)}"
+            f"{name!r}: {_template(column_values(no_rows, column).dtype.kind)}"
             for column, name in enumerate(names)
             if cells[column] is None
         ]
@@ -145,49 +129,95 @@ def count_tables(declared: Any, n_bins: int) -> int:
             "rows to count them in."
         )
     cells = [
-        cells_of(name, one, whole=False, n_bins=n_bins, is_right=lambda value: True)
-        for name, one in declared.items()
+        cells_of(name, one, np.dtype(object), n_bins) for name, one in declared.items()
     ]
     return sum(one.n_cells > 1 for one in cells)
 
 
 def _by_column(declared: Any, names: list[Any], is_frame: bool) -> dict[Any, Any]:
-    """Return a declaration for each column; arrays may have one for all."""
+    """Return a declaration for each column; there may be one for all."""
     if declared is None:
         return {}
-    of_all = isinstance(declared, (list, tuple)) or (
-        isinstance(declared, dict) and declared.keys() <= _OF_ALL and len(declared) > 0
-    )
-    if of_all and not is_frame:
+    if isinstance(declared, (list, tuple)):
         return dict.fromkeys(names, declared)
     if not isinstance(declared, dict):
         raise ValueError(
-            f"domain={declared!r} must be a dict by column, such as "
-            "{'age': (17, 90), 'sex': ['F', 'M']}; for an array, keys are column "
-            "numbers, or one declaration holds for all columns."
+            f"domain is of type {type(declared).__name__}; declare a dict by column, "
+            "such as {'age': (17, 90), 'sex': ['F', 'M']}, with column numbers as keys "
+            "for an array, or one list or tuple for all columns."
         )
+    # Columns of a dataframe may have these names.
+    if not is_frame and declared and declared.keys() <= _OF_ALL:
+        return dict.fromkeys(names, declared)
     return declared
+
+
+def _cells(
+    no_rows: Table, column: int, name: Any, declared: dict[Any, Any], n_bins: int
+) -> Cells | None:
+    """Return the cells of a column, None if neither domain nor type tells them."""
+    dtype = column_values(no_rows, column).dtype
+    if dtype.kind not in _COUNTED:
+        raise ValueError(
+            f"Column {name!r} of X is of type {dtype}, of which no values can be "
+            "counted; make numbers or text of it, such as days of a date."
+        )
+    categories = _categories(no_rows, column)
+    if name in declared:
+        cells = cells_of(name, declared[name], dtype, n_bins)
+        _check_held(name, cells, no_rows, column)
+        return cells
+    if categories is not None:
+        check_n_cells(name, len(categories))
+        return Values(False, tuple(categories))
+    return Values(False, (False, True)) if dtype.kind == "b" else None
+
+
+def _check_held(name: Any, cells: Cells, no_rows: Table, column: int) -> None:
+    """Raise ValueError if a column cannot hold the values of its cells, by its type."""
+    of_column = _safe_indexing(no_rows, [column], axis=1)
+
+    def is_held(some: NDArray[np.intp]) -> bool:
+        middle = cells.at(some, np.full(len(some), 0.5))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                held = column_values(_table_like(of_column, [middle]), 0)
+        except Exception:  # those of dataframe libraries have no type in common
+            return False
+        return np.array_equal(cells.cell_of(held), some)
+
+    every = np.arange(cells.n_cells)
+    if is_held(every):
+        return
+    first = next(cell for cell in every if not is_held(every[[cell]]))
+    value = cells.at(every[[first]], np.array([0.5]))[0]
+    raise ValueError(
+        f"domain[{name!r}] has {'missing values' if value is None else repr(value)}, "
+        f"which a column of type {_type(no_rows, column)} cannot hold; declare values "
+        "as the column holds them, or change its type."
+    )
 
 
 def _template(kind: str) -> str:
     return "(low, high)" if kind in _NUMBERS else "[values]"
 
 
-def _type_check(kind: str, categories: list[Any] | None) -> Callable[[Any], bool]:
-    """Return a function that tells whether a column may hold a value."""
-    if categories is not None:
-        return lambda value: value in categories
-    if kind == "b":
-        return lambda value: isinstance(value, (bool, np.bool_))
-    if kind in _NUMBERS:
-        return lambda value: isinstance(value, Real) and not isinstance(value, bool)
-    return lambda value: True
-
-
-def _column(X: Table, column: int) -> NDArray[Any]:
+def column_values(X: Table, column: int) -> NDArray[Any]:
     if is_frame(X):
-        return np.asarray(_safe_indexing(X, column, axis=1))
+        # Unlike np.asarray, this reads text of polars alike whatever else is missing.
+        return _safe_indexing(X, column, axis=1).to_numpy()
     return np.asarray(X)[:, column]
+
+
+def _type(no_rows: Any, column: int) -> Any:
+    """Return the type of a column, as its library calls it."""
+    if isinstance(no_rows, np.ndarray):
+        return no_rows.dtype
+    if not hasattr(no_rows, "dtypes"):  # pyarrow
+        return no_rows.schema.types[column]
+    types = no_rows.dtypes
+    return types.iloc[column] if hasattr(types, "iloc") else types[column]
 
 
 def _categories(no_rows: Any, column: int) -> list[Any] | None:
@@ -195,46 +225,26 @@ def _categories(no_rows: Any, column: int) -> list[Any] | None:
 
     Those of a polars Categorical are read from the values, and not used.
     """
-    types = getattr(no_rows, "dtypes", None)
-    if types is None:
-        return None
-    dtype = types.iloc[column] if hasattr(types, "iloc") else types[column]
+    dtype = _type(no_rows, column)
     categories = getattr(dtype, "categories", None)
     if categories is None or type(dtype).__name__ == "Categorical":
         return None
     return list(categories)
 
 
-def _holds_missing(no_rows: Any, column: int) -> bool:
-    """Return whether the type of a column has missing values, as numpy's lack some."""
-    dtype = no_rows.dtypes.iloc[column] if hasattr(no_rows, "iloc") else None
-    dtype = no_rows.dtype if isinstance(no_rows, np.ndarray) else dtype
-    return not (isinstance(dtype, np.dtype) and dtype.kind in "biu")
-
-
 def _table_like(no_rows: Any, columns: list[NDArray[Any]]) -> Any:
     """Put columns of values into a container like an empty one."""
     kind = type(no_rows)
     if isinstance(no_rows, np.ndarray):
-        if no_rows.dtype.kind in _NUMBERS:
-            numbers = [np.asarray(one, dtype=np.float64) for one in columns]
-            return np.column_stack(numbers).astype(no_rows.dtype)
-        text = no_rows.dtype.kind != "O"
-        table = np.empty((len(columns[0]), len(columns)), dtype=object)
-        for column, values in enumerate(columns):
-            table[:, column] = values
-        return table.astype(str) if text else table
+        # Text may be longer than in X.
+        dtype = str if no_rows.dtype.kind == "U" else no_rows.dtype
+        return np.column_stack([np.asarray(one, dtype=dtype) for one in columns])
     if hasattr(no_rows, "iloc"):  # pandas
         frame = kind(dict(enumerate(columns)))
         frame = frame.astype(dict(enumerate(no_rows.dtypes)))
         frame.columns = no_rows.columns
         return frame
-    if hasattr(no_rows, "schema"):  # polars and pyarrow
-        names = column_names(no_rows) or []
-        lists = dict(zip(names, (one.tolist() for one in columns), strict=True))
-        make = getattr(kind, "from_pydict", kind)
-        return make(lists, schema=no_rows.schema)
-    raise ValueError(
-        f"Rows cannot be drawn into a {kind.__module__}.{kind.__name__}; pass X as an "
-        "array, or as a dataframe of pandas, polars or pyarrow."
-    )
+    names = column_names(no_rows) or []
+    lists = dict(zip(names, (one.tolist() for one in columns), strict=True))
+    make = getattr(kind, "from_pydict", kind)  # of pyarrow; polars has none
+    return make(lists, schema=no_rows.schema)

@@ -51,15 +51,15 @@ class Marginals:
         """Return the nearest tables that are not negative, with the right total.
 
         The total is the number of rows where it is public, otherwise the noisy total
-        of the table, at least 1.
+        of the table, at least 1. A table without a positive count becomes uniform.
         """
-        return {
-            column: nearest_on_simplex(
-                table.ravel().astype(np.float64),
-                float(self.n_rows or max(1, table.sum())),
-            ).reshape(table.shape)
-            for column, table in self.tables.items()
-        }
+        denoised = {}
+        for column, table in self.tables.items():
+            total = float(self.n_rows or max(1, table.sum()))
+            # Equal counts have the nearest table that is uniform.
+            counts = table.ravel() * float(table.max() > 0)
+            denoised[column] = nearest_on_simplex(counts, total).reshape(table.shape)
+        return denoised
 
     def class_shares(self) -> NDArray[np.float64]:
         """Estimate the shares of the classes, equal if counts are not by class."""
@@ -111,14 +111,14 @@ def count_cells(
     of its column: each row has at most one count in each table.
     """
     n_labels = n_classes if by_class else 1
-    labels = codes if by_class else np.minimum(codes, 0)
+    # One more label, and a cell before the first, for what counts nowhere.
+    labels = np.where(codes < 0, n_labels, codes if by_class else 0)
     tables = []
     for column in domain.counted:
-        n_cells = domain.cells[column].n_cells
-        cells = domain.cell_of(X, column)
-        counted = (cells >= 0) & (codes >= 0)
-        index = labels[counted] * n_cells + cells[counted]
-        tables.append(np.bincount(index, minlength=n_labels * n_cells))
+        shape = n_labels + 1, domain.cells[column].n_cells + 1
+        index = labels * shape[1] + domain.cell_of(X, column) + 1
+        table = np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape)
+        tables.append(table[:-1, 1:].ravel())
     return np.concatenate(tables).astype(np.int64)
 
 

@@ -1,14 +1,16 @@
 """PrivateMarginals: rows drawn from noisy counts, in place of public rows."""
 
-from numbers import Real
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._inputs._checks import check_count
+from sklearn_pate._inputs._checks import check_count, check_number
 from sklearn_pate._inputs._containers import Table, check_container
+from sklearn_pate._inputs._features import as_array
+from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._domain import Domain, read_domain
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
@@ -32,8 +34,8 @@ class PrivateMarginals(BaseEstimator):
         tuple (low, high) of numbers, or a tuple of increasing edges of bins; or a dict
         with one of the keys "values", "range" and "edges", and ``"missing": True`` if
         values may be missing (None in a list says the same). Columns of a categorical
-        type or of bool may be left out. For an array, keys are column numbers, or one
-        declaration holds for all columns. **It must be written without a look at
+        type or of bool may be left out. For an array, keys are column numbers; one list
+        or tuple holds for all columns. **It must be written without a look at
         private rows**: ``X[c].unique()`` or ``X[c].min()`` would reveal them. A value
         that is not declared counts nowhere, and a number outside its range in the first
         or last bin; neither raises an error or a warning. A misspelt list shows in
@@ -137,17 +139,14 @@ class PrivateMarginals(BaseEstimator):
         """
         self.check()
         check_container("X", X)
+        X = X if is_frame(X) or sp.issparse(X) else as_array(X)
         check_count("n_rows", n_rows)
         seed = check_random_state(random_state).randint(MAX_SEED)
         return self.read(X).uniform(n_rows, seed)
 
     def check(self) -> None:
         """Raise ValueError for a parameter that no table can be used with."""
-        is_share = isinstance(self.share, Real) and not isinstance(self.share, bool)
-        if not is_share or not 0 < self.share < 1:
-            raise ValueError(
-                f"share={self.share!r} must be a number between 0 and 1, such as 0.1."
-            )
+        check_number("share", self.share, 0, 1, closed="neither")
         if not isinstance(self.by_class, bool):
             raise ValueError(f"by_class={self.by_class!r} must be True or False.")
         check_count("n_bins", self.n_bins, 2)

@@ -55,6 +55,9 @@ TRUSTED = (
         f"sklearn_pate.{name}"
         for name in (
             "_estimators._class_codes.ContiguousClasses",
+            "_marginals._cells.Bins",
+            "_marginals._cells.Values",
+            "baselines._naive_bayes.NaiveBayes",
             "baselines.linear._dp_linear.DPLinearSVC",
             "baselines.linear._dp_linear.DPLogisticRegression",
             "baselines.linear._norm_bounds.Bounds",
