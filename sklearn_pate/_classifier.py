@@ -221,7 +221,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         that may quote private rows, in a folder that only this user can read. Remove it
         after use, and when the code of the teacher's classes and functions changes. A
         fit that uses it is a new release with its own privacy cost, unless a `ledger`
-        has its entry.
+        has its entry. `synthetic` rows are drawn anew by each fit, so that votes on
+        them are found only by a fit whose entry a `ledger` has.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
