@@ -243,8 +243,9 @@ def _check_one_source(estimator: Any, X_public: Any) -> None:
             "a random fifth of the rows unprotected."
         )
     if len(given) > 1:
+        both = "both" if len(given) == 2 else "all"
         raise ValueError(
-            f"{' and '.join(given)} were all given to {name}; give one of them."
+            f"{' and '.join(given)} were {both} given to {name}; give one of them."
         )
 
 

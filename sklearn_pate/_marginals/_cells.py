@@ -18,9 +18,6 @@ __all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of", "check_n_cells"]
 MOST_CELLS = 10_000
 # Whole numbers of this size are not exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
-_FORMS = (
-    "a list of all values, a tuple (low, high), or a tuple of increasing edges of bins"
-)
 _KEYS = ("values", "range", "edges")
 
 
@@ -121,7 +118,7 @@ class Bins(Cells):
         if values.dtype.kind not in "biuf":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a warning would reveal a value
-                values = np.array([to_number(one) for one in values.tolist()])
+                values = np.array([_number(one) for one in values.tolist()])
         inner = np.array(self.edges[1:-1], dtype=np.float64)
         cells = np.searchsorted(inner, values, side="right")
         cells[np.isnan(values)] = self._n_present if self.missing else -1
@@ -159,7 +156,7 @@ def cells_of(name: Any, declared: Any, dtype: np.dtype, n_bins: int) -> Cells:
             )
         content = declared[kinds[0]]
         if not isinstance(content, (list, tuple)):
-            raise _unreadable(name, declared)
+            raise _unreadable(name, content)
         declared = list(content) if kinds[0] == "values" else tuple(content)
         if kinds[0] == "range" and len(declared) != 2:
             raise ValueError(
@@ -175,9 +172,9 @@ def cells_of(name: Any, declared: Any, dtype: np.dtype, n_bins: int) -> Cells:
 
 def _unreadable(name: Any, declared: Any) -> ValueError:
     return ValueError(
-        f"domain[{name!r}] is of type {type(declared).__name__}; declare {_FORMS}. "
-        "Write them down from general knowledge: values that are read from private "
-        "rows would reveal them."
+        f"domain[{name!r}] is of type {type(declared).__name__}; write down, from "
+        "general knowledge and not from private rows, which would be revealed, a list "
+        "of all values, a tuple (low, high), or a tuple of increasing edges of bins."
     )
 
 
@@ -248,7 +245,7 @@ def check_n_cells(name: Any, n_cells: int) -> None:
     if not 0 < n_cells <= MOST_CELLS:
         raise ValueError(
             f"Column {name!r} has {n_cells} cells in the domain, and may have 1 to "
-            f"{MOST_CELLS}; list its common values only, or leave the column out of X."
+            f"{MOST_CELLS}; declare other values or bins, or leave the column out of X."
         )
 
 
@@ -257,3 +254,8 @@ def _found(lookup: dict[Any, int], value: Any) -> int:
         return lookup.get(value, -1)
     except TypeError:
         return -1
+
+
+def _number(value: Any) -> float:
+    """Convert a value to a number, to NaN if it is text or none."""
+    return math.nan if isinstance(value, (str, bytes)) else to_number(value)
