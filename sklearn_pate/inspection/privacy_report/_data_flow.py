@@ -44,8 +44,9 @@ def steps_of(
     names, the steps are those of any such fit. `n_tables` is the number of columns
     whose noisy counts the public rows are drawn from, if they are.
     """
-    before = []
+    before, alone = [], "the only release"
     if n_tables is not None:
+        alone = "the only release beside the counts"
         before = [
             Step(
                 "private",
@@ -66,9 +67,7 @@ def steps_of(
         "Noise",
         mechanism or "added to each count; the largest noisy count is the answer",
     )
-    answers = Step(
-        "public", "Answers", f"{to_queries}about public rows: the only release"
-    )
+    answers = Step("public", "Answers", f"{to_queries}about public rows: {alone}")
     student = Step(
         "public",
         "Student",
@@ -102,7 +101,7 @@ def steps_of(
                 "function of a row, of bounded length",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the functions"),
-            Step("public", "Mean score function", "the only release"),
+            Step("public", "Mean score function", alone),
             Step(
                 "public",
                 "Student",
@@ -118,7 +117,7 @@ def steps_of(
                 "steps: how it would change the function",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the vectors"),
-            Step("public", "Function of a row", "the only release"),
+            Step("public", "Function of a row", alone),
             Step(
                 "public",
                 "Student",
@@ -129,7 +128,7 @@ def steps_of(
             rows,
             Step("private", teachers, "each computes one vector of bounded length"),
             Step("noise", "Noise", mechanism or "added once to the sum of the vectors"),
-            Step("public", "Noisy sum", "about public rows: the only release"),
+            Step("public", "Noisy sum", f"about public rows: {alone}"),
             student,
         ],
         "neighbours": [
