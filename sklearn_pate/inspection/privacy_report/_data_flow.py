@@ -34,14 +34,17 @@ def steps_of(
     unit: str = "row",
     n_teachers: int | None = None,
     n_queries: int | None = None,
+    n_tables: int | None = None,
     mechanism: str | None = None,
     model: str | None = None,
 ) -> list[Step]:
     """List the steps of a fit of one of the KINDS, in order.
 
-    `n_teachers` is a number of teachers, parties or neighbours. Without numbers and
-    names, the steps are those of any such fit.
+    `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
+    columns whose noisy counts public rows are drawn from. Without numbers and names,
+    the steps are those of any such fit.
     """
+    only = "the only release" if n_tables is None else "the second release"
     teachers = f"{n_teachers or 'Many'} teachers"
     of_model = f"{model}: " if model else ""
     to_queries = f"to {n_queries} queries " if n_queries else ""
@@ -53,15 +56,13 @@ def steps_of(
         "Noise",
         mechanism or "added to each count; the largest noisy count is the answer",
     )
-    answers = Step(
-        "public", "Answers", f"{to_queries}about public rows: the only release"
-    )
+    answers = Step("public", "Answers", f"{to_queries}about public rows: {only}")
     student = Step(
         "public",
         "Student",
         f"{of_model}trained on answers and public rows, used to predict",
     )
-    return {
+    steps = {
         "teachers": [
             rows,
             Step("private", teachers, "each trained on one shard; they vote"),
@@ -89,7 +90,7 @@ def steps_of(
                 "function of a row, of bounded length",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the functions"),
-            Step("public", "Mean score function", "the only release"),
+            Step("public", "Mean score function", only),
             Step(
                 "public",
                 "Student",
@@ -105,7 +106,7 @@ def steps_of(
                 "steps: how it would change the function",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the vectors"),
-            Step("public", "Function of a row", "the only release"),
+            Step("public", "Function of a row", only),
             Step(
                 "public",
                 "Student",
@@ -116,7 +117,7 @@ def steps_of(
             rows,
             Step("private", teachers, "each computes one vector of bounded length"),
             Step("noise", "Noise", mechanism or "added once to the sum of the vectors"),
-            Step("public", "Noisy sum", "about public rows: the only release"),
+            Step("public", "Noisy sum", f"about public rows: {only}"),
             student,
         ],
         "neighbours": [
@@ -152,6 +153,16 @@ def steps_of(
             ),
         ],
     }[kind]
+    if n_tables is None:
+        return steps
+    counts = f"of the values in {n_tables} columns: the first release"
+    drawn = "drawn from the noisy counts; queried and learned from as public rows"
+    return [
+        Step("private", "Private rows", f"each {unit} counts once in a column"),
+        Step("noise", "Noisy counts", counts),
+        Step("public", "Synthetic rows", drawn),
+        *steps,
+    ]
 
 
 _ZONES = {"private": "Private", "noise": "Mechanism", "public": "Public"}

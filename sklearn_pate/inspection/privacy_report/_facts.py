@@ -40,7 +40,7 @@ from sklearn_pate.publication._privacy_card import statement_fields, versions_of
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -285,7 +285,8 @@ def _guesses(profile: PrivacyProfile) -> dict[str, int]:
 def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
     """Compute the profile of the fit, and the cost of one query and of two fits."""
     one, delta = None, float(spent.delta)
-    if kind in WITH_QUERIES and spent.n_queries is not None:
+    # Counts before the queries are no part of the cost of a query.
+    if kind in WITH_QUERIES and spent.n_queries is not None and spent.n_tables is None:
         at = delta or _USUAL_DELTA
         share = (spent.curve * (1 / spent.n_queries)).quiet_epsilon(at)
         one = {"epsilon": round_up(share, 3), "delta": at}

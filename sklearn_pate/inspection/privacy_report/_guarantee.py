@@ -248,7 +248,7 @@ def _limits(facts: dict[str, Any]) -> Section:
             "best is a further use of these rows, with a privacy cost of its own. "
             f"This page covers {covered}.",
         ),
-        *(() if kind == "learner" else (public_rows,)),
+        *(() if kind == "learner" or facts["n_tables"] else (public_rows,)),
         (
             "Quality of the model",
             "Scores computed on private rows are not covered, and must not be "

@@ -71,6 +71,11 @@ _METHODS = {
         "published, and nothing about the others."
     ),
 }
+_COUNTS = (
+    "First, the values in each of {n_tables} columns are counted, one of each {unit}, "
+    "and each count gets noise. Rows are drawn from the noisy counts: these are the "
+    "public rows from here on. "
+)
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 
@@ -142,11 +147,13 @@ def _method(facts: dict[str, Any]) -> Section:
         unit=unit,
         n_teachers=facts["n_teachers"],
         n_queries=facts["n_queries"],
+        n_tables=facts["n_tables"],
         mechanism=facts["mechanism"],
         model=facts["model"],
     )
     caption = "Data flow. Private data stay with the data holder."
-    text = Text(_METHODS[kind].format(unit=unit))
+    method = _METHODS[kind] if facts["n_tables"] is None else _COUNTS + _METHODS[kind]
+    text = Text(method.format(unit=unit, n_tables=facts["n_tables"]))
     if not facts["private"]:
         text = Text("Despite the steps shown, there is no guarantee.", is_warning=True)
     return Section("Method", [text, Picture(steps, caption)])
@@ -194,6 +201,7 @@ def _parameters(facts: dict[str, Any]) -> Section:
         "Mechanism": facts["mechanism"],
         _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
         "Queries": facts["n_queries"],
+        "Columns that are counted": facts["n_tables"],
         "Unit": facts["unit"],
         "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,
