@@ -40,22 +40,11 @@ def steps_of(
 ) -> list[Step]:
     """List the steps of a fit of one of the KINDS, in order.
 
-    `n_teachers` is a number of teachers, parties or neighbours. Without numbers and
-    names, the steps are those of any such fit. `n_tables` is the number of columns
-    whose noisy counts the public rows are drawn from, if they are.
+    `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
+    columns whose noisy counts public rows are drawn from. Without numbers and names,
+    the steps are those of any such fit.
     """
-    before, alone = [], "the only release"
-    if n_tables is not None:
-        alone = "the only release beside the counts"
-        before = [
-            Step(
-                "private",
-                "Counts",
-                f"of the values in {n_tables} columns; each {unit} counts once in each",
-            ),
-            Step("noise", "Noise on counts", "added to every count, empty ones too"),
-            Step("public", "Public rows", "drawn from the noisy counts"),
-        ]
+    only = "the only release" if n_tables is None else "the second release"
     teachers = f"{n_teachers or 'Many'} teachers"
     of_model = f"{model}: " if model else ""
     to_queries = f"to {n_queries} queries " if n_queries else ""
@@ -67,7 +56,7 @@ def steps_of(
         "Noise",
         mechanism or "added to each count; the largest noisy count is the answer",
     )
-    answers = Step("public", "Answers", f"{to_queries}about public rows: {alone}")
+    answers = Step("public", "Answers", f"{to_queries}about public rows: {only}")
     student = Step(
         "public",
         "Student",
@@ -101,7 +90,7 @@ def steps_of(
                 "function of a row, of bounded length",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the functions"),
-            Step("public", "Mean score function", alone),
+            Step("public", "Mean score function", only),
             Step(
                 "public",
                 "Student",
@@ -117,7 +106,7 @@ def steps_of(
                 "steps: how it would change the function",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the vectors"),
-            Step("public", "Function of a row", alone),
+            Step("public", "Function of a row", only),
             Step(
                 "public",
                 "Student",
@@ -128,7 +117,7 @@ def steps_of(
             rows,
             Step("private", teachers, "each computes one vector of bounded length"),
             Step("noise", "Noise", mechanism or "added once to the sum of the vectors"),
-            Step("public", "Noisy sum", f"about public rows: {alone}"),
+            Step("public", "Noisy sum", f"about public rows: {only}"),
             student,
         ],
         "neighbours": [
@@ -163,8 +152,17 @@ def steps_of(
                 "are deleted",
             ),
         ],
-    }
-    return [*before, *steps[kind]]
+    }[kind]
+    if n_tables is None:
+        return steps
+    counts = f"of the values in {n_tables} columns: the first release"
+    drawn = "drawn from the noisy counts; queried and learned from as public rows"
+    return [
+        Step("private", "Private rows", f"each {unit} counts once in a column"),
+        Step("noise", "Noisy counts", counts),
+        Step("public", "Synthetic rows", drawn),
+        *steps,
+    ]
 
 
 _ZONES = {"private": "Private", "noise": "Mechanism", "public": "Public"}

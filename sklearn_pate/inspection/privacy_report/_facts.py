@@ -285,7 +285,8 @@ def _guesses(profile: PrivacyProfile) -> dict[str, int]:
 def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
     """Compute the profile of the fit, and the cost of one query and of two fits."""
     one, delta = None, float(spent.delta)
-    if kind in WITH_QUERIES and spent.n_queries is not None:
+    # Counts before the queries are no part of the cost of a query.
+    if kind in WITH_QUERIES and spent.n_queries is not None and spent.n_tables is None:
         at = delta or _USUAL_DELTA
         share = (spent.curve * (1 / spent.n_queries)).quiet_epsilon(at)
         one = {"epsilon": round_up(share, 3), "delta": at}

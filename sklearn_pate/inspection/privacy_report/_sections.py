@@ -71,9 +71,10 @@ _METHODS = {
         "published, and nothing about the others."
     ),
 }
-_OF_COUNTS = (
-    "Instead of public rows, rows are drawn from counts of the values in each column, "
-    "by class. A {unit} counts once in each column, and noise on every count hides it."
+_COUNTS = (
+    "First, the values in each of {n_tables} columns are counted, one of each {unit}, "
+    "and each count gets noise. Rows are drawn from the noisy counts: these are the "
+    "public rows from here on. "
 )
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
@@ -151,10 +152,8 @@ def _method(facts: dict[str, Any]) -> Section:
         model=facts["model"],
     )
     caption = "Data flow. Private data stay with the data holder."
-    methods = _METHODS[kind].format(unit=unit)
-    if facts["n_tables"] is not None:
-        methods = f"{_OF_COUNTS.format(unit=unit)} {methods}"
-    text = Text(methods)
+    method = _METHODS[kind] if facts["n_tables"] is None else _COUNTS + _METHODS[kind]
+    text = Text(method.format(unit=unit, n_tables=facts["n_tables"]))
     if not facts["private"]:
         text = Text("Despite the steps shown, there is no guarantee.", is_warning=True)
     return Section("Method", [text, Picture(steps, caption)])
@@ -202,7 +201,7 @@ def _parameters(facts: dict[str, Any]) -> Section:
         "Mechanism": facts["mechanism"],
         _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
         "Queries": facts["n_queries"],
-        "Columns counted": facts["n_tables"],
+        "Columns that are counted": facts["n_tables"],
         "Unit": facts["unit"],
         "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,

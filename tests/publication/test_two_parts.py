@@ -1,0 +1,155 @@
+"""Publication of fits on rows drawn from noisy counts, and forged files of theirs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.publication import PublishedClassifier, publish
+from tests._base.fits import X
+from tests._base.synthetic_fits import FITS, fit
+from tests.publication.forging import card_of, forge, refused, setting
+
+
+@pytest.fixture(params=FITS)
+def honest(request, tmp_path):
+    publish(fit(request.param)).save(tmp_path / "model.skops")
+    return tmp_path / "model.skops"
+
+
+@pytest.fixture
+def of_votes(tmp_path):
+    publish(fit("votes")).save(tmp_path / "model.skops")
+    return tmp_path / "model.skops"
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_a_saved_model_predicts_and_states_as_the_fit_did(kind, tmp_path):
+    fitted = fit(kind)
+    publish(fitted).save(tmp_path / "model.skops")
+    loaded = PublishedClassifier.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.privacy_spent_ == fitted.privacy_spent_
+    assert card_of(tmp_path / "model.skops")["n_tables"] == 2
+
+
+def test_no_counts_are_published(of_votes):
+    fitted = fit("votes")
+    assert not hasattr(publish(fitted), "marginals_")
+    assert "marginals" not in json.dumps(card_of(of_votes)).lower().replace(
+        "marginalcounts", ""
+    )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyLeakWarning")
+def test_seeds_of_both_parts_are_hidden(tmp_path):
+    fitted = fit("votes", noise_seed=271828)
+    publish(fitted).save(tmp_path / "model.skops")
+    card = json.dumps(card_of(tmp_path / "model.skops"))
+    assert "271828" not in card
+    loaded = PublishedClassifier.load(tmp_path / "model.skops")
+    assert loaded.privacy_spent_.epsilon == np.inf
+
+
+# Forged files
+
+
+def in_counts(name, value):
+    """Change a parameter of the counts, in numbers and in words."""
+
+    def change(card):
+        parameters = card["mechanism_fields"]["parameters"]["counts"]["parameters"]
+        old, parameters[name] = parameters[name], value
+        card["mechanism"] = card["mechanism"].replace(
+            f"{name}={old!r}", f"{name}={value!r}", 1
+        )
+
+    return change
+
+
+def test_less_noise_on_counts_than_the_cost_is_for_is_refused(honest):
+    forge(honest, in_counts("sigma", 10.0))
+    assert "its Renyi curve is" in refused(honest)
+
+
+def test_more_noise_on_counts_than_was_drawn_is_refused(honest):
+    forge(honest, in_counts("sigma", 20.0))
+    assert "its statement in words differs" in refused(honest)
+
+
+def test_noise_on_counts_in_words_alone_is_refused(honest):
+    words = card_of(honest)["mechanism"].replace("sigma=15.0", "sigma=150.0")
+    forge(honest, setting(mechanism=words))
+    assert "sigma=150.0), mechanism=" in refused(honest)
+
+
+@pytest.mark.parametrize("n_tables", [1, 3, None])
+def test_another_number_of_columns_in_the_statement_is_refused(honest, n_tables):
+    forge(honest, setting(n_tables=n_tables))
+    assert f"it states n_tables={n_tables}, and its mechanism has" in refused(honest)
+
+
+@pytest.mark.parametrize(("n_tables", "message"), [(1, "in words"), (3, "Renyi curve")])
+def test_another_number_of_columns_in_both_is_refused(honest, n_tables, message):
+    def change(card):
+        in_counts("n_tables", n_tables)(card)
+        card["n_tables"] = n_tables
+
+    forge(honest, change)
+    assert message in refused(honest)
+
+
+def test_units_of_counts_that_are_not_those_of_answers_are_refused(honest):
+    fields = card_of(honest)["mechanism_fields"]["parameters"]["counts"]
+    add_remove = not fields["parameters"]["add_remove"]
+    forge(honest, in_counts("add_remove", add_remove))
+    assert "has counts with another neighbour relation" in refused(honest)
+
+
+def test_a_file_without_the_counts_is_refused(of_votes):
+    def change(card):
+        alone = card["mechanism_fields"]["parameters"]["mechanism"]
+        card["mechanism_fields"] = alone
+        card["mechanism"] = "GumbelMax(c=0.5)"
+
+    forge(of_votes, change)
+    assert "it states n_tables=2, and its mechanism has counts of None" in refused(
+        of_votes
+    )
+
+
+@pytest.mark.parametrize("part", ["counts", "mechanism"])
+@pytest.mark.parametrize("other", [None, "counts", "mechanism", "both"])
+def test_parts_that_are_none_are_refused(of_votes, part, other):
+    def change(card):
+        fields = card["mechanism_fields"]
+        parts = dict(fields["parameters"])
+        new = {"both": fields, None: None, **parts}[other]
+        card["mechanism_fields"] = fields | {"parameters": parts | {part: new}}
+
+    if other != part:
+        forge(of_votes, change)
+        assert refused(of_votes)
+
+
+# The report
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_the_report_is_about_two_releases_and_no_public_rows_of_people(kind):
+    report = PrivacyReport.from_estimator(fit(kind))
+    for text in (report.to_markdown(), report.to_html()):
+        assert "First, the values in each of 2 columns are counted, one of each" in text
+        assert "of the values in 2 columns: the first release" in text
+        assert "the second release" in text
+        assert "declared without a look at private rows" in text
+        assert "the only release" not in text
+        assert "The people in the public rows" not in text
+        assert "An equal share of this cost" not in text
+
+
+def test_a_report_of_a_saved_model_is_about_counts_too(of_votes):
+    report = PrivacyReport.from_estimator(PublishedClassifier.load(of_votes))
+    assert "Columns that are counted | 2 |" in report.to_markdown()
+    assert report.to_dict()["n_tables"] == 2
