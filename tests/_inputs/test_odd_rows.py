@@ -32,6 +32,7 @@ from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
+    DPNaiveBayesClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
 )
@@ -84,6 +85,7 @@ LEARNERS = {
     "logistic regression, norm": DPLogisticRegression(data_norm=5),
     "logistic regression, bounds": DPLogisticRegression(feature_bounds=(-5, 5)),
     "Gaussian machine": DPLinearSVC(method="gaussian", data_norm=5),
+    "counts": DPNaiveBayesClassifier((-5, 5)),
     "search": PrivateSearchCV(
         DPLogisticRegression(data_norm=5),
         {"intercept_scaling": [1, 2]},

@@ -12,6 +12,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
+    DPNaiveBayesClassifier,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -57,6 +58,7 @@ LEARNERS = {
     "objective": DPLogisticRegression(**LINEAR),
     "output": DPLogisticRegression(method="output", **LINEAR),
     "gaussian": DPLinearSVC(method="gaussian", **LINEAR),
+    "counts": DPNaiveBayesClassifier((-15.0, 15.0), classes=CLASSES),
     "dpsgd": DPSGDClassifier(network(module__n_hidden=5), classes=CLASSES),
     "pure search": PrivateSearchCV(
         make_pipeline(Normalizer(), DPLogisticRegression(data_norm=1.0)),
@@ -85,7 +87,7 @@ LEARNERS = {
     ),
 }
 TRUSTED = [Net]
-WITHOUT_PUBLIC = ("objective", "output", "gaussian", "dpsgd", "pure search")
+WITHOUT_PUBLIC = ("objective", "output", "gaussian", "counts", "dpsgd", "pure search")
 
 
 def fit(learner, rows, *, public=True):

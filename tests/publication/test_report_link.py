@@ -15,6 +15,7 @@ from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublishedCla
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
+    DPNaiveBayesClassifier,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -62,7 +63,7 @@ def test_a_search_links_the_report_of_all_of_it():
     "kind",
     [
         *(PATEClassifier, PETDLClassifier, PrivateKNNClassifier, PrivateSearchCV),
-        *(DPLogisticRegression, DPLinearSVC, DPSGDClassifier),
+        *(DPLogisticRegression, DPLinearSVC, DPSGDClassifier, DPNaiveBayesClassifier),
     ],
 )
 def test_every_private_classifier_does_so(kind):

@@ -15,6 +15,7 @@ KINDS = (
     "updates",
     "sums",
     "neighbours",
+    "counts",
     "learner",
     "search",
 )
@@ -131,6 +132,16 @@ def steps_of(
             noise,
             answers,
             student,
+        ],
+        "counts": [
+            Step(
+                "private",
+                "Private rows",
+                f"at most one value per column of each {unit} is counted",
+            ),
+            Step("noise", "Noise", mechanism or "added to each count"),
+            Step("public", "Noisy counts", "of the values of each column, by class"),
+            Step("public", "Model", f"{of_model}computed from the noisy counts"),
         ],
         "learner": [
             Step("private", "Private rows", "never leave the data holder"),

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate.accounting._assumptions import (
+    DOMAIN_DECLARED,
     FROZEN_IS_PUBLIC,
     QUALITY_ROWS_PUBLIC,
     Assumption,
@@ -346,7 +347,7 @@ def _kind_of(spent: PrivacySpent) -> str:
             "scores": "scores",
             "updates": "updates",
             "sum": "sums",
-            "model": "learner",
+            "model": "counts" if DOMAIN_DECLARED in spent.assumptions else "learner",
             "search": "search",
         }[spent.release]
     if spent.relation == "add-remove":

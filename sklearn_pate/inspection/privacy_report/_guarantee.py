@@ -227,7 +227,8 @@ def _limits(facts: dict[str, Any]) -> Section:
         if kind == "search"
         else "this fit alone, and no search or choice around it"
     )
-    public_rows = ("Public rows", "The people in the public rows are not protected.")
+    has_public_rows = kind not in ("counts", "learner") and facts["n_tables"] is None
+    public_rows = (("Public rows", "The people in the public rows are not protected."),)
     items = (
         (
             "General facts",
@@ -248,7 +249,7 @@ def _limits(facts: dict[str, Any]) -> Section:
             "best is a further use of these rows, with a privacy cost of its own. "
             f"This page covers {covered}.",
         ),
-        *(() if kind == "learner" or facts["n_tables"] else (public_rows,)),
+        *(public_rows if has_public_rows else ()),
         (
             "Quality of the model",
             "Scores computed on private rows are not covered, and must not be "

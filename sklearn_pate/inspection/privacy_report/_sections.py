@@ -61,6 +61,12 @@ _METHODS = {
         "drawn, and the nearest of them vote. Noise is added to the vote counts. The "
         "student is trained on the noisy answers alone."
     ),
+    "counts": (
+        "For each column, the rows of each class are counted by their value, or by a "
+        "range of values, which were declared beforehand. Each {unit} is in at most "
+        "one count per column, and noise added to all counts, also to those of 0, "
+        "hides it. The model is computed from the noisy counts alone."
+    ),
     "learner": (
         "The model is trained on the private rows. The change that one row can make is "
         "bounded, and noise hides it."

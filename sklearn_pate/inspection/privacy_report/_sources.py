@@ -102,6 +102,13 @@ _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
             "https://arxiv.org/abs/1908.10530",
         ),
     ),
+    "counts": (
+        (
+            "Vaidya, Shafiq, Basu, Hong (2013). Differentially private naive Bayes "
+            "classification.",
+            "https://doi.org/10.1109/WI-IAT.2013.80",
+        ),
+    ),
     "search": (
         (
             "Liu, Talwar (2019). Private selection from private candidates.",

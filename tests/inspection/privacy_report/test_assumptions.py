@@ -12,6 +12,7 @@ from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
+    DPNaiveBayesClassifier,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -92,6 +93,7 @@ def test_every_assumption_beside_public_rows_has_a_question(learner):
         logistic(),
         logistic(method="gaussian"),
         DPLinearSVC(data_norm=20.0),
+        DPNaiveBayesClassifier((-20, 20)),
         PrivateSearchCV(
             make_pipeline(ON_PUBLIC_ROWS, logistic()),
             {"dplogisticregression__C": [0.1, 1.0]},
