@@ -1,8 +1,8 @@
 """PATE without public rows, compared with other ways. Writes results/marginals.json.
 
 adult, kddcup99, diabetes       accuracy and AUC against epsilon, by source of rows
-few, missing, three, nonlinear  where it turns: few rows, missing values, three classes,
-                                strong interactions
+few, missing, nonlinear         where it turns: few rows, missing values, strong
+                                interactions
 time                            seconds of the counts
 
 Run some of them with ``python benchmarks/marginals.py adult``, all of them without a

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, pate_in_short
+from marginal_tables import marginals, marginals_time, marginals_turns
 from petdl_tables import PETDL_TABLES
 from record import load
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
@@ -448,6 +449,7 @@ BENCHMARK_TABLES = (
 PAGES = {
     "README.md": (defaults_in_short, pate_in_short),
     "docs/benchmarks.md": BENCHMARK_TABLES,
+    "docs/guide/no-public-rows.md": (marginals, marginals_turns, marginals_time),
     "docs/threat-model.md": SAFETY_TABLES,
 }
 

@@ -16,6 +16,7 @@ from sklearn_pate._base._defaults import (
     default_representation,
     default_student,
     default_teacher,
+    has_landmarks_of_synthetic_rows,
     releases_function,
     representation_for_steps,
     takes_steps,
@@ -803,9 +804,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         has_landmarks = self._has_landmarks(mechanism)
         if isinstance(mechanism, ScoreSteps):
             if mechanism.basis == "auto" and public.domain is not None:
-                has_landmarks = mechanism.gains_from_landmarks(
-                    release.n_teachers, len(public.classes)
-                )
+                has_landmarks = has_landmarks_of_synthetic_rows(release.n_teachers)
             representation = representation_for_steps(public.X_public)
             max_coordinates = mechanism.n_coordinates(
                 release.n_teachers, public.n_public, len(public.classes)

@@ -139,7 +139,7 @@ def check_synthetic(synthetic: Any) -> None:
         return
     if not isinstance(synthetic, PrivateMarginals):
         raise ValueError(
-            f"synthetic={synthetic!r} is no PrivateMarginals; pass "
+            f"synthetic is of type {type(synthetic).__name__}; pass "
             "PrivateMarginals(domain), or None."
         )
     synthetic.check()

@@ -276,9 +276,9 @@ def _check_one_source(estimator: Any, X_public: Any) -> None:
             "a random fifth of the rows unprotected."
         )
     if len(given) > 1:
+        both = "both" if len(given) == 2 else "all"
         raise ValueError(
-            f"{given[0]} and {given[1]} were both given; public rows have one source, "
-            "so give one of them."
+            f"{' and '.join(given)} were {both} given to {name}; give one of them."
         )
 
 

@@ -296,7 +296,7 @@ def _read_value(value: Any) -> float:
     is_text = isinstance(value, (str, bytes))
     if np.isnan(number) and hasattr(value, "__len__") and not is_text:
         raise TypeError(
-            f"The argument must be a string or a number, not a {type(value).__name__}."
+            f"The argument must be a string or a number, not {type(value).__name__!r}."
         )
     return number
 

@@ -18,9 +18,6 @@ __all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of", "check_n_cells"]
 MOST_CELLS = 10_000
 # Whole numbers of this size are not exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
-_FORMS = (
-    "a list of all values, a tuple (low, high), or a tuple of increasing edges of bins"
-)
 _KEYS = ("values", "range", "edges")
 
 
@@ -121,9 +118,19 @@ class Bins(Cells):
         if values.dtype.kind not in "biuf":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a warning would reveal a value
-                values = np.array([to_number(one) for one in values.tolist()])
-        inner = np.array(self.edges[1:-1], dtype=np.float64)
-        cells = np.searchsorted(inner, values, side="right")
+                values = np.array([_number(one) for one in values.tolist()])
+        edges = np.array(self.edges)
+        last = self._n_present - 1
+        width = (edges[-1] - edges[0]) / (last + 1)
+        if np.allclose(np.diff(edges), width, rtol=1e-6, atol=0):
+            # Three times as fast as a search; right but for rounding, which is mended.
+            with np.errstate(invalid="ignore", over="ignore"):
+                near = np.clip((values - edges[0]) / width, 0, last).astype(np.intp)
+            near = np.clip(near, 0, last)  # what NaN became
+            near += (values >= edges[near + 1]) & (near < last)
+            cells = near - ((values < edges[near]) & (near > 0))
+        else:
+            cells = np.searchsorted(edges[1:-1], values, side="right")
         cells[np.isnan(values)] = self._n_present if self.missing else -1
         return cells
 
@@ -159,7 +166,7 @@ def cells_of(name: Any, declared: Any, dtype: np.dtype, n_bins: int) -> Cells:
             )
         content = declared[kinds[0]]
         if not isinstance(content, (list, tuple)):
-            raise _unreadable(name, declared)
+            raise _unreadable(name, content)
         declared = list(content) if kinds[0] == "values" else tuple(content)
         if kinds[0] == "range" and len(declared) != 2:
             raise ValueError(
@@ -175,9 +182,9 @@ def cells_of(name: Any, declared: Any, dtype: np.dtype, n_bins: int) -> Cells:
 
 def _unreadable(name: Any, declared: Any) -> ValueError:
     return ValueError(
-        f"domain[{name!r}] is of type {type(declared).__name__}; declare {_FORMS}. "
-        "Write them down from general knowledge: values that are read from private "
-        "rows would reveal them."
+        f"domain[{name!r}] is of type {type(declared).__name__}; write down, from "
+        "general knowledge and not from private rows, which would be revealed, a list "
+        "of all values, a tuple (low, high), or a tuple of increasing edges of bins."
     )
 
 
@@ -248,7 +255,7 @@ def check_n_cells(name: Any, n_cells: int) -> None:
     if not 0 < n_cells <= MOST_CELLS:
         raise ValueError(
             f"Column {name!r} has {n_cells} cells in the domain, and may have 1 to "
-            f"{MOST_CELLS}; list its common values only, or leave the column out of X."
+            f"{MOST_CELLS}; declare other values or bins, or leave the column out of X."
         )
 
 
@@ -257,3 +264,9 @@ def _found(lookup: dict[Any, int], value: Any) -> int:
         return lookup.get(value, -1)
     except TypeError:
         return -1
+
+
+def _number(value: Any) -> float:
+    """Convert a value to a number, to NaN if it is text, complex or no number."""
+    is_none = isinstance(value, (str, bytes, complex))
+    return math.nan if is_none else to_number(value)

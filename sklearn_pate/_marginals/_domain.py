@@ -14,7 +14,7 @@ from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._cells import Cells, Values, cells_of, check_n_cells
 
-__all__ = ["Domain", "column_values", "count_tables", "read_domain"]
+__all__ = ["Domain", "cell_of", "count_tables", "read_domain"]
 
 # Kinds of types of columns: numbers, and all.
 _NUMBERS, _COUNTED = "biuf", "biufUTO"
@@ -39,7 +39,7 @@ class Domain:
 
     def cell_of(self, X: Table, column: int) -> NDArray[np.intp]:
         """Return the cell of each value of a column, -1 for none. Sensitive."""
-        return self.cells[column].cell_of(column_values(X, column))
+        return cell_of(X, column, self.cells[column])
 
     def uniform(self, n_rows: int, seed: int) -> Table:
         """Draw rows whose cells are independent, and equally frequent in a column.
@@ -70,6 +70,16 @@ class Domain:
                 for one, of_rows in zip(self.cells, cells, strict=True)
             ],
         )
+
+
+def cell_of(X: Any, column: int, cells: Cells) -> NDArray[np.intp]:
+    """Return the cell of each value of a column, -1 for none."""
+    if hasattr(X, "iloc") and hasattr(X.dtypes.iloc[column], "categories"):
+        # Each category of pandas once; the code of a missing value is -1, the last.
+        values = X.iloc[:, column].array
+        known = np.array([*values.categories, None], dtype=object)
+        return cells.cell_of(known)[values.codes]
+    return cells.cell_of(_column_values(X, column))
 
 
 def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
@@ -104,7 +114,7 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
     found = [one for one in cells if one is not None]
     if len(found) < len(cells):
         missing = [
-            f"{name!r}: {_template(column_values(no_rows, column).dtype.kind)}"
+            f"{name!r}: {_template(_column_values(no_rows, column).dtype.kind)}"
             for column, name in enumerate(names)
             if cells[column] is None
         ]
@@ -156,7 +166,7 @@ def _cells(
     no_rows: Table, column: int, name: Any, declared: dict[Any, Any], n_bins: int
 ) -> Cells | None:
     """Return the cells of a column, None if neither domain nor type tells them."""
-    dtype = column_values(no_rows, column).dtype
+    dtype = _column_values(no_rows, column).dtype
     if dtype.kind not in _COUNTED:
         raise ValueError(
             f"Column {name!r} of X is of type {dtype}, of which no values can be "
@@ -182,7 +192,7 @@ def _check_held(name: Any, cells: Cells, no_rows: Table, column: int) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                held = column_values(_table_like(of_column, [middle]), 0)
+                held = _column_values(_table_like(of_column, [middle]), 0)
         except Exception:  # those of dataframe libraries have no type in common
             return False
         return np.array_equal(cells.cell_of(held), some)
@@ -203,7 +213,7 @@ def _template(kind: str) -> str:
     return "(low, high)" if kind in _NUMBERS else "[values]"
 
 
-def column_values(X: Table, column: int) -> NDArray[Any]:
+def _column_values(X: Table, column: int) -> NDArray[Any]:
     if is_frame(X):
         # Unlike np.asarray, this reads text of polars alike whatever else is missing.
         return _safe_indexing(X, column, axis=1).to_numpy()

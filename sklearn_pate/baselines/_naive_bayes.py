@@ -26,7 +26,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._marginals._cells import Cells
-from sklearn_pate._marginals._domain import Domain, column_values
+from sklearn_pate._marginals._domain import Domain, cell_of
 from sklearn_pate._marginals._noisy_tables import Marginals, count_cells
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import (
@@ -75,7 +75,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         for column, cells, log_probabilities in zip(
             self.columns_, self.cells_, self.log_probabilities_, strict=True
         ):
-            cell = cells.cell_of(column_values(X, column))
+            cell = cell_of(X, column, cells)
             scores += np.where(cell >= 0, log_probabilities[:, cell], 0.0).T
         return softmax(scores, axis=1)
 

@@ -30,9 +30,6 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 _RIDGE, _FLOOR = 0.1, 0.4
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
-# Units, times mu, for each class beyond the first: between those of Diabetes (12,000)
-# and of 500,000 rows (125,000), which lose and gain.
-_MANY_UNITS = 50_000
 # Probabilities differ from 0 and 1 by round-off below this.
 _NEGLIGIBLE = 1e-9
 
@@ -122,14 +119,6 @@ class ScoreSteps(FunctionRelease):
     def largest_n_coordinates(self, n_teachers: int, n_classes: int) -> int:
         many = self.max_coordinates * _ROWS_PER_COORDINATE
         return self.n_coordinates(n_teachers, many, n_classes)
-
-    def gains_from_landmarks(self, n_units: int, n_classes: int) -> bool:
-        """Return whether units are so many that functions of synthetic rows pay.
-
-        Columns of synthetic rows are independent, unlike those of private rows, so that
-        with fewer units the principal components alone are better.
-        """
-        return n_units * self._mu >= _MANY_UNITS * (n_classes - 1)
 
     def estimate(
         self,

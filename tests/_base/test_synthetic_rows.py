@@ -187,7 +187,7 @@ def test_public_rows_have_one_source(kind):
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("synthetic", [{"a": (0, 1)}, PrivateMarginals, 0.1])
 def test_something_else_in_place_of_private_marginals_is_refused(kind, synthetic):
-    with pytest.raises(ValueError, match="is no PrivateMarginals; pass"):
+    with pytest.raises(ValueError, match=r"pass PrivateMarginals\(domain\), or None"):
         fit(kind, synthetic=synthetic)
 
 

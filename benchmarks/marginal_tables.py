@@ -1,0 +1,80 @@
+"""Tables of the results of marginals.py."""
+
+from record import load
+from reporting import area, decimals, percent, table
+
+LEARNERS = {
+    "steps, public rows": "public rows",
+    "steps, synthetic rows": "synthetic rows",
+    "steps, public_size": "public_size",
+    "votes, public rows": "votes, public rows",
+    "votes, synthetic rows": "votes, synthetic rows",
+    "linear": "DPLinearSVC",
+    "naive Bayes": "naive Bayes",
+    "boosting on drawn rows": "boosting on drawn rows",
+}
+DATA = {"adult": "Adult", "kddcup99": "KDDCup99", "diabetes": "Diabetes, patients"}
+TURNS = {
+    "adult 1000": "Adult, 1,000 rows",
+    "adult 3000": "Adult, 3,000 rows",
+    "adult 6000": "Adult, 6,000 rows",
+    "adult missing": "Adult, a fifth of all values missing",
+    "nonlinear": "500,000 nonlinear rows",
+}
+FEW = ("steps, public rows", "steps, synthetic rows", "linear", "naive Bayes")
+
+
+def marginals():
+    """PATE with public rows, with synthetic rows, and other learners."""
+    results = load("marginals")
+    lines = [
+        line
+        for name, title in DATA.items()
+        for line in _lines(results[name]["rows"], title, tuple(LEARNERS), name)
+    ]
+    columns = ["AUC; accuracy in %", "epsilon", "seeds", *LEARNERS.values()]
+    return table(results["adult"], columns, rows=lines)
+
+
+def marginals_turns():
+    """Comparison with few rows, missing values, and strong interactions."""
+    results = load("marginals")
+    lines = [
+        line
+        for name, title in TURNS.items()
+        for line in _lines(results[name]["rows"], title, FEW, name)
+    ]
+    columns = ["AUC; accuracy in %", "epsilon", "seeds"]
+    columns += [LEARNERS[one] for one in FEW]
+    return table(results["adult"], columns, rows=lines)
+
+
+def marginals_time():
+    """Seconds of the counts of a large table."""
+    columns = {
+        "rows": ("n_rows", "{:,}".format),
+        "columns": "n_columns",
+        "cells": "n_cells",
+        "counts, s": ("counts", decimals(2)),
+        "noise, s": ("noise", decimals(2)),
+    }
+    return table(load("marginals")["time"], columns)
+
+
+def _lines(rows, title, learners, name):
+    found = {(row["epsilon"], row["learner"]): row for row in rows}
+    for epsilon in sorted({epsilon for epsilon, _ in found}):
+        of_epsilon = [found.get((epsilon, one)) for one in learners]
+        n_seeds = max(row["n_seeds"] for row in of_epsilon if row)
+        yield [
+            title,
+            f"{epsilon:g}",
+            str(n_seeds),
+            *(_written(row, name) if row else "" for row in of_epsilon),
+        ]
+
+
+def _written(row, name):
+    # With a rare class, accuracy says nothing.
+    auc = area(row["auc"])
+    return auc if name == "diabetes" else f"{auc}; {percent(row['accuracy'])}"
