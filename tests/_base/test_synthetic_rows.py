@@ -22,7 +22,7 @@ from sklearn_pate.accounting._assumptions import DOMAIN_DECLARED, PUBLIC_ROWS
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease
 from sklearn_pate.mechanisms.noise._source import NoiseSource
-from sklearn_pate.students import UncertaintyQueries
+from sklearn_pate.students import FixMatchClassifier, UncertaintyQueries
 from tests._base.fits import X_PUBLIC, X, Y
 from tests._base.synthetic_fits import (
     FITS,
@@ -420,3 +420,19 @@ def test_the_stored_counts_are_not_drawn_again_for_more_rounds(ledger, monkeypat
     fit("votes in rounds", ledger)
     fit("votes in rounds", ledger, query_strategy=UncertaintyQueries(n_rounds=4))
     assert drawn_on == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batches", ["random", "cluster"])
+@pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.StudentWarning")
+def test_equal_rows_may_make_fewer_batches_than_were_paid_for(batches, ledger):
+    changes = {"batches": batches, "hint_epochs": 1}
+    changes["student"] = FixMatchClassifier(max_epochs=1)
+    changes["estimator"] = DummyClassifier(strategy="prior")
+    fitted = fit("sum", ledger, X=np.ones_like(X), **changes, **other(sigma=0.5))
+    # Six batches and two parts of the hint.
+    assert fitted.mechanism_.mechanism.n_parts == 6 + 2
+    assert len(fitted.released_) <= 6
+    assert fitted.similarities_.shape == 2 * (len(fitted.released_),)
+    again = fit("sum", ledger, X=np.ones_like(X), **changes, **other(sigma=0.5))
+    assert released(again) == released(fitted)

@@ -32,6 +32,7 @@ from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, GumbelMax, NoisyHisto
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier
+from tests._base.synthetic_fits import fit as synthetic_fit
 
 matplotlib.use("agg")
 
@@ -148,6 +149,18 @@ def test_a_query_of_petdl_is_a_public_batch():
         delta = norm.cdf(mu / 2 - epsilon / mu)
         delta -= np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
         assert delta == pytest.approx(1e-5, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["votes", "sum", "neighbours"])
+def test_noisy_counts_before_the_queries_are_in_all_costs(kind):
+    fitted = synthetic_fit(kind)
+    display = AnswerCostDisplay.from_estimator(fitted, n_queries=100)
+    assert display.paid[1] == fitted.privacy_spent_.epsilon
+    (epsilons,) = display.epsilons.values()
+    paid = epsilons[display.n_queries == display.paid[0]]
+    assert paid == pytest.approx(display.paid[1], rel=1e-9)
+    counts = fitted.mechanism_.counts.stated_epsilon(1, 2, display.delta)
+    assert np.all(epsilons > counts)
 
 
 def test_a_pipeline_is_seen_through(pate):
