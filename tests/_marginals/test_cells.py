@@ -22,6 +22,7 @@ def declare(declared, dtype=OBJECTS, n_bins=4):
     return cells_of("age", declared, dtype, n_bins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECLARED)
 @given(some=st.lists(st.integers(0, len(ODD) - 1), min_size=1, max_size=8))
 def test_the_cell_of_an_object_depends_on_it_alone(name, some):
@@ -45,6 +46,7 @@ def test_the_cell_of_a_number_depends_on_it_alone(declared, values, data):
     assert found.tolist() == cells.cell_of(column_of(others)).tolist()
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(
         st.integers(-(2**53) + 1, 2**53 - 1)
@@ -66,6 +68,7 @@ def test_a_listed_value_is_in_its_own_cell(values):
     np.testing.assert_array_equal(cells.cell_of(drawn), every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 @given(
     edges=st.lists(numbers, min_size=2, max_size=20, unique=True).map(sorted),
@@ -127,7 +130,7 @@ def test_numbers_out_of_range_are_in_the_first_or_last_bin(low, high):
     assert declare((0, 40)).cell_of(column_of([low, high])).tolist() == [0, 3]
 
 
-@pytest.mark.parametrize("nowhere", [np.nan, None, "2", "a", [2], 1j, np.complex128(2)])
+@pytest.mark.parametrize("nowhere", [np.nan, None, "2", "a", [2], 1j])
 def test_what_is_no_number_is_in_no_bin_or_missing(nowhere):
     column = column_of([nowhere])
     assert declare((0, 40)).cell_of(column).tolist() == [-1]
