@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate._inputs._odd_rows import is_missing_or_nan, to_number
 
-__all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of", "check_n_cells"]
+__all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of"]
 
 MOST_CELLS = 10_000
 # Whole numbers of this size are not exact in float64.
@@ -196,8 +196,8 @@ def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> V
             missing = True
         elif not isinstance(value, (str, Real)):
             raise ValueError(
-                f"domain[{name!r}] has the value {one!r} of type {type(one).__name__}; "
-                "list numbers, text, bools, and None for missing."
+                f"domain[{name!r}] has the value {one!r} of type {type(one).__name__}, "
+                "which is not counted; use numbers, text or bools, or None if missing."
             )
         elif isinstance(value, str):
             values.append(value)
@@ -219,7 +219,7 @@ def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> V
         )
     if not values:
         raise ValueError(f"domain[{name!r}]={declared!r} has no value; list some.")
-    check_n_cells(name, len(values))
+    _check_n_cells(name, len(values))
     return Values(missing, tuple(values))
 
 
@@ -246,16 +246,15 @@ def _bins(
         n_bins = min(n_bins, int(high - low)) if whole else n_bins
         edges = np.linspace(low, high, n_bins + 1)
         edges = np.unique(np.ceil(edges) if whole else edges)
-    check_n_cells(name, len(edges) - 1)
+    _check_n_cells(name, len(edges) - 1)
     return Bins(missing, tuple(edges.tolist()), whole)
 
 
-def check_n_cells(name: Any, n_cells: int) -> None:
-    """Raise ValueError for a column with no cell, or with too many."""
-    if not 0 < n_cells <= MOST_CELLS:
+def _check_n_cells(name: Any, n_cells: int) -> None:
+    if n_cells > MOST_CELLS:
         raise ValueError(
-            f"Column {name!r} has {n_cells} cells in the domain, and may have 1 to "
-            f"{MOST_CELLS}; declare other values or bins, or leave the column out of X."
+            f"domain[{name!r}] has {n_cells} cells, more than {MOST_CELLS}; declare "
+            "fewer values or bins, or leave the column out of X."
         )
 
 

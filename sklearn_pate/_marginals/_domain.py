@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._odd_rows import is_frame
-from sklearn_pate._marginals._cells import Cells, Values, cells_of, check_n_cells
+from sklearn_pate._marginals._cells import Cells, cells_of
 
 __all__ = ["Domain", "cell_of", "count_tables", "read_domain"]
 
@@ -172,15 +172,13 @@ def _cells(
             f"Column {name!r} of X is of type {dtype}, of which no values can be "
             "counted; make numbers or text of it, such as days of a date."
         )
-    categories = _categories(no_rows, column)
-    if name in declared:
-        cells = cells_of(name, declared[name], dtype, n_bins)
-        _check_held(name, cells, no_rows, column)
-        return cells
-    if categories is not None:
-        check_n_cells(name, len(categories))
-        return Values(False, tuple(categories))
-    return Values(False, (False, True)) if dtype.kind == "b" else None
+    of_type = [False, True] if dtype.kind == "b" else _categories(no_rows, column)
+    of_column = declared.get(name, of_type)
+    if of_column is None and name not in declared:
+        return None
+    cells = cells_of(name, of_column, dtype, n_bins)
+    _check_held(name, cells, no_rows, column)
+    return cells
 
 
 def _check_held(name: Any, cells: Cells, no_rows: Table, column: int) -> None:
