@@ -209,7 +209,7 @@ def fit_naive_bayes(data, domain, epsilon, seed):
 
 def fit_boosting(data, domain, epsilon, seed):
     """Fit boosting on rows and labels drawn from the counts, at the whole epsilon."""
-    read = PrivateMarginals(domain).read(data.frame_train)
+    read = PrivateMarginals(domain)._read(data.frame_train)
     X, y = data.frame_train, data.y_train
     if data.groups_train is not None:
         rows = np.random.RandomState(seed).permutation(len(y))
@@ -321,7 +321,7 @@ def times():
     codes = rng.randint(0, 2, n_rows).astype(np.intp)
     declared = dict.fromkeys(frame.filter(like="float"), (-4.0, 4.0))
     declared |= dict.fromkeys(frame.filter(like="integer"), (0, 99))
-    domain = PrivateMarginals(declared).read(frame)
+    domain = PrivateMarginals(declared)._read(frame)
     start = time.perf_counter()
     exact = count_cells(domain, frame, codes, 2, by_class=True)
     of_counts = time.perf_counter() - start

@@ -142,7 +142,7 @@ def check_synthetic(synthetic: Any) -> None:
             f"synthetic is of type {type(synthetic).__name__}; pass "
             "PrivateMarginals(domain), or None."
         )
-    synthetic.check()
+    synthetic._check()
 
 
 def check_threshold(threshold: Any) -> None:

@@ -110,7 +110,7 @@ def split_inputs(
     synthetic = estimator.synthetic
     _check_one_source(estimator, X_public)
     if synthetic is not None:
-        domain = synthetic.read(X)
+        domain = synthetic._read(X)
         uniform = domain.uniform(synthetic.n_rows, seed)
         X_public = check_synthetic_rows(estimator, uniform, X)
         assumptions.append(DOMAIN_DECLARED)

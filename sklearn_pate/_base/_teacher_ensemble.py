@@ -300,7 +300,7 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         """Return the release of counts for an epsilon, None with public rows."""
         if public.domain is None or self.synthetic is None:
             return None
-        return self.synthetic.mechanism(
+        return self.synthetic._mechanism(
             len(public.domain.counted),
             epsilon=epsilon,
             delta=self.delta,

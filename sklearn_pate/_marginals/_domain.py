@@ -34,7 +34,7 @@ class Domain:
 
     @property
     def counted(self) -> list[int]:
-        """Columns with more than one cell, each of which gets a table of counts."""
+        """List of columns with more than one cell; each gets a table of counts."""
         return [j for j, cells in enumerate(self.cells) if cells.n_cells > 1]
 
     def cell_of(self, X: Table, column: int) -> NDArray[np.intp]:

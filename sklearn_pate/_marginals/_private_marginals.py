@@ -137,14 +137,14 @@ class PrivateMarginals(BaseEstimator):
         ValueError
             If a parameter or the domain cannot be used.
         """
-        self.check()
+        self._check()
         check_container("X", X)
         X = X if is_frame(X) or sp.issparse(X) else as_array(X)
         check_count("n_rows", n_rows)
         seed = check_random_state(random_state).randint(MAX_SEED)
-        return self.read(X).uniform(n_rows, seed)
+        return self._read(X).uniform(n_rows, seed)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise ValueError for a parameter that no table can be used with."""
         check_number("share", self.share, 0, 1, closed="neither")
         if not isinstance(self.by_class, bool):
@@ -154,11 +154,11 @@ class PrivateMarginals(BaseEstimator):
         if self.sigma is not None:
             check_positive("sigma", self.sigma)
 
-    def read(self, X: Table) -> Domain:
+    def _read(self, X: Table) -> Domain:
         """Read the domain of a checked table, from no value of it."""
         return read_domain(self.domain, X, self.n_bins)
 
-    def mechanism(
+    def _mechanism(
         self,
         n_tables: int,
         *,

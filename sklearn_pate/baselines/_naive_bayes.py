@@ -285,7 +285,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         """Check parameters and data, calibrate the noise, and state the cost."""
         self._check_parameters()
         X, codes, ids, group_of_row, classes, label_set = read_rows(self, X, y, groups)
-        domain = PrivateMarginals(self.domain, n_bins=self.n_bins).read(X)
+        domain = PrivateMarginals(self.domain, n_bins=self.n_bins)._read(X)
         codes = of_groups(codes, group_of_row, self.classes)
         counts = MarginalCounts(
             n_tables=len(domain.counted), noise_seed=self.noise_seed
@@ -314,7 +314,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         check_epsilon(self.epsilon)
         check_privacy_unit(self.privacy_unit)
         check_noise_seed(self.noise_seed)
-        PrivateMarginals(self.domain, n_bins=self.n_bins).check()
+        PrivateMarginals(self.domain, n_bins=self.n_bins)._check()
         super()._check_parameters()
 
     def _check_before_predicting(self, X: Any) -> Any:

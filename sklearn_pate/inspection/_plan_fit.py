@@ -140,7 +140,7 @@ def plan_fit(
     pate._check_parameters()
     counts = None
     if synthetic is not None:
-        counts = synthetic.mechanism(
+        counts = synthetic._mechanism(
             count_tables(synthetic.domain, synthetic.n_bins),
             epsilon=epsilon,
             delta=delta,

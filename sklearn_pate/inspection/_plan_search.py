@@ -298,8 +298,8 @@ def _cost(
     counts = None
     if pate.synthetic is not None:
         n_public = pate.synthetic.n_rows
-        counts = pate.synthetic.mechanism(
-            len(pate.synthetic.read(X).counted),
+        counts = pate.synthetic._mechanism(
+            len(pate.synthetic._read(X).counted),
             epsilon=pate.epsilon,
             delta=pate.delta,
             add_remove=False,

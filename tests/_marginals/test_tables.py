@@ -37,7 +37,7 @@ def counts(rows, by_class):
     """Return the exact counts of rows."""
     *columns, codes = zip(*rows, strict=True)
     values = [column_of([ODD[one] for one in column]) for column in columns]
-    domain = PrivateMarginals(DOMAIN, n_bins=3).read(np.empty((0, D), dtype=object))
+    domain = PrivateMarginals(DOMAIN, n_bins=3)._read(np.empty((0, D), dtype=object))
     return count_cells(
         domain, np.stack(values, 1), np.array(codes), N_CLASSES, by_class=by_class
     )
@@ -194,7 +194,7 @@ def marginals(*tables, n_rows=None, by_class=True):
     tables = [np.array(one) for one in tables]
     domain = PrivateMarginals(
         {j: [*range(one.shape[1])] for j, one in enumerate(tables)}
-    ).read(np.empty((0, len(tables))))
+    )._read(np.empty((0, len(tables))))
     noisy = np.concatenate([one.ravel() for one in tables])
     return Marginals(domain, 2, by_class, noisy, n_rows)
 
@@ -268,7 +268,7 @@ def test_tables_without_classes_are_drawn_from_alike():
 
 
 def test_a_column_with_one_value_has_no_table_and_is_drawn():
-    domain = PrivateMarginals({0: [7], 1: [0, 1]}).read(np.empty((0, 2)))
+    domain = PrivateMarginals({0: [7], 1: [0, 1]})._read(np.empty((0, 2)))
     noisy = Marginals(domain, 2, True, np.array([5, 1, 1, 5]), None)
     assert list(noisy.tables) == [1]
     assert set(noisy.draw(50, 0, equal_classes=True).X[:, 0]) == {7}
