@@ -51,9 +51,8 @@ WRONG = {
 DATES = pd.DataFrame({"age": pd.date_range("2000-01-01", periods=3)})
 WRONG_DOMAINS = {
     # the domain, the rows, and the message
-    "not a dict": ([1, 2], FRAME, r"domain is of type list; pass a dict by column"),
-    "an array": (AGES.to_numpy(), FRAME, r"domain is of type ndarray; pass a dict by column"),
-    "a frame": (FRAME, FRAME, r"domain is of type DataFrame; pass a dict by column"),
+    "an array": (AGES.to_numpy(), FRAME, r"domain is of type ndarray; declare a dict by column"),
+    "a frame": (FRAME, FRAME, r"domain is of type DataFrame; declare a dict by column"),
     "unknown column": (DECLARED | {"agee": (0, 9)}, FRAME, r"domain declares \['agee'\], which are no columns of X; the columns are \['age', 'job', 'kind'\]"),
     "column without a declaration": ({"age": (0, 9)}, FRAME, r"domain lacks 1 of 3 columns; .*\{'job': \[values\]\}"),
     "names for an array": ({"age": (0, 9)}, np.eye(3), r"domain declares \['age'\].* the columns are \[0, 1, 2\]"),
@@ -84,11 +83,11 @@ WRONG_DOMAINS = {
 def test_a_wrong_declaration_of_a_column_is_refused(name):
     declared, message = WRONG[name]
     with pytest.raises(ValueError, match=message):
-        PrivateMarginals(DECLARED | {"age": declared}).read(FRAME)
+        PrivateMarginals(DECLARED | {"age": declared})._read(FRAME)
 
 
 @pytest.mark.parametrize("name", WRONG_DOMAINS)
 def test_a_wrong_domain_is_refused(name):
     domain, X, message = WRONG_DOMAINS[name]
     with pytest.raises(ValueError, match=message):
-        PrivateMarginals(domain).read(X)
+        PrivateMarginals(domain)._read(X)
