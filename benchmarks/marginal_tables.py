@@ -65,7 +65,7 @@ def _lines(rows, title, learners, name):
     found = {(row["epsilon"], row["learner"]): row for row in rows}
     for epsilon in sorted({epsilon for epsilon, _ in found}):
         of_epsilon = [found.get((epsilon, one)) for one in learners]
-        n_seeds = max(row["n_seeds"] for row in of_epsilon if row)
+        n_seeds = min(row["n_seeds"] for row in of_epsilon if row)
         yield [
             title,
             f"{epsilon:g}",
