@@ -101,7 +101,7 @@ def split_inputs(
 
     Sets ``n_features_in_`` and ``feature_names_in_``. Private values decide about an
     error only where a row has a group id of another type, or no row is left to learn
-    from.
+    from; with public rows, also where a column of numbers holds text alone, or a list.
     """
     X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
     _check_number_of_groups(estimator)
@@ -112,7 +112,7 @@ def split_inputs(
     if synthetic is not None:
         domain = synthetic._read(X)
         uniform = domain.uniform(synthetic.n_rows, seed)
-        X_public = check_synthetic_rows(estimator, uniform, X)
+        X_public = check_synthetic_rows(estimator, uniform)
         assumptions.append(DOMAIN_DECLARED)
     elif X_public is None:
         is_public = _hold_out(
@@ -128,7 +128,7 @@ def split_inputs(
     else:
         X_public = check_public_features(estimator, _unwrapped(X_public, X), X)
         assumptions.append(PUBLIC_ROWS)
-    X = read_like_public(X, X_public)
+    X = read_like_public(X, X_public, refuse=synthetic is None)
     problems = [] if estimator.classes is None else _problems(classes, codes)
     if group_of_row is not None:
         n_without = np.count_nonzero(group_of_row < 0)
@@ -188,10 +188,13 @@ def of_groups(
     return codes
 
 
-def check_synthetic_rows(estimator: Any, rows: Table, X: Table) -> Table:
-    """Return rows drawn from a domain as public rows, or raise ValueError."""
+def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
+    """Return rows drawn from a domain as public rows, or raise ValueError.
+
+    They have the columns and types of the private rows, which are not read.
+    """
     try:
-        return check_public_features(estimator, rows, X)
+        return check_public_features(estimator, rows)
     except ValueError as error:
         raise ValueError(
             "Rows of the domain of PrivateMarginals cannot be used as public rows: "

@@ -328,7 +328,7 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
             plan.seeds.synthetic,
             equal_classes=plan.equal_classes,
         )
-        X_public = check_synthetic_rows(self, rows.X, plan.private.X)
+        X_public = check_synthetic_rows(self, rows.X)
         public = replace(plan.public, X_public=X_public, synthetic=rows)
         return self._with_public_rows(plan, public), tables_by_name(marginals)
 

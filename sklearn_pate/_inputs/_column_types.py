@@ -19,19 +19,19 @@ from sklearn_pate._inputs._odd_rows import (
 __all__ = ["check_column_types", "holds_text", "read_like_public"]
 
 
-def read_like_public(X: Any, X_public: Any) -> Any:
+def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
     """Read private columns as the type of the public columns, each value on its own.
 
     One odd value in a private row must not decide how the others are read. Where a
     public column holds numbers, values of a private column of text or objects become
     numbers, and NaN where no number can be read. Where it holds numbers as objects,
     only text becomes NaN. Where it holds text, other objects become text. Both come
-    from `check_features`.
+    from `check_features`. For `refuse`, see `read_numbers`.
     """
     if sp.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OUST"):
         return X
     if not is_frame(X) and X_public.dtype.kind in "biuf":
-        numbers = read_numbers(X)
+        numbers = read_numbers(X, refuse=refuse)
         # Networks take one dtype. Integers cannot hold NaN.
         with np.errstate(over="ignore"):
             return (
@@ -46,7 +46,7 @@ def read_like_public(X: Any, X_public: Any) -> Any:
         public = _values(X_public, column)
         read: NDArray[Any]
         if is_typed[column] and _holds_numbers(public):
-            read = _read_column(X, column)
+            read = _read_column(X, column, refuse=refuse)
         elif _holds_numbers(public):
             read = without_words(_values(X, column))
         elif holds_text(np.array(public, dtype=object)) and _is_of_objects(X, column):
@@ -105,10 +105,10 @@ def _with_column(X: Any, column: int, values: NDArray[Any]) -> Any:
     return X
 
 
-def _read_column(X: Any, column: int) -> NDArray[np.float64]:
+def _read_column(X: Any, column: int, *, refuse: bool = True) -> NDArray[np.float64]:
     name = (column_names(X) or range(X.shape[1]))[column]
     values = np.asarray(_safe_indexing(X, [column], axis=1))
-    return read_numbers(values, [name])[:, 0]
+    return read_numbers(values, [name], refuse=refuse)[:, 0]
 
 
 def _is_text(X: Any, column: int) -> bool:

@@ -145,24 +145,27 @@ def odd_rows(X: Any) -> NDArray[np.uint8]:
     return np.bitwise_or.reduce(values, axis=1)
 
 
-def read_numbers(X: Any, names: Sequence[Any] | None = None) -> NDArray[np.float64]:
+def read_numbers(
+    X: Any, names: Sequence[Any] | None = None, *, refuse: bool = True
+) -> NDArray[np.float64]:
     """Read each value of an array or dataframe as a number, whatever the others are.
 
     NaN stands for what is missing, and for text or dates among numbers. `names` are
-    those of the columns in messages. Raises ValueError for a column of text without any
-    number, TypeError for a value that is a container, such as a dict.
+    those of the columns in messages. With `refuse`, raises ValueError for a column of
+    text without any number, TypeError for a value that is a container, such as a dict.
     """
     if is_frame(X):
         names = names or column_names(X) or range(X.shape[1])
         columns = [
-            _read_column(_column(X, index), name) for index, name in enumerate(names)
+            _read_column(_column(X, index), name, refuse)
+            for index, name in enumerate(names)
         ]
         return np.column_stack(columns)
     if X.dtype.kind in "biuf":
         return X.astype(np.float64)
     columns = X.reshape(len(X), -1).T
     names = names or range(len(columns))
-    read = [_read_column(*one) for one in zip(columns, names, strict=True)]
+    read = [_read_column(*one, refuse) for one in zip(columns, names, strict=True)]
     return np.column_stack(read).reshape(X.shape)
 
 
@@ -268,7 +271,7 @@ def _odd_object(value: Any) -> int:
         return HUGE
 
 
-def _read_column(values: NDArray[Any], name: Any) -> NDArray[np.float64]:
+def _read_column(values: NDArray[Any], name: Any, refuse: bool) -> NDArray[np.float64]:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind in "cmM":
@@ -281,8 +284,13 @@ def _read_column(values: NDArray[Any], name: Any) -> NDArray[np.float64]:
         try:
             return values.astype(np.float64)
         except (ArithmeticError, TypeError, ValueError):
-            numbers = np.array([_read_value(value) for value in values.tolist()])
-    if np.all(np.isnan(numbers)) and any(isinstance(one, str) for one in values):
+            read = _read_value if refuse else to_number
+            numbers = np.array([read(value) for value in values.tolist()])
+    if (
+        refuse
+        and np.all(np.isnan(numbers))
+        and any(isinstance(one, str) for one in values)
+    ):
         raise ValueError(
             f"could not convert string to float: column {name!r} is text, and holds no "
             "number; encode it, or leave it out."
