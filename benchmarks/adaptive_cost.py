@@ -1,9 +1,12 @@
-"""Exact cost of adaptive answers on two classes. Writes results/adaptive_cost.json.
+"""Exact cost of adaptive answers. Writes results/adaptive_cost.json.
 
-cost       exact epsilon, a certified lower bound, and earlier bounds; times and memory
-accuracy   PATE with noise by the Renyi cost, and with noise by the exact cost
+cost        two classes: exact epsilon, a certified lower bound, and earlier bounds;
+            times and memory
+classes     three and more classes: the same
+mechanisms  other mechanisms, with what one adversary reaches
+accuracy    PATE with noise by the Renyi cost, and with noise by the exact cost
 
-Run one of them with ``python benchmarks/adaptive_cost.py cost``, both without a name.
+Run one of them with ``python benchmarks/adaptive_cost.py cost``, all without a name.
 Teachers, shards and students are seeded; the noise is not. Times are processor times.
 """
 
@@ -22,15 +25,30 @@ from learner_data import load
 from learners import N_TEACHERS, pate
 from numpy.lib.stride_tricks import sliding_window_view
 from record import save, summary
-from scipy.special import ndtr, ndtri
+from scipy.special import gammaln, ndtr, ndtri
 
 from sklearn_pate.accounting import bounds, calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
+from sklearn_pate.accounting._profile import lower_hull
+from sklearn_pate.accounting.plurality import _plurality_tests
 from sklearn_pate.accounting.plurality._adaptive_answers import (
+    AnswerSteps,
     adaptive_profile,
+)
+from sklearn_pate.accounting.plurality._answer_tests import (
+    check_mu,
+    gaussian_tests,
     two_class_mu,
 )
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.accounting.plurality._checked_answers import checked_profile
+from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
+from sklearn_pate.mechanisms import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    LNMax,
+    PermuteAndFlip,
+)
 
 DELTA = 1e-5
 SETTINGS = (
@@ -39,6 +57,25 @@ SETTINGS = (
     (100.0, 1000),
     (200.0, 2000),
     (300.0, 15000),
+)
+CLASSES_SETTINGS = (
+    *((40.0, k) for k in (10, 40, 100, 286, 1000)),
+    (20.0, 100),
+    (100.0, 1000),
+    (200.0, 2000),
+)
+CLASSES = (3, 10, 100)
+MECHANISMS = (
+    (GumbelMax(0.05), 100, 10),
+    (GumbelMax(0.02), 286, 10),
+    (PermuteAndFlip(0.02), 100, 10),
+    (LNMax(0.05), 100, 2),
+    (LNMax(0.02), 286, 2),
+    *(
+        (ConfidentGNMax(200, 150.0, 40.0, max_answers=100), 1000, n_classes)
+        for n_classes in (2, 10)
+    ),
+    (ConfidentGNMax(200, 100.0, 40.0, max_answers=50), 500, 2),
 )
 # The lower bound is computed on so many grids, for at most so many answers.
 OFFSETS = 4
@@ -58,7 +95,7 @@ def cost():
         adaptive_profile.cache_clear()
         tracemalloc.start()
         start = time.process_time()
-        profile = adaptive_profile(two_class_mu(sigma), n_answers)
+        profile = adaptive_profile(plurality_tests(sigma, 2), n_answers)
         seconds = time.process_time() - start
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -81,7 +118,7 @@ def cost():
                 "best_guess": profile.attack_accuracy(),
                 "detected_at_a_tenth": profile.detection_rate(0.1),
                 "seconds": seconds,
-                "calibration_seconds": _calibration_seconds(n_answers, exact),
+                "calibration_seconds": _calibration_seconds(n_answers, 2, exact),
                 "peak_megabytes": peak / 1e6,
             }
         )
@@ -89,13 +126,133 @@ def cost():
     save("adaptive_cost", {"cost": rows})
 
 
-def _calibration_seconds(n_answers, epsilon):
+def classes():
+    """Compare the exact epsilon of three and more classes with bounds."""
+    rows = []
+    for sigma, n_answers in CLASSES_SETTINGS:
+        adaptive_profile.cache_clear()
+        _plurality_tests._tests_of_three_outcomes.cache_clear()
+        start = time.process_time()
+        tests = plurality_tests(sigma, 3)
+        exact = adaptive_profile(tests, n_answers).epsilon_at(DELTA)
+        seconds = time.process_time() - start
+        two = adaptive_profile(plurality_tests(sigma, 2), n_answers).epsilon_at(DELTA)
+        lower = lower_bound(two_class_mu(sigma), n_answers, exact)
+        stated = [GNMax(sigma).stated_epsilon(n_answers, k, DELTA) for k in CLASSES]
+        renyi = [
+            GNMax(sigma).account_curve(n_answers, k).to_epsilon(DELTA) for k in CLASSES
+        ]
+        assert max(stated) - min(stated) < 1e-12 > max(renyi) - min(renyi)
+        rows.append(
+            {
+                "sigma": sigma,
+                "n_answers": n_answers,
+                "n_classes": list(CLASSES),
+                "delta": DELTA,
+                "exact": stated[0],
+                "two_classes": two,
+                "lower": lower,
+                "renyi": renyi[0],
+                "tests_of_three_outcomes": int(np.all(tests.weights > 0, axis=1).sum()),
+                "seconds": seconds,
+                "calibration_seconds": _calibration_seconds(n_answers, 3, exact),
+            }
+        )
+        print(rows[-1], flush=True)
+    save("adaptive_cost", {"classes": rows})
+
+
+def mechanisms():
+    """Compare the exact epsilon of other mechanisms with what an adversary reaches."""
+    rows = []
+    for mechanism, n_queries, n_classes in MECHANISMS:
+        adaptive_profile.cache_clear()
+        checked_profile.cache_clear()
+        start = time.process_time()
+        exact = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+        seconds = time.process_time() - start
+        checked = isinstance(mechanism, ConfidentGNMax)
+        reached = best_fixed_order if checked else same_tie
+        rows.append(
+            {
+                "mechanism": mechanism.in_one_line(),
+                "n_queries": n_queries,
+                "n_classes": n_classes,
+                "delta": DELTA,
+                "exact": exact,
+                "reached": reached(mechanism, n_queries),
+                "renyi": mechanism.account_curve(n_queries, n_classes).to_epsilon(
+                    DELTA
+                ),
+                "seconds": seconds,
+            }
+        )
+        print(rows[-1], flush=True)
+    save("adaptive_cost", {"mechanisms": rows})
+
+
+def same_tie(mechanism, n_queries):
+    """Return the epsilon of the same votes in every answer, a certified lower bound.
+
+    Two classes nearly tie: the numbers of answers are binomial.
+    """
+    n = np.arange(n_queries + 1)
+    log_n = gammaln(n_queries + 1) - gammaln(n + 1) - gammaln(n_queries - n + 1)
+    best = 0.0
+    for lead in range(3):
+        counts = np.array([[1000 + lead, 1000], [999 + lead, 1001]])
+        log_p, log_q = (
+            log_n + n * law[0] + (n_queries - n) * law[1]
+            for law in (mechanism._log_law(one[np.newaxis])[0] for one in counts)
+        )
+        for first, second in ((log_p, log_q), (log_q, log_p)):
+            best = max(best, _epsilon_of(first, second))
+    return best
+
+
+def _epsilon_of(log_p, log_q):
+    low, high = 0.0, 50.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        delta = np.sum(np.maximum(np.exp(log_p) - np.exp(middle + log_q), 0))
+        low, high = (middle, high) if delta > DELTA else (low, middle)
+    return low
+
+
+def best_fixed_order(mechanism, n_queries):
+    """Return the largest epsilon of three orders of checks and answers.
+
+    Each is rounded up, by less than .2 %, so that it is nearly what an adversary with
+    that order reaches.
+    """
+    checks = gaussian_tests(check_mu(mechanism.sigma_threshold))
+    answers = plurality_tests(mechanism.sigma, 2)
+    n_answers = mechanism.answer_cap(n_queries)
+    every = n_queries // n_answers
+    step = checks.tie / 8
+    kinds = {0: AnswerSteps.of(checks, step), 1: AnswerSteps.of(answers, step)}
+    orders = (
+        [0] * n_queries + [1] * n_answers,
+        [1] * n_answers + [0] * n_queries,
+        ([0] * every + [1]) * n_answers,
+    )
+    n_points = int(4 / step)
+    found = []
+    for order in orders:
+        deltas = np.zeros(n_points)
+        for kind in order:
+            deltas = kinds[kind].after_one(deltas, None)
+        found.append(lower_hull(step * np.arange(n_points), deltas).epsilon_at(DELTA))
+    return max(found)
+
+
+def _calibration_seconds(n_answers, n_classes, epsilon):
     adaptive_profile.cache_clear()
     start = time.process_time()
     GNMax().prepared(
         n_teachers=N_TEACHERS,
         n_queries=n_answers,
-        n_classes=2,
+        n_classes=n_classes,
         epsilon=epsilon,
         delta=DELTA,
     )
@@ -192,6 +349,11 @@ def _sigmas(data, epsilon, seed):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    parts = {"cost": cost, "accuracy": accuracy}
+    parts = {
+        "cost": cost,
+        "classes": classes,
+        "mechanisms": mechanisms,
+        "accuracy": accuracy,
+    }
     for part in sys.argv[1:] or parts:
         parts[part]()

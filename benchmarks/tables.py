@@ -330,6 +330,39 @@ def adaptive_cost():
     return table(load("adaptive_cost")["cost"], columns)
 
 
+def adaptive_classes():
+    """Exact cost of adaptive answers on three and more classes."""
+    columns = {
+        "GNMax sigma": ("sigma", "{:g}".format),
+        "answers": "n_answers",
+        "exact, 3, 10 and 100 classes": ("exact", decimals(4)),
+        "exact, 2 classes": ("two_classes", decimals(4)),
+        "lower bound": ("lower", decimals(4)),
+        "Renyi": ("renyi", decimals(4)),
+        "above the lower bound": lambda row: percent(row["exact"] / row["lower"] - 1),
+        "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
+        "tests of three outcomes": "tests_of_three_outcomes",
+        "seconds": ("seconds", decimals(2)),
+        "calibration, s": ("calibration_seconds", decimals(1)),
+    }
+    return table(load("adaptive_cost")["classes"], columns)
+
+
+def adaptive_mechanisms():
+    """Exact cost of other mechanisms, with what one adversary reaches."""
+    columns = {
+        "mechanism": "mechanism",
+        "queries": "n_queries",
+        "classes": "n_classes",
+        "exact": ("exact", decimals(3)),
+        "reached": ("reached", decimals(3)),
+        "Renyi": ("renyi", decimals(3)),
+        "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
+        "seconds": ("seconds", decimals(1)),
+    }
+    return table(load("adaptive_cost")["mechanisms"], columns)
+
+
 def adaptive_accuracy():
     """Accuracy of PATE with noise by the Renyi cost and by the exact cost."""
     results = load("adaptive_cost")["accuracy"]
@@ -438,6 +471,8 @@ BENCHMARK_TABLES = (
     accounting_mechanisms,
     accounting_worst_case,
     adaptive_cost,
+    adaptive_classes,
+    adaptive_mechanisms,
     adaptive_accuracy,
     release_utility,
     release_utility_small,

@@ -3,6 +3,7 @@
 from sklearn_pate.accounting import bounds
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting._other_releases import OtherRelease
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -20,6 +21,7 @@ __all__ = [
     "DEFAULT_ORDERS",
     "Assumption",
     "LedgerEntry",
+    "OtherRelease",
     "PrivacyAnalysis",
     "PrivacyLedger",
     "PrivacyProfile",

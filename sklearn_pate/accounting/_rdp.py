@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._optional_module import optional_module
 from sklearn_pate.exceptions import warn_user
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
@@ -271,6 +273,58 @@ class RdpCurve:
             Infinite at the same orders.
         """
         return RdpCurve(self.orders, np.full_like(self.values, np.inf))
+
+    def to_dp_accounting(self, relation: str) -> Any:
+        """Return an accountant of dp-accounting that has spent this cost.
+
+        Other releases are composed with it, such as the steps of a network that Opacus
+        trained: ``accountant.compose(event)``.
+
+        Parameters
+        ----------
+        relation : {"replace-one", "add-remove", "add-remove-or-change"}
+            Neighbour relation of the cost, that of ``privacy_spent_.relation``.
+
+        Returns
+        -------
+        accountant : dp_accounting.rdp.RdpAccountant
+            At the same orders. Its neighbouring relation is ADD_OR_REMOVE_ONE, or
+            REPLACE_ONE for "replace-one": it refuses events that have no cost for it.
+
+        Raises
+        ------
+        ImportError
+            If dp-accounting is not installed.
+
+        ValueError
+            If `relation` is unknown.
+
+        Examples
+        --------
+        >>> from dp_accounting import GaussianDpEvent
+        >>> from sklearn_pate.mechanisms import GNMax
+        >>> curve = GNMax(sigma=40).account_curve(n_queries=100, n_classes=10)
+        >>> accountant = curve.to_dp_accounting("replace-one")
+        >>> accountant = accountant.compose(GaussianDpEvent(noise_multiplier=10))
+        >>> round(accountant.get_epsilon(1e-5), 2)
+        1.23
+        """
+        relations = {
+            "add-remove": "ADD_OR_REMOVE_ONE",
+            "add-remove-or-change": "ADD_OR_REMOVE_ONE",
+            "replace-one": "REPLACE_ONE",
+        }
+        if relation not in relations:
+            raise ValueError(
+                f"relation={relation!r} is unknown; use one of {[*relations]}."
+            )
+        rdp = optional_module("dp_accounting.rdp", "dp-accounting")
+        package = optional_module("dp_accounting", "dp-accounting")
+        neighbours = package.NeighboringRelation[relations[relation]]
+        accountant = rdp.RdpAccountant(self.orders, neighbours)
+        # There is no public way to set a cost, and no event that has one.
+        accountant._rdp = self.values.copy()
+        return accountant
 
     def best_order(self, delta: float) -> float:
         """Find the order that gives the smallest epsilon.

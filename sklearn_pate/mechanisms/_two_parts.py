@@ -19,7 +19,7 @@ class TwoPartRelease(AccountedRelease):
     All that the mechanism is asked may depend on the released counts. Its cost bounds
     all such choices, so that costs add up: Renyi costs by Proposition 1 of Mironov
     (2017), squares of mu by Corollary 3.3 of Dong, Roth, Su (2022), and the exact cost
-    of answers on two classes by its own recursion, whose first move is the counts.
+    of answers by their own recursion, whose first move is the counts.
     """
 
     def __init__(self, counts: MarginalCounts, mechanism: AccountedMechanism) -> None:

@@ -15,9 +15,12 @@ from sklearn_pate.accounting._gdp import gdp_epsilon, log_gdp_delta
 from sklearn_pate.accounting._profile import (
     SMALLEST_DELTA,
     PrivacyProfile,
-    both_signs,
     lower_hull,
-    mirrored,
+)
+from sklearn_pate.accounting._profile_composition import (
+    FFT_ERROR,
+    dominating_masses,
+    extended,
 )
 from sklearn_pate.accounting.plurality._answer_tests import AnswerTests
 
@@ -45,7 +48,6 @@ MOST_ANSWERS = 100_000
 _ROUNDING_OF_MU = 1e-6
 _ROUNDING = 1e-9
 _ROUNDING_OF_EPSILON = 1e-8
-_FFT_ERROR = 1e-13
 
 
 @lru_cache(maxsize=256)
@@ -73,13 +75,13 @@ def adaptive_profile(
         n_blocks = -(-n_answers // _LARGEST_BLOCK)
         n_first, n_in_block = n_answers % n_blocks, n_answers // n_blocks
         deltas, of_block = steps.deltas_after([n_first, n_in_block])
-        masses, infinite = _dominating_masses(of_block, steps.step)
+        masses, infinite = dominating_masses(of_block, steps.step)
         n_points = steps.n_points(n_answers)
         deltas = np.append(deltas, np.full(n_points - len(deltas), deltas[-1]))
         for i in range(n_blocks):
             mu = steps.mu_of(n_first + i * n_in_block)
             wide = extended(deltas, steps.step, mu, len(of_block) - 1)
-            deltas = fftconvolve(wide, masses, "valid") + infinite + _FFT_ERROR
+            deltas = fftconvolve(wide, masses, "valid") + infinite + FFT_ERROR
     error = n_answers * tests.error
     return stated(deltas, steps.step, steps.mu_of(n_answers), error, first_mu)
 
@@ -194,37 +196,7 @@ def _after_release(deltas: _Array, step: float, mu: float, first_mu: float) -> _
     first_mu *= 1 + _ROUNDING_OF_MU
     n_alone = n_points_of(first_mu, step)
     alone = np.exp(log_gdp_delta(step * np.arange(n_alone), first_mu))
-    masses, infinite = _dominating_masses(alone, step)
+    masses, infinite = dominating_masses(alone, step)
     deltas = np.append(deltas, np.full(n_alone, deltas[-1]))
     wide = extended(deltas, step, mu, n_alone - 1)
-    return fftconvolve(wide, masses, "valid") + infinite + _FFT_ERROR
-
-
-def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Array:
-    """Continue a profile at both ends.
-
-    Above, it stays at its last value, or is less if it post-processes a test of mu.
-    """
-    u: _Array = step * np.arange(1, n_more + 1, dtype=np.float64)
-    inner = np.append(deltas, np.full(max(n_more + 1 - len(deltas), 0), deltas[-1]))
-    left = mirrored(u, inner[1 : n_more + 1])
-    right = np.full(n_more, deltas[-1])
-    if mu:
-        beyond = step * (len(deltas) - 1) + u
-        right = np.minimum(right, np.exp(log_gdp_delta(beyond, mu)))
-    return np.concatenate([left[::-1], deltas, right])
-
-
-def _dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
-    """Return a law of the privacy loss that has at least a profile, on its grid.
-
-    The law of the loss under P has masses at all points from -(n - 1) to n - 1 steps,
-    and one at infinity.
-    """
-    u: _Array = step * np.arange(len(deltas), dtype=np.float64)
-    both = both_signs(u)
-    deltas = lower_hull(u, deltas).delta_at(both)
-    ratio = np.exp(both)
-    slopes = np.diff(deltas, prepend=1.0) / np.diff(ratio, prepend=0.0)
-    masses = ratio * np.maximum(np.diff(slopes, append=0.0), 0.0)
-    return masses, float(deltas[-1])
+    return fftconvolve(wide, masses, "valid") + infinite + FFT_ERROR

@@ -55,7 +55,7 @@ def _tests_of_three_outcomes(sigma: float, resolution: int) -> AnswerTests | Non
     </accounting>`). Noise of scale sigma is a mixture of slightly less noise around the
     points of a lattice (Lemma 2), so that whole leads on the lattice are enough. At
     most of them the answer post-processes a coin and one of two tests of two outcomes
-    (Lemma 6), which lie within a polygon; the others are tests of their own.
+    (Lemma 9), which lie within a polygon; the others are tests of their own.
     """
     noise, step, error = coarse_lattice(sigma, resolution, _RIPPLE)
     mu = gdp_mu(noise.sigma)

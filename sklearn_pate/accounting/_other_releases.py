@@ -1,0 +1,509 @@
+"""Releases of other libraries, for a ledger of this one."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._optional_module import optional_module
+from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting._statement import check_neighbours
+from sklearn_pate.accounting.composition._poisson_sampling import (
+    sampled_gaussian_curve,
+)
+from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
+
+__all__ = ["OtherRelease"]
+
+# Epsilons at which a privacy-loss distribution is read.
+_EPSILONS = np.concatenate([[0.0], np.geomspace(1e-3, 100, 400)])
+
+
+@dataclass(frozen=True)
+class OtherRelease:
+    """Privacy cost of a release that another library made about the same data.
+
+    Made by one of its class methods, and recorded in a ledger by :meth:`charge`, before
+    the other library draws its noise. The cost has to be a worst case that depends on
+    no data, and was fixed beforehand. That the other library keeps its guarantee is an
+    assumption of the data holder.
+
+    Parameters
+    ----------
+    curve : RdpCurve
+        Renyi curve; infinite where only pairs (epsilon, delta) are known.
+
+    unit : {"row", "group"}
+        Unit of privacy.
+
+    relation : {"replace-one", "add-remove", "add-remove-or-change"}
+        Neighbour relation of the cost, as in :class:`~sklearn_pate.PrivacySpent`.
+
+    description : str
+        Description of the release for auditors, without private values.
+
+    profile : PrivacyProfile, default=None
+        Delta at every epsilon, where it is known.
+
+    Raises
+    ------
+    ValueError
+        If `relation` is unknown for `unit`.
+
+    Notes
+    -----
+    Costs of two relations do not add up. `to_relation` converts a cost where there is
+    a proof; see :doc:`Privacy cost of an answer </accounting>`.
+
+    Examples
+    --------
+    A noisy count of another library, for adding or removing one row, and its cost for
+    replacing one row, as fits on rows have it:
+
+    >>> from sklearn_pate.accounting import OtherRelease
+    >>> count = OtherRelease.from_pure(0.1, relation="add-remove")
+    >>> count.curve.pure_epsilon
+    0.1
+    >>> count.to_relation("replace-one").curve.pure_epsilon
+    0.2
+    """
+
+    curve: RdpCurve
+    unit: str
+    relation: str
+    description: str
+    profile: PrivacyProfile | None = None
+
+    def __post_init__(self) -> None:
+        check_neighbours(self.unit, self.relation)
+
+    @classmethod
+    def from_pure(
+        cls,
+        epsilon: float,
+        *,
+        unit: str = "row",
+        relation: str,
+        description: str = "pure differential privacy",
+    ) -> Self:
+        """Take a pure guarantee, such as that of Laplace noise.
+
+        Parameters
+        ----------
+        epsilon : float
+            In nats, positive.
+
+        unit : {"row", "group"}, default="row"
+            Unit of privacy.
+
+        relation : str
+            Neighbour relation of `epsilon`.
+
+        description : str, default="pure differential privacy"
+            Description of the release for auditors.
+
+        Returns
+        -------
+        release : OtherRelease
+            With the Renyi curve of randomised response, which dominates every such
+            release (Kairouz, Oh, Viswanath 2015, "The composition theorem for
+            differential privacy", Theorem 3.4).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return cls(pure_dp_curve(check_epsilon(epsilon)), unit, relation, description)
+
+    @classmethod
+    def from_zcdp(
+        cls,
+        rho: float,
+        *,
+        unit: str = "row",
+        relation: str,
+        description: str = "zero-concentrated differential privacy",
+    ) -> Self:
+        """Take a guarantee of zero-concentrated differential privacy.
+
+        Parameters
+        ----------
+        rho : float
+            Positive: a Renyi divergence of at most rho a at every order a (Bun and
+            Steinke 2016, "Concentrated differential privacy", Definition 1.1).
+
+        unit : {"row", "group"}, default="row"
+            Unit of privacy.
+
+        relation : str
+            Neighbour relation of `rho`.
+
+        description : str, default="zero-concentrated differential privacy"
+            Description of the release for auditors.
+
+        Returns
+        -------
+        release : OtherRelease
+            Its Renyi curve is rho a.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        check_positive("rho", rho)
+        curve = RdpCurve(DEFAULT_ORDERS, rho * DEFAULT_ORDERS)
+        return cls(curve, unit, relation, description)
+
+    @classmethod
+    def from_approximate(
+        cls,
+        epsilon: float,
+        delta: float,
+        *,
+        unit: str = "row",
+        relation: str,
+        description: str = "approximate differential privacy",
+    ) -> Self:
+        """Take one pair (epsilon, delta) of which nothing more is known.
+
+        Parameters
+        ----------
+        epsilon : float
+            In nats, positive.
+
+        delta : float
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        unit : {"row", "group"}, default="row"
+            Unit of privacy.
+
+        relation : str
+            Neighbour relation of the pair.
+
+        description : str, default="approximate differential privacy"
+            Description of the release for auditors.
+
+        Returns
+        -------
+        release : OtherRelease
+            A pair bounds no Renyi divergence: with probability delta the release may
+            say everything. So an empty ledger admits it by its profile, if its pair is
+            within the budget, and nothing is admitted afterwards. Take the release by
+            its rho, its Renyi curve or its accountant where you can.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        profile = lower_hull([check_epsilon(epsilon)], [check_delta(delta)])
+        return cls(_unknown_curve(), unit, relation, description, profile)
+
+    @classmethod
+    def from_dp_accounting(
+        cls,
+        accountant: Any,
+        *,
+        unit: str = "row",
+        relation: str | None = None,
+        description: str = "release accounted by dp-accounting",
+    ) -> Self:
+        """Take an accountant or an event of dp-accounting.
+
+        Parameters
+        ----------
+        accountant : RdpAccountant, PLDAccountant or DpEvent
+            After all its compositions. An event is composed at our Renyi orders.
+
+        unit : {"row", "group"}, default="row"
+            Unit of privacy: the meaning of a record for the accountant.
+
+        relation : {"add-remove", "replace-one"}, default=None
+            Neighbour relation of an event. An accountant has its own; None takes it.
+
+        description : str, default="release accounted by dp-accounting"
+            Description of the release for auditors.
+
+        Returns
+        -------
+        release : OtherRelease
+            With the Renyi curve of an RdpAccountant or an event, or the profile of a
+            PLDAccountant, which an empty ledger admits alone.
+
+        Raises
+        ------
+        ImportError
+            If dp-accounting is not installed.
+
+        TypeError
+            If `accountant` is none of these.
+
+        ValueError
+            If its neighbour relation has no counterpart here.
+        """
+        package = optional_module("dp_accounting", "dp-accounting")
+        rdp = optional_module("dp_accounting.rdp", "dp-accounting")
+        pld = optional_module("dp_accounting.pld", "dp-accounting")
+        relations = {
+            package.NeighboringRelation.ADD_OR_REMOVE_ONE: "add-remove",
+            package.NeighboringRelation.REPLACE_ONE: "replace-one",
+        }
+        if isinstance(accountant, package.DpEvent):
+            names = {name: key for key, name in relations.items()}
+            if relation not in names:
+                raise ValueError(
+                    f"relation={relation!r} is none of an event of dp-accounting; pass "
+                    f"one of {[*names]}."
+                )
+            event = accountant
+            accountant = rdp.RdpAccountant(DEFAULT_ORDERS, names[relation])
+            accountant.compose(event)
+        if not isinstance(accountant, (rdp.RdpAccountant, pld.PLDAccountant)):
+            raise TypeError(
+                f"accountant={accountant!r} must be an RdpAccountant, a PLDAccountant "
+                "or a DpEvent of dp-accounting."
+            )
+        own = relations.get(accountant.neighboring_relation)
+        if own is None or relation not in (None, own):
+            raise ValueError(
+                f"The accountant counts for {accountant.neighboring_relation.name}, "
+                f"and relation={relation!r} was given; make it with ADD_OR_REMOVE_ONE "
+                "or REPLACE_ONE, and leave relation at None."
+            )
+        if isinstance(accountant, rdp.RdpAccountant):
+            orders, values = np.asarray(accountant.orders), accountant.rdp
+            curve = RdpCurve(orders[orders > 1], np.asarray(values)[orders > 1])
+            return cls(curve, unit, own, description)
+        deltas = [min(max(accountant.get_delta(x), 0.0), 1.0) for x in _EPSILONS]
+        profile = lower_hull(_EPSILONS, deltas)
+        return cls(_unknown_curve(), unit, own, description, profile)
+
+    @classmethod
+    def from_opacus(
+        cls,
+        accountant: Any,
+        *,
+        unit: str = "row",
+        description: str = "network trained by Opacus",
+    ) -> Self:
+        """Take the accountant of a network that Opacus trained.
+
+        Parameters
+        ----------
+        accountant : opacus.accountants.IAccountant
+            ``privacy_engine.accountant`` after training. Any of its accountants: the
+            cost is computed from its history of steps.
+
+        unit : {"row", "group"}, default="row"
+            Unit of privacy: the meaning of a sample for Opacus.
+
+        description : str, default="network trained by Opacus"
+            Description of the release for auditors.
+
+        Returns
+        -------
+        release : OtherRelease
+            Renyi curve of Gaussian noise on Poisson samples (Mironov, Talwar, Zhang
+            2019), for adding or removing one sample. It holds if the batches were
+            Poisson samples (``poisson_sampling=True``, the default).
+
+        Raises
+        ------
+        TypeError
+            If `accountant` has no history of (noise multiplier, sample rate, number of
+            steps).
+
+        ValueError
+            If the history is empty, or one of its numbers is out of range.
+        """
+        history = getattr(accountant, "history", None)
+        if not isinstance(history, list):
+            raise TypeError(
+                f"accountant={accountant!r} has no history of steps; pass "
+                "privacy_engine.accountant of Opacus."
+            )
+        if not history:
+            raise ValueError(
+                "accountant has an empty history; train the network first."
+            )
+        curves = [
+            sampled_gaussian_curve(noise_multiplier, sample_rate) * n_steps
+            for noise_multiplier, sample_rate, n_steps in history
+        ]
+        total = curves[0]
+        for curve in curves[1:]:
+            total = total + curve
+        return cls(total, unit, "add-remove", description)
+
+    @classmethod
+    def from_opendp(
+        cls,
+        measurement: Any,
+        *,
+        n_rows: int = 1,
+        unit: str = "row",
+        description: str = "measurement of OpenDP",
+    ) -> Self:
+        """Take a measurement of OpenDP.
+
+        Parameters
+        ----------
+        measurement : opendp.mod.Measurement
+            Of one data set, under a symmetric, insert-delete, change-one or Hamming
+            distance, whose cost is pure, approximate or zero-concentrated.
+
+        n_rows : int, default=1
+            Most rows that one unit has. A change of a unit changes so many rows.
+
+        unit : {"row", "group"}, default="row"
+            Unit of privacy.
+
+        description : str, default="measurement of OpenDP"
+            Description of the release for auditors.
+
+        Returns
+        -------
+        release : OtherRelease
+            At ``measurement.map(n_rows)``. Distances that count insertions and
+            deletions are for adding or removing a unit, those that count changes for
+            replacing one. On a domain of a fixed number of rows there is no neighbour
+            with one row more, and a change of a row is a distance of two: the cost is
+            at ``measurement.map(2 * n_rows)``, for replacing one.
+
+        Raises
+        ------
+        ValueError
+            If the distance or the kind of cost has no counterpart here, or a parameter
+            is out of range.
+        """
+        distance = str(measurement.input_metric.type)
+        if distance not in _DISTANCES:
+            raise ValueError(
+                f"The measurement has the input distance {distance}, which counts no "
+                "units; chain it to a transformation of a data set, with one of "
+                f"{[*_DISTANCES]}."
+            )
+        measure = str(measurement.output_measure.type)
+        relation, cost = _DISTANCES[distance], measurement.map(n_rows)
+        if relation == "add-remove" and not np.any(cost):
+            relation, cost = "replace-one", measurement.map(2 * n_rows)
+        options = {"unit": unit, "relation": relation, "description": description}
+        if measure == "MaxDivergence":
+            return cls.from_pure(cost, **options)
+        if measure == "ZeroConcentratedDivergence":
+            return cls.from_zcdp(cost, **options)
+        if measure == "Approximate<MaxDivergence>":
+            epsilon, delta = cost
+            if delta == 0:
+                return cls.from_pure(epsilon, **options)
+            return cls.from_approximate(epsilon, delta, **options)
+        raise ValueError(
+            f"The measurement has a cost in {measure}, which is not known here; use "
+            "one with MaxDivergence, ZeroConcentratedDivergence or "
+            "Approximate<MaxDivergence> (opendp.combinators.make_fix_delta)."
+        )
+
+    def to_relation(self, relation: str) -> Self:
+        """Convert the cost to another neighbour relation, where there is a proof.
+
+        Parameters
+        ----------
+        relation : {"replace-one", "add-remove", "add-remove-or-change"}
+            Neighbour relation of the ledger.
+
+        Returns
+        -------
+        release : OtherRelease
+            From "add-remove", a change is one removal and one addition: see
+            :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
+            "add-remove-or-change" includes "add-remove".
+
+        Raises
+        ------
+        ValueError
+            If no conversion is proved, or `relation` is unknown for the unit.
+        """
+        check_neighbours(self.unit, relation)
+        if relation == self.relation:
+            return self
+        if (self.relation, relation) == ("add-remove-or-change", "add-remove"):
+            return replace(self, relation=relation)
+        if self.relation != "add-remove":
+            raise ValueError(
+                f"A cost for {self.relation!r} bounds none for {relation!r}, as such a "
+                "release may publish the number of units; account for the release "
+                f"with {relation!r} neighbours in its own library."
+            )
+        profile = None if self.profile is None else self.profile.of_units(2)
+        curve = add_remove_to_replace_one(self.curve)
+        return replace(self, curve=curve, relation=relation, profile=profile)
+
+    def charge(
+        self,
+        ledger: PrivacyLedger,
+        *,
+        delta: float = 1e-5,
+        dataset: str = "",
+        fit: str = "",
+    ) -> int:
+        """Record the release in a ledger, before it is made.
+
+        Parameters
+        ----------
+        ledger : PrivacyLedger
+            Ledger of the data set, with the same unit and relation.
+
+        delta : float, default=1e-5
+            Delta at which the epsilon of the entry is shown.
+
+        dataset : str, default=""
+            Name of the data, without private values.
+
+        fit : str, default=""
+            Name of the release.
+
+        Returns
+        -------
+        number : int
+            Number of the entry, which is on disk.
+
+        Raises
+        ------
+        BudgetExceededError
+            If it does not fit; nothing was charged.
+
+        ValueError
+            If the ledger has another unit or relation.
+
+        LedgerError
+            If the file cannot be written; nothing was charged.
+        """
+        return ledger.charge(
+            self.curve,
+            delta=delta,
+            unit=self.unit,
+            relation=self.relation,
+            description=self.description,
+            dataset=dataset,
+            fit=fit,
+            profile=self.profile,
+        )
+
+
+# Relation of one unit of distance between data sets in OpenDP.
+_DISTANCES = {
+    "SymmetricDistance": "add-remove",
+    "InsertDeleteDistance": "add-remove",
+    "ChangeOneDistance": "replace-one",
+    "HammingDistance": "replace-one",
+}
+
+
+def _unknown_curve() -> RdpCurve:
+    return RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.shape, np.inf))

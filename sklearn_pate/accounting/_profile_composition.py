@@ -1,0 +1,83 @@
+"""Composition of privacy profiles by the laws of the privacy loss."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import fftconvolve
+
+from sklearn_pate.accounting._gdp import log_gdp_delta
+from sklearn_pate.accounting._profile import (
+    SMALLEST_DELTA,
+    PrivacyProfile,
+    both_signs,
+    lower_hull,
+    mirrored,
+)
+
+__all__ = ["FFT_ERROR", "composed", "dominating_masses", "extended"]
+
+_Array = NDArray[np.float64]
+
+#: Largest error of a convolution of deltas.
+FFT_ERROR = 1e-13
+# Points of the grid on the wider of two profiles.
+_N_POINTS = 4000
+_ROUNDING = 1e-9
+
+
+def composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
+    """Bound the profile of two releases about the same data.
+
+    The second may depend on the first, if its profile holds for all choices. Each
+    profile is that of a pair of laws, which dominates the release (Zhu, Dong, Wang
+    2022, "Optimal accounting of differential privacy via characteristic function",
+    Theorem 10); their losses add up.
+    """
+    tops = [_top(profile) for profile in (first, second)]
+    step = max(*tops, 1e-6) / _N_POINTS
+    on_grid = [
+        profile.delta_at(step * np.arange(int(np.ceil(top / step)) + 2))
+        for profile, top in zip((first, second), tops, strict=True)
+    ]
+    masses, infinite = dominating_masses(on_grid[1], step)
+    n_more = len(on_grid[1])
+    deltas = np.append(on_grid[0], np.full(n_more, on_grid[0][-1]))
+    wide = extended(deltas, step, None, n_more - 1)
+    deltas = fftconvolve(wide, masses, "valid") + infinite + FFT_ERROR
+    epsilons = step * np.arange(len(deltas)) * (1 + _ROUNDING)
+    return lower_hull(epsilons, np.minimum(deltas * (1 + _ROUNDING), 1.0))
+
+
+def _top(profile: PrivacyProfile) -> float:
+    """Return an epsilon where delta is negligible, or stays as it is."""
+    used = profile.deltas > SMALLEST_DELTA
+    return float(profile.epsilons[min(np.count_nonzero(used), len(used) - 1)])
+
+
+def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Array:
+    """Continue a profile at both ends.
+
+    Above, it stays at its last value, or is less if it post-processes a test of mu.
+    """
+    u: _Array = step * np.arange(1, n_more + 1, dtype=np.float64)
+    inner = np.append(deltas, np.full(max(n_more + 1 - len(deltas), 0), deltas[-1]))
+    left = mirrored(u, inner[1 : n_more + 1])
+    right = np.full(n_more, deltas[-1])
+    if mu:
+        beyond = step * (len(deltas) - 1) + u
+        right = np.minimum(right, np.exp(log_gdp_delta(beyond, mu)))
+    return np.concatenate([left[::-1], deltas, right])
+
+
+def dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
+    """Return a law of the privacy loss that has at least a profile, on its grid.
+
+    The law of the loss under P has masses at all points from -(n - 1) to n - 1 steps,
+    and one at infinity.
+    """
+    u: _Array = step * np.arange(len(deltas), dtype=np.float64)
+    both = both_signs(u)
+    deltas = lower_hull(u, deltas).delta_at(both)
+    ratio = np.exp(both)
+    slopes = np.diff(deltas, prepend=1.0) / np.diff(ratio, prepend=0.0)
+    masses = ratio * np.maximum(np.diff(slopes, append=0.0), 0.0)
+    return masses, float(deltas[-1])

@@ -1,0 +1,343 @@
+"""Releases of other libraries: the real packages, closed forms, and refusals."""
+
+import sys
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from opacus.accountants import GaussianAccountant, PRVAccountant, RDPAccountant
+from opacus.accountants.analysis import rdp as opacus_rdp
+
+from sklearn_pate import PrivacyLedger
+from sklearn_pate.accounting import (
+    DEFAULT_ORDERS,
+    OtherRelease,
+    PrivacyProfile,
+    RdpCurve,
+)
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.mechanisms import GNMax
+
+DELTA = 1e-5
+# Where sampled Gaussian noise has a closed form.
+WHOLE = DEFAULT_ORDERS[np.isin(DEFAULT_ORDERS, 1 + 2.0 ** np.arange(7))]
+STEPS = {"noise_multiplier": 1.1, "sample_rate": 0.01}
+
+
+def trained(kind=RDPAccountant, n_steps=40):
+    accountant = kind()
+    for _ in range(n_steps):
+        accountant.step(**STEPS)
+    return accountant
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=3, delta=1e-6)
+
+
+# One account over several libraries
+
+
+def test_one_account_over_a_network_and_answers_is_the_same_in_three_libraries():
+    answers = GNMax(40).account_curve(100, 10, WHOLE)
+    theirs = answers.to_dp_accounting("add-remove-or-change")
+    step = dp_accounting.PoissonSampledDpEvent(
+        STEPS["sample_rate"], dp_accounting.GaussianDpEvent(STEPS["noise_multiplier"])
+    )
+    theirs.compose(step, 40)
+    network = OtherRelease.from_opacus(trained()).curve
+    network = RdpCurve(WHOLE, network.values[np.isin(DEFAULT_ORDERS, WHOLE)])
+    ours = answers + network
+    by_hand = answers.values + opacus_rdp.compute_rdp(
+        q=STEPS["sample_rate"],
+        noise_multiplier=STEPS["noise_multiplier"],
+        steps=40,
+        orders=WHOLE,
+    )
+    of_opacus, _ = opacus_rdp.get_privacy_spent(orders=WHOLE, rdp=by_hand, delta=DELTA)
+    epsilon = ours.quiet_epsilon(DELTA)
+    assert theirs.get_epsilon(DELTA) == pytest.approx(epsilon, rel=1e-9)
+    assert of_opacus == pytest.approx(epsilon, rel=1e-9)
+    np.testing.assert_allclose(ours.values, theirs.rdp, rtol=1e-9)
+    np.testing.assert_allclose(ours.values, by_hand, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [RDPAccountant, PRVAccountant, GaussianAccountant])
+def test_every_accountant_of_opacus_is_counted_by_its_steps(kind):
+    release = OtherRelease.from_opacus(trained(kind))
+    exact = OtherRelease.from_opacus(trained())
+    assert release.curve == exact.curve
+    assert release.relation == "add-remove"
+    # Its own figure rounds orders, or the law of the loss, in another way.
+    assert release.curve.to_epsilon(DELTA) > 0.9 * trained().get_epsilon(DELTA)
+
+
+def test_steps_of_two_kinds_add_up():
+    accountant = trained(n_steps=3)
+    accountant.step(noise_multiplier=2.0, sample_rate=0.1)
+    one = RDPAccountant()
+    one.step(noise_multiplier=2.0, sample_rate=0.1)
+    both = OtherRelease.from_opacus(accountant).curve
+    apart = (OtherRelease.from_opacus(each).curve for each in (trained(n_steps=3), one))
+    assert both == sum(apart, start=RdpCurve(DEFAULT_ORDERS, 0 * DEFAULT_ORDERS, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("relation", "name"),
+    [
+        ("add-remove", "ADD_OR_REMOVE_ONE"),
+        ("add-remove-or-change", "ADD_OR_REMOVE_ONE"),
+        ("replace-one", "REPLACE_ONE"),
+    ],
+)
+def test_a_curve_becomes_an_accountant_and_a_curve_again(relation, name):
+    curve = GNMax(40).account_curve(100, 10)
+    accountant = curve.to_dp_accounting(relation)
+    assert accountant.neighboring_relation.name == name
+    assert accountant.get_epsilon(DELTA) == pytest.approx(curve.to_epsilon(DELTA))
+    back = OtherRelease.from_dp_accounting(accountant)
+    assert np.array_equal(back.curve.values, curve.values)
+    assert back.relation == ("replace-one" if name == "REPLACE_ONE" else "add-remove")
+
+
+def test_an_accountant_for_replaced_rows_refuses_a_sample_of_rows():
+    accountant = GNMax(40).account_curve(100, 10).to_dp_accounting("replace-one")
+    step = dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.GaussianDpEvent(1.0))
+    with pytest.raises(dp_accounting.UnsupportedEventError):
+        accountant.compose(step)
+
+
+def test_seeded_noise_stays_without_a_guarantee():
+    curve = GNMax(40).account_curve(1, 2).unbounded()
+    assert curve.to_dp_accounting("replace-one").get_epsilon(DELTA) == np.inf
+
+
+# Constructors
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0])
+def test_a_pure_guarantee_has_the_divergence_of_randomised_response(epsilon):
+    release = OtherRelease.from_pure(epsilon, relation="replace-one")
+    p = 1 / (1 + np.exp(-epsilon))
+    for order in (2.0, 5.0):
+        at = int(np.flatnonzero(np.isclose(DEFAULT_ORDERS, order))[0])
+        exact = np.log(
+            p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+        ) / (order - 1)
+        assert release.curve.values[at] == pytest.approx(exact, rel=1e-9)
+    assert release.curve.pure_epsilon == epsilon
+
+
+def test_a_zero_concentrated_guarantee_has_a_straight_curve():
+    release = OtherRelease.from_zcdp(0.02, relation="replace-one")
+    accountant = RdpAccountant(DEFAULT_ORDERS)
+    accountant.compose(dp_accounting.ZCDpEvent(0.02))
+    np.testing.assert_allclose(release.curve.values, accountant.rdp, rtol=1e-12)
+
+
+def test_an_event_is_composed_at_our_orders():
+    event = dp_accounting.GaussianDpEvent(5.0)
+    release = OtherRelease.from_dp_accounting(event, relation="add-remove")
+    np.testing.assert_allclose(release.curve.values, DEFAULT_ORDERS / 50, rtol=1e-9)
+    with pytest.raises(ValueError, match="relation=None is none of an event"):
+        OtherRelease.from_dp_accounting(event)
+
+
+def test_a_loss_distribution_gives_a_profile():
+    accountant = PLDAccountant()
+    accountant.compose(dp_accounting.GaussianDpEvent(5.0))
+    release = OtherRelease.from_dp_accounting(accountant)
+    assert release.profile.epsilon_at(DELTA) == pytest.approx(
+        accountant.get_epsilon(DELTA), rel=0.01
+    )
+    for epsilon in (0.0, 0.3, 0.777):
+        exact = accountant.get_delta(epsilon)
+        assert release.profile.delta_at(epsilon) >= exact * (1 - 1e-9)
+
+
+def test_an_accountant_of_a_special_record_is_refused():
+    special = RdpAccountant(
+        neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_SPECIAL
+    )
+    with pytest.raises(ValueError, match="counts for REPLACE_SPECIAL"):
+        OtherRelease.from_dp_accounting(special)
+    with pytest.raises(ValueError, match="counts for ADD_OR_REMOVE_ONE, and relation="):
+        OtherRelease.from_dp_accounting(RdpAccountant(), relation="replace-one")
+
+
+@pytest.mark.parametrize("wrong", [None, 1.0, "rdp"])
+def test_other_objects_are_refused(wrong):
+    with pytest.raises(TypeError, match="RdpAccountant, a PLDAccountant or a DpEvent"):
+        OtherRelease.from_dp_accounting(wrong)
+    with pytest.raises(TypeError, match="has no history of steps"):
+        OtherRelease.from_opacus(wrong)
+    with pytest.raises(ValueError, match="empty history"):
+        OtherRelease.from_opacus(RDPAccountant())
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, np.inf, "1"])
+def test_an_epsilon_out_of_range_is_refused(epsilon):
+    with pytest.raises(ValueError, match="epsilon="):
+        OtherRelease.from_pure(epsilon, relation="add-remove")
+    with pytest.raises(ValueError, match="epsilon="):
+        OtherRelease.from_approximate(epsilon, 1e-6, relation="add-remove")
+
+
+def test_a_unit_has_only_its_own_relations():
+    with pytest.raises(ValueError, match="unit='group' with relation='replace-one'"):
+        OtherRelease.from_pure(0.1, unit="group", relation="replace-one")
+    with pytest.raises(ValueError, match="rho=0 must be"):
+        OtherRelease.from_zcdp(0, relation="add-remove")
+
+
+# OpenDP
+
+
+@pytest.fixture
+def opendp():
+    package = pytest.importorskip("opendp.prelude")
+    package.enable_features("contrib", "honest-but-curious")
+    return package
+
+
+def noisy_sum(dp, noise, size=None, distance="symmetric_distance"):
+    domain = dp.vector_domain(dp.atom_domain(bounds=(0, 1), T=int), size=size)
+    return (domain, getattr(dp, distance)()) >> dp.t.then_sum() >> noise
+
+
+def test_laplace_noise_of_opendp_is_pure(opendp):
+    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0))
+    release = OtherRelease.from_opendp(measurement)
+    assert (release.relation, release.curve.pure_epsilon) == ("add-remove", 0.5)
+    three = OtherRelease.from_opendp(measurement, n_rows=3, unit="group")
+    assert three.curve.pure_epsilon == measurement.map(3)
+
+
+def test_gaussian_noise_of_opendp_is_zero_concentrated(opendp):
+    measurement = noisy_sum(opendp, opendp.m.then_gaussian(scale=2.0))
+    release = OtherRelease.from_opendp(measurement)
+    np.testing.assert_allclose(
+        release.curve.values, measurement.map(1) * DEFAULT_ORDERS, rtol=1e-12
+    )
+
+
+def test_a_domain_of_a_fixed_size_has_only_replaced_rows(opendp):
+    """At distance 1, where there is no neighbour, OpenDP's map is 0."""
+    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0), size=100)
+    assert measurement.map(1) == 0
+    release = OtherRelease.from_opendp(measurement)
+    assert (release.relation, release.curve.pure_epsilon) == ("replace-one", 0.5)
+
+
+def test_a_pair_of_opendp_enters_an_empty_ledger_only(opendp, ledger):
+    gaussian = noisy_sum(opendp, opendp.m.then_gaussian(scale=5.0))
+    pair = opendp.c.make_fix_delta(opendp.c.make_zCDP_to_approxDP(gaussian), 1e-7)
+    release = OtherRelease.from_opendp(pair)
+    epsilon, delta = pair.map(1)
+    assert release.profile.delta_at(epsilon) == delta
+    release.charge(ledger)
+    with pytest.raises(BudgetExceededError):
+        OtherRelease.from_pure(0.01, relation="add-remove").charge(ledger)
+
+
+def test_measurements_of_numbers_or_of_other_costs_are_refused(opendp):
+    alone = opendp.m.make_laplace(
+        opendp.atom_domain(T=float, nan=False),
+        opendp.absolute_distance(T=float),
+        scale=1.0,
+    )
+    with pytest.raises(ValueError, match="input distance AbsoluteDistance"):
+        OtherRelease.from_opendp(alone)
+    gaussian = noisy_sum(opendp, opendp.m.then_gaussian(scale=5.0))
+    smoothed = opendp.c.make_zCDP_to_approxDP(gaussian)
+    with pytest.raises(ValueError, match="cost in SmoothedMaxDivergence"):
+        OtherRelease.from_opendp(smoothed)
+
+
+# Relations and ledgers
+
+
+def test_a_removed_and_an_added_row_are_a_replaced_one():
+    for one, two in (
+        (OtherRelease.from_pure(0.1, relation="add-remove"), 0.2),
+        (OtherRelease.from_zcdp(0.02, relation="add-remove"), None),
+    ):
+        replaced = one.to_relation("replace-one")
+        assert replaced.relation == "replace-one"
+        if two:
+            assert replaced.curve.pure_epsilon == two
+        else:
+            exact = 4 * 0.02 * DEFAULT_ORDERS
+            resolved = DEFAULT_ORDERS < 1000
+            np.testing.assert_allclose(
+                replaced.curve.values[resolved], exact[resolved], rtol=0.02
+            )
+            assert np.all(replaced.curve.values >= exact * (1 - 1e-9))
+
+
+def test_a_pair_is_converted_as_a_change_of_two_units():
+    one = OtherRelease.from_approximate(0.5, 1e-7, relation="add-remove")
+    two = one.to_relation("replace-one")
+    assert two.profile.epsilon_at((1 + np.exp(0.5)) * 1e-7) <= 1.0
+    assert two.profile == one.profile.of_units(2)
+
+
+def test_groups_may_be_changed_where_they_may_be_removed():
+    one = OtherRelease.from_pure(0.1, unit="group", relation="add-remove")
+    assert one.to_relation("add-remove-or-change").curve.pure_epsilon == 0.2
+    wide = OtherRelease.from_pure(0.1, unit="group", relation="add-remove-or-change")
+    assert wide.to_relation("add-remove").curve == wide.curve
+    assert one.to_relation("add-remove") is one
+
+
+def test_a_replaced_row_says_nothing_about_a_removed_one(ledger):
+    release = OtherRelease.from_pure(0.1, relation="replace-one")
+    with pytest.raises(ValueError, match="'replace-one' bounds none for 'add-remove'"):
+        release.to_relation("add-remove")
+    release.charge(ledger)
+    with pytest.raises(ValueError, match="such costs do not add up"):
+        OtherRelease.from_pure(0.1, relation="add-remove").charge(ledger)
+    assert len(ledger.entries()) == 1
+
+
+def test_releases_of_four_libraries_add_up_in_a_ledger(ledger):
+    releases = [
+        OtherRelease.from_opacus(trained(n_steps=5)).to_relation("replace-one"),
+        OtherRelease.from_pure(0.05, relation="replace-one"),
+        OtherRelease.from_zcdp(0.001, relation="replace-one"),
+    ]
+    for release in releases:
+        release.charge(ledger, dataset="patients", fit=release.description)
+    entries = ledger.entries()
+    assert [entry.description for entry in entries] == [
+        release.description for release in releases
+    ]
+    assert 0 < ledger.spent < 1
+
+
+def test_the_relation_of_a_curve_is_checked():
+    with pytest.raises(ValueError, match="relation='swap' is unknown"):
+        GNMax(40).account_curve(1, 2).to_dp_accounting("swap")
+
+
+def test_packages_that_are_missing_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting.rdp", None)
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(ImportError, match="pip install dp-accounting"):
+        GNMax(40).account_curve(1, 2).to_dp_accounting("replace-one")
+    with pytest.raises(ImportError, match="pip install dp-accounting"):
+        OtherRelease.from_dp_accounting(object())
+
+
+def test_a_release_without_a_profile_is_charged_by_its_curve(ledger):
+    release = OtherRelease.from_zcdp(0.01, relation="replace-one")
+    assert release.profile is None
+    release.charge(ledger)
+    assert ledger.entries()[0].epsilon == pytest.approx(release.curve.to_epsilon(DELTA))
+    assert isinstance(
+        OtherRelease.from_approximate(1, 1e-9, relation="add-remove").profile,
+        PrivacyProfile,
+    )
