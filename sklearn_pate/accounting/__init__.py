@@ -6,6 +6,7 @@ from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_no
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement_facts import StatementFacts
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import LedgerEntry
@@ -25,6 +26,7 @@ __all__ = [
     "PrivacyProfile",
     "PrivacySpent",
     "RdpCurve",
+    "StatementFacts",
     "bounds",
     "calibrate_n_queries",
     "calibrate_noise",
