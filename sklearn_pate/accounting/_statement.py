@@ -199,8 +199,8 @@ class PrivacySpent:
             )
         if self.mu is not None and not 0 < self.mu < np.inf:
             raise ValueError(
-                f"mu={self.mu!r} must be a positive, finite number; leave it at None if "
-                "no mu is proved."
+                f"mu={self.mu!r} must be a positive, finite number; leave it at None "
+                "if no mu is proved."
             )
 
     @property

@@ -283,10 +283,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     number = _NUMBER.get(spent.unit) if spent.relation == "replace-one" else None
     unprotected = [number] if number else []
     unprotected += [text for one, text in UNPROTECTED.items() if one.code in codes]
-    if private:
-        variant = "approximate" if spent.delta else "pure"
-    else:
-        variant = "none"
+    with_guarantee = "approximate" if spent.delta else "pure"
     if spent.mu is not None:
         rho = spent.mu**2 / 2
     else:
@@ -296,7 +293,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     arithmetic = "whole-numbers" if is_known else "unknown"
     tuning = "blind" if CHOSEN_BLINDLY.code in codes else "unknown"
     return StatementFacts(
-        variant=variant,
+        variant=with_guarantee if private else "none",
         mu=spent.mu,
         rho=rho,
         protected=PROTECTED[spent.unit, spent.relation] if private else "",
@@ -309,9 +306,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
         tuning="paid" if kind == "search" else tuning,
         composition=_composition_of(spent, kind, codes),
         post_processing=_POST_PROCESSING.get(kind, "student"),
-        arithmetic=(
-            "floating-point" if FLOATING_POINT.code in codes else arithmetic
-        ),
+        arithmetic=("floating-point" if FLOATING_POINT.code in codes else arithmetic),
         randomness="seeded" if SEEDED.code in codes else randomness,
         timing="variable",
     )

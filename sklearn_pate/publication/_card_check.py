@@ -60,9 +60,9 @@ def checked_statement(
     from mechanism, noise, delta, and the numbers of queries, answers and classes:
     epsilon at least the smaller of the exact one and that of the curve. Epsilon and
     delta must agree with the profile; mu must be at least that of the mechanism, and
-    facts must follow from the other fields. The winner of a search costs no more than one of
-    the fits that the search accounts for. A card may state a higher cost. This is
-    consistency, not authenticity: a forger may replace all parts consistently.
+    facts must follow from the other fields. The winner of a search costs no more than
+    one of the fits that the search accounts for. A card may state a higher cost. This
+    is consistency, not authenticity: a forger may replace all parts consistently.
     """
     if card["delta"] != 0:  # 0 for a pure guarantee
         check_delta(card["delta"])
@@ -136,11 +136,14 @@ def _check_mechanism(card: dict[str, Any], mechanism: AccountedRelease) -> None:
 
 
 def _check_mu(card: dict[str, Any], mechanism: AccountedRelease) -> None:
-    mu = mechanism._gaussian_mu(_n_queries(card, mechanism))
-    least = stated_mu(mu, mechanism.noise_seed)
-    if card["mu"] is not None and (
-        least is None or card["mu"] < least * (1 - _ROUNDING)
-    ):
+    """Raise if a card states a smaller mu than that of its mechanism."""
+    if card["mu"] is None:
+        return
+    least = None
+    if not card["noise_is_seeded"]:
+        mu = mechanism._gaussian_mu(_n_queries(card, mechanism))
+        least = stated_mu(mu, mechanism.noise_seed)
+    if least is None or card["mu"] < least * (1 - _ROUNDING):
         raise ValueError(
             f"it states mu={card['mu']!r}, and its mechanism has mu={least!r}"
         )
