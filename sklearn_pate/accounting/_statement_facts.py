@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sklearn_pate.accounting._assumptions import (
     BOUNDS,
     CHOSEN_BLINDLY,
@@ -23,6 +25,7 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
+from sklearn_pate.accounting._calibrate import six_digits
 
 if TYPE_CHECKING:
     from sklearn_pate.accounting._statement import PrivacySpent
@@ -69,8 +72,8 @@ _COMPOSITION = {
 #: Headings of the facts.
 HEADINGS = {
     "variant": "Variant",
-    "mu": "mu (Gaussian)",
-    "rho": "rho (zero-concentrated)",
+    "mu": "mu",
+    "rho": "rho",
     "protected": "Protected",
     "unprotected": "Not protected",
     "release_type": "Releases",
@@ -83,6 +86,12 @@ HEADINGS = {
     "arithmetic": "Arithmetic of the noise",
     "randomness": "Randomness",
     "timing": "Timing",
+}
+_WITH_VALUE = {
+    "mu": "Gaussian differential privacy with mu={}.",
+    "rho": "Zero-concentrated differential privacy with rho={}.",
+    "protected": "{}.",
+    "unprotected": "{}.",
 }
 # Sentences of the codes. Cards contain the codes alone.
 _SENTENCES = {
@@ -284,10 +293,9 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     unprotected = [number] if number else []
     unprotected += [text for one, text in UNPROTECTED.items() if one.code in codes]
     with_guarantee = "approximate" if spent.delta else "pure"
+    rho = None if isinf(pure_epsilon) else pure_epsilon**2 / 2
     if spent.mu is not None:
         rho = spent.mu**2 / 2
-    else:
-        rho = None if isinf(pure_epsilon) else pure_epsilon**2 / 2
     is_known = kind != "learner" or FLOATING_POINT.code in codes
     randomness = "operating-system" if is_known else "unknown"
     arithmetic = "whole-numbers" if is_known else "unknown"
@@ -334,16 +342,12 @@ def sentences_of(facts: Mapping[str, Any]) -> dict[str, str]:
         value = facts[name]
         if name in _SENTENCES:
             found[name] = _SENTENCES[name][value]
-        elif name == "unprotected" and value:
-            found[name] = f"{', '.join(value)}."
-        elif name == "protected" and value:
-            found[name] = f"{value}."
         elif value:
-            found[name] = f"{value:.6g}"
-    return {
-        name: text[0].upper() + text[1:] if text[-1] == "." else text
-        for name, text in found.items()
-    }
+            if isinstance(value, float):
+                value = f"{six_digits(value, np.ceil):g}"
+            text = ", ".join(value) if isinstance(value, (list, tuple)) else value
+            found[name] = _WITH_VALUE[name].format(text)
+    return {name: text[0].upper() + text[1:] for name, text in found.items()}
 
 
 def _composition_of(spent: "PrivacySpent", kind: str, codes: set[str]) -> str:

@@ -143,14 +143,11 @@ def _privacy_loss(facts: dict[str, Any], words: dict[str, str]) -> dict[str, Any
     if facts["delta"]:
         parameters["delta"] = facts["delta"]
     details = [words["variant"], "Epsilon is in nats, and rounded up."]
-    rho, mu = facts["facts"]["rho"], facts["mu"]
+    rho = facts["facts"]["rho"]
     if rho is not None:
         parameters["rho"] = six_digits(rho, np.ceil)
-    if mu is not None:
-        details.append(
-            "The release is mu-Gaussian differentially private with "
-            f"mu={six_digits(mu, np.ceil):g}."
-        )
+    if "mu" in words:
+        details.append(words["mu"])
     guesses = facts["promise"]["guesses"]
     details.append(
         "Guesses which of two neighbouring data sets was used are right in at most "
