@@ -30,7 +30,7 @@ _CHOICES = {"curator_kind": CURATOR_KINDS, "sector": SECTORS}
 _LISTS = ("audits", "authors")
 _LONGEST = 2000
 # One to three words that follow "one".
-_UNIT_NAME = re.compile(r"[^\W\d_][\w'-]*( [\w'-]+){0,2}")
+_UNIT_NAME = re.compile(r"[^\W\d_](?:[^\W_]|['-])*(?: (?:[^\W_]|['-])+){0,2}")
 _ARTICLES = ("a", "an", "one", "the", "each", "every")
 # Characters that join letters of some scripts, and change no others.
 _JOINERS = "\u200c\u200d"
