@@ -216,7 +216,7 @@ class PrivacySpent:
 
     @property
     def facts(self) -> StatementFacts:
-        """Facts that follow from the statement, such as what is not protected.
+        """The facts that follow from the statement, such as unprotected quantities.
 
         Returns
         -------

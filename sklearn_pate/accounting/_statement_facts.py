@@ -37,8 +37,8 @@ PROTECTED = {
     ("row", "replace-one"): "content of one row",
     ("group", "add-remove-or-change"): "presence and content of one group",
     ("party", "replace-one"): "all votes of one party and all they were made from",
-    ("row", "add-remove"): "presence and content of one row",
-    ("group", "add-remove"): "presence and content of one group",
+    ("row", "add-remove"): "presence of one row, with its content",
+    ("group", "add-remove"): "presence of one group, with all its rows",
 }
 _NUMBER = {"row": "number of rows", "party": "number of parties"}
 #: What is published without protection, by the assumption that it is public.

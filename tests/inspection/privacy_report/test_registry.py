@@ -100,6 +100,9 @@ FITS = {
 }
 
 
+SLOW = ("scores", "groups")
+
+
 @cache
 def fitted_of(kind):
     with warnings.catch_warnings():
@@ -113,7 +116,13 @@ def written(report, folder):
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow) if kind in SLOW else kind
+        for kind in FITS
+    ],
+)
 def test_a_complete_record_of_every_fit_has_the_structure_of_the_registry(
     kind, tmp_path
 ):
@@ -136,7 +145,7 @@ def test_a_complete_record_of_every_fit_has_the_structure_of_the_registry(
     assert "TO FILL IN" not in str(record["deployment"]["basic"])
 
 
-@pytest.mark.parametrize("kind", ["votes", "groups", "pure"])
+@pytest.mark.parametrize("kind", ["votes", "parties", "pure"])
 def test_an_incomplete_record_names_what_is_missing_and_passes_no_check(kind, tmp_path):
     report = report_on(fitted_of(kind))
     text = written(report, tmp_path)
