@@ -169,7 +169,8 @@ _SENTENCES = {
 class StatementFacts:
     """Facts that follow from the fields of a privacy statement. May be published.
 
-    Created by :attr:`PrivacySpent.facts`. Each code has one sentence, see `sentences`.
+    Created by :attr:`PrivacySpent.facts
+    <sklearn_pate.PrivacySpent.facts>`. Each code has one sentence, see `sentences`.
 
     Parameters
     ----------
