@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEADINGS", "StatementFacts", "facts_of", "kind_of", "sentences_of"]
 
-#: What a change of one unit hides, by unit of privacy and relation.
+#: Content that the guarantee hides, by unit of privacy and relation.
 PROTECTED = {
     ("row", "replace-one"): "content of one row",
     ("group", "add-remove-or-change"): "presence and content of one group",
@@ -41,7 +41,7 @@ PROTECTED = {
     ("group", "add-remove"): "presence of one group, with all its rows",
 }
 _NUMBER = {"row": "number of rows", "party": "number of parties"}
-#: What is published without protection, by the assumption that it is public.
+#: Quantities that are not protected, by the assumption that it is public.
 UNPROTECTED: dict[Assumption, str] = {
     LABEL_SET: "set of labels",
     LABEL_SET_READ: "set of labels",
@@ -185,7 +185,7 @@ class StatementFacts:
         proved.
 
     protected : str
-        What the change of one unit hides. Empty without a guarantee.
+        Content that the guarantee hides. Empty without a guarantee.
 
     unprotected : tuple of str
         Quantities that may be read from the results: they are public by assumption or

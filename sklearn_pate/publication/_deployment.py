@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any
@@ -65,8 +64,8 @@ QUESTIONS = {
 class Deployment:
     """Description of a published model by the people responsible for it.
 
-    It holds what no software can know. All fields are optional; a privacy report has a
-    line to fill in for each missing one that readers ask for. **All of it is
+    It holds facts that no software can know. All fields are optional; a privacy report
+    has lines to fill in for the missing ones that readers ask for. **All of it is
     published, and no privacy statement covers it**: write no figure that was computed
     on private rows.
 
@@ -258,7 +257,7 @@ class Deployment:
 
 
 def checked_deployment(
-    deployment: Deployment | Mapping[str, Any] | None, spent: PrivacySpent
+    deployment: Deployment | None, spent: PrivacySpent
 ) -> Deployment:
     """Return a deployment that fits a statement, an empty one for None."""
     if deployment is None:

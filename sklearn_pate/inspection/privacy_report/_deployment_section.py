@@ -1,4 +1,4 @@
-"""Sections of a privacy report: the statement as fields, and what people add to it."""
+"""Sections of a privacy report: facts of the statement, use and responsibilities."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def unit_assumption(unit: str, unit_name: str) -> Assumption:
 
 
 def deployment_section(facts: dict[str, Any]) -> Section:
-    """Write what the people responsible say, and lines for what they have not said."""
+    """Write the description by the people responsible, with lines to fill in."""
     given, rows = facts["deployment"], []
     for name, (heading, question) in QUESTIONS.items():
         if name in given:
@@ -63,5 +63,7 @@ def fields_section(facts: dict[str, Any]) -> Section:
     """Write the facts that follow from the statement, one a line."""
     words = sentences_of(facts["facts"])
     rows = tuple((HEADINGS[name], text) for name, text in words.items())
-    table = Table("What follows from the statement", ("Subject", "Statement"), rows)
+    table = Table(
+        "Facts that follow from the statement", ("Subject", "Statement"), rows
+    )
     return Section("Statement", [table])
