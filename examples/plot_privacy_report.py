@@ -51,8 +51,8 @@ print(clf.privacy_spent_)
 #
 # This page contains no more information than the statement. It may have figures of
 # quality from public rows: you declare them public, and the page has a line to sign for
-# this. A ``Deployment`` holds facts that only people know; the page has lines to fill in
-# for the missing ones.
+# this. A ``Deployment`` holds facts that only people know; the page has lines to fill
+# in for the missing ones.
 
 about = Deployment(unit_name="drawing", intended_use="reading of postcodes")
 report = PrivacyReport.from_estimator(

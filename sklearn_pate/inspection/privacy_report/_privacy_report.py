@@ -42,8 +42,9 @@ class PrivacyReport:
     -----
     The report is made from the privacy statement, the classes of the fitted parts, and
     the numbers of classes and features, which the statement assumes to be public; for a
-    published model also from the date on its card and the file you name. A `deployment`
-    adds what the people responsible write. It reads neither the parameters of the estimator nor ``privacy_analysis_``.
+    published model also from the date on its card and the file you name; and from
+    `deployment`. It reads neither the parameters of the estimator nor
+    ``privacy_analysis_``.
 
     The bounds on attackers follow from ``privacy_spent_.profile``, delta at every
     epsilon, and are rounded up: see
