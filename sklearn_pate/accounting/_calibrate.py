@@ -17,6 +17,8 @@ __all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise", "least_noi
 LARGEST_SCALE = 2**20
 # Relative precision of a noise scale, which is rounded towards more noise.
 _RELATIVE_TOLERANCE = 5e-5
+# Most steps of a search for a scale.
+_MOST_STEPS = 30
 _LARGEST_N_QUERIES = 2**40
 
 
@@ -153,24 +155,28 @@ def least_noise(
     Up to one part in 5000, rounded up to six significant digits.
     """
 
-    def excess(log_scale: float) -> float:
+    def excess(scale: float) -> float:
         # Nearly linear in the logarithm of the scale.
-        return np.log(max(epsilon_at_scale(np.exp(log_scale)) / epsilon, 1e-3))
+        return np.log(max(epsilon_at_scale(scale) / epsilon, 1e-3))
 
-    high = np.log(enough)
-    saved = -excess(high)
-    if not saved > _RELATIVE_TOLERANCE:
+    scale, value, slope = enough, excess(enough), -1.0
+    if not value < -_RELATIVE_TOLERANCE:
         return enough
-    # Epsilon falls a little faster than the scale grows.
-    low = high - 1.02 * saved
-    while excess(low) <= 0:
-        low, high = low - saved, low
-    log_scale = brentq(excess, low, high, xtol=_RELATIVE_TOLERANCE)
-    while True:
-        scale = six_digits(np.exp(log_scale), np.ceil)
-        if scale >= enough or excess(np.log(scale)) <= 0:
-            return min(scale, enough)
-        log_scale += _RELATIVE_TOLERANCE
+    best = enough
+    # Secant steps that aim at the middle of the tolerance.
+    for _ in range(_MOST_STEPS):
+        step = -(value + _RELATIVE_TOLERANCE / 2) / slope
+        last_value, last_scale = value, scale
+        scale = six_digits(scale * np.exp(step), np.ceil)
+        if scale == last_scale:
+            break
+        value = excess(scale)
+        if value <= 0:
+            best = min(best, scale)
+            if value >= -_RELATIVE_TOLERANCE:
+                break
+        slope = min((value - last_value) / np.log(scale / last_scale), -0.1)
+    return best
 
 
 def _root(

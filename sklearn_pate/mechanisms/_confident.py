@@ -9,14 +9,18 @@ from sklearn.base import clone
 
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.bounds import (
     confident_2018,
     gaussian_worst_case,
     threshold_worst_case,
 )
+from sklearn_pate.accounting.plurality._answer_tests import check_mu, gaussian_tests
+from sklearn_pate.accounting.plurality._checked_answers import checked_profile
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
+from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.accounting.plurality._tight_gaussian import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
@@ -85,6 +89,7 @@ class ConfidentGNMax(Mechanism):
     """
 
     noise_parameters = ("sigma_threshold", "sigma")
+    _answers_are_known = True
 
     def __init__(
         self,
@@ -126,6 +131,16 @@ class ConfidentGNMax(Mechanism):
         checks = tight_threshold_worst_case(self.sigma_threshold, orders) * n_queries
         answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers
+
+    def _profile_of_answers(
+        self, n_queries: int, n_answers: int, n_classes: int, first_mu: float
+    ) -> PrivacyProfile | None:
+        mu = check_mu(self.sigma_threshold)
+        answers = plurality_tests(self.sigma, n_classes, coarse=True)
+        if mu is None or answers is None:
+            return None
+        checks = gaussian_tests(mu)
+        return checked_profile(checks, answers, n_queries, n_answers, first_mu)
 
     def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)

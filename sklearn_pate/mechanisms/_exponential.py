@@ -12,6 +12,11 @@ from sklearn_pate.accounting.bounds import (
     gumbel_worst_case,
     permute_and_flip_worst_case,
 )
+from sklearn_pate.accounting.plurality._answer_tests import (
+    AnswerTests,
+    bounded_range_tests,
+    randomised_response,
+)
 from sklearn_pate.accounting.plurality._outcomes import (
     GumbelPlurality,
     PermuteAndFlipPlurality,
@@ -80,6 +85,8 @@ class GumbelMax(_AcceptedByGap):
     2.15
     """
 
+    _answers_are_known = True
+
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.intp]:
@@ -93,6 +100,9 @@ class GumbelMax(_AcceptedByGap):
             answers[left[accepted]] = proposed[accepted]
             left = left[~accepted]
         return answers
+
+    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
+        return bounded_range_tests(2 * self.c)
 
     def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         return gumbel_worst_case(self.c, orders)
@@ -133,6 +143,8 @@ class PermuteAndFlip(_AcceptedByGap):
     4.62
     """
 
+    _answers_are_known = True
+
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.intp]:
@@ -150,6 +162,9 @@ class PermuteAndFlip(_AcceptedByGap):
             answers[left[passed]] = visited[passed]
             left = left[~passed]
         return answers
+
+    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
+        return randomised_response(2 * self.c)
 
     def _ceiling(self, orders: ArrayLike) -> RdpCurve:
         return permute_and_flip_worst_case(self.c, orders)

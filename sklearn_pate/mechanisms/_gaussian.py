@@ -7,16 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._gdp import gdp_mu
-from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    MOST_ANSWERS,
-    adaptive_profile,
-    two_class_mu,
-)
+from sklearn_pate.accounting.plurality._answer_tests import AnswerTests
 from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
+from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.accounting.plurality._tight_gaussian import tight_gaussian_worst_case
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._mechanism import Response, VoteIndependentMixin
@@ -62,6 +58,7 @@ class GNMax(Mechanism):
     """
 
     noise_parameters = ("sigma",)
+    _answers_are_known = True
 
     def __init__(
         self, sigma: float | None = None, *, noise_seed: int | None = None
@@ -82,15 +79,8 @@ class GNMax(Mechanism):
     ) -> RdpCurve:
         return tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
 
-    def _exact_profile(
-        self, n_queries: int, n_classes: int, first_mu: float = 0.0
-    ) -> PrivacyProfile | None:
-        n_answers = self.answer_cap(n_queries)
-        # Exactly this class: a subclass may release more, and state another cost.
-        if type(self) is not GNMax or n_classes > 2 or n_answers > MOST_ANSWERS:
-            return None
-        mu = two_class_mu(self.sigma)
-        return None if mu is None else adaptive_profile(mu, n_answers, first_mu)
+    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
+        return plurality_tests(self.sigma, n_classes)
 
     def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)

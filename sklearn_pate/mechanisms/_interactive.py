@@ -81,6 +81,8 @@ class InteractiveGNMax(ConfidentGNMax):
 
     needs_probabilities: ClassVar[bool] = True
 
+    _answers_are_known = True
+
     def __init__(
         self,
         threshold: float = 0.4,

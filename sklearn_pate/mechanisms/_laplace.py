@@ -12,6 +12,7 @@ from sklearn_pate.accounting.bounds import (
     discrete_laplace_worst_case,
     laplace_2017,
 )
+from sklearn_pate.accounting.plurality._answer_tests import AnswerTests, laplace_tests
 from sklearn_pate.accounting.plurality._noisy_counts import LaplacePlurality
 from sklearn_pate.accounting.plurality._tight_laplace import tight_laplace_worst_case
 from sklearn_pate.mechanisms._plurality import Mechanism
@@ -59,6 +60,7 @@ class LNMax(Mechanism):
     """
 
     noise_parameters = ("gamma",)
+    _answers_are_known = True
 
     def __init__(
         self, gamma: float | None = None, *, noise_seed: int | None = None
@@ -78,6 +80,10 @@ class LNMax(Mechanism):
         self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
     ) -> RdpCurve:
         return tight_laplace_worst_case(self.gamma, n_classes, orders) * n_answers
+
+    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
+        # No tests are proved to dominate those of three outcomes.
+        return laplace_tests(self.gamma) if n_classes <= 2 else None
 
     def _plurality(self) -> LaplacePlurality:
         return LaplacePlurality(self.gamma)

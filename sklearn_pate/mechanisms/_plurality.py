@@ -2,14 +2,20 @@
 
 from abc import abstractmethod
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    MOST_ANSWERS,
+    adaptive_profile,
+)
+from sklearn_pate.accounting.plurality._answer_tests import AnswerTests
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import Response
@@ -57,6 +63,9 @@ class Mechanism(AnalysedMechanism):
     True 1.16
     True 1.48
     """
+
+    #: Set in the body of a class whose answers have the law of `_answer_tests`.
+    _answers_are_known: ClassVar[bool]
 
     def answer(
         self,
@@ -129,6 +138,25 @@ class Mechanism(AnalysedMechanism):
         self, counts: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.intp]:
         """Answer without a cap; `counts` are checked and the noise is set."""
+
+    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
+        """Return tests that dominate one answer, None if only its curve is known."""
+        return None
+
+    def _exact_profile(
+        self, n_queries: int, n_classes: int, first_mu: float = 0.0
+    ) -> PrivacyProfile | None:
+        n_answers = self.answer_cap(n_queries)
+        # Of the class itself: a subclass may release more, and state another cost.
+        if "_answers_are_known" not in vars(type(self)) or n_answers > MOST_ANSWERS:
+            return None
+        return self._profile_of_answers(n_queries, n_answers, n_classes, first_mu)
+
+    def _profile_of_answers(
+        self, n_queries: int, n_answers: int, n_classes: int, first_mu: float
+    ) -> PrivacyProfile | None:
+        tests = self._answer_tests(n_classes)
+        return None if tests is None else adaptive_profile(tests, n_answers, first_mu)
 
     @abstractmethod
     def _with_scale(self, scale: float) -> Self:

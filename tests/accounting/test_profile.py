@@ -13,6 +13,7 @@ from sklearn_pate.accounting._gdp import gdp_delta
 from sklearn_pate.accounting._profile import lower_hull
 from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
 from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
+from sklearn_pate.accounting.plurality._answer_tests import gaussian_tests
 
 # Round-off of one chord.
 EXACT = 1e-14
@@ -23,7 +24,11 @@ pairs = st.lists(st.tuples(st.floats(0, 10), deltas), min_size=1, max_size=8)
 profiles = st.one_of(
     pairs.map(lambda found: lower_hull(*zip(*found, strict=True))),
     st.floats(1e-3, 4).map(gaussian_profile),
-    st.builds(adaptive_profile, st.floats(0.01, 0.5), st.integers(0, 40)),
+    st.builds(
+        adaptive_profile,
+        st.builds(gaussian_tests, st.floats(0.01, 0.5)),
+        st.integers(0, 40),
+    ),
     st.floats(0.05, 3).map(
         lambda mu: curve_profile(RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * mu**2 / 2))
     ),
@@ -100,7 +105,7 @@ def test_a_thinned_profile_is_above_and_has_the_stated_pair(profile, delta):
 @pytest.mark.slow
 @given(st.floats(0.05, 1), st.integers(1, 200))
 def test_a_thinned_profile_has_fewer_points_and_nearly_the_same_deltas(mu, n_answers):
-    profile = adaptive_profile(0.05 * mu, n_answers)
+    profile = adaptive_profile(gaussian_tests(0.05 * mu), n_answers)
     thinned = profile.thinned(profile.epsilon_at(1e-5), 1e-5)
     assert thinned.epsilons.size <= 250
     resolved = profile.deltas > 1e-10

@@ -7,15 +7,14 @@ from sklearn_pate.accounting import DEFAULT_ORDERS, calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    adaptive_profile,
-    two_class_mu,
-)
+from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
+from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
     GumbelMax,
+    InteractiveGNMax,
     LNMax,
     NoisyHistogram,
     NoisySum,
@@ -49,6 +48,10 @@ class WithPilot(GNMax):
         return answers + gaussian_worst_case(5, orders)
 
 
+class InformedChecks(ConfidentGNMax):
+    """A subclass may release more."""
+
+
 class SummedTwice(NoisySum):
     """Releases every sum twice, and states the sum of both costs."""
 
@@ -56,11 +59,11 @@ class SummedTwice(NoisySum):
         return 2 * super().stated_curve(n_queries, n_classes)
 
 
-@pytest.mark.parametrize("n_classes", [1, 2])
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 10])
 @pytest.mark.parametrize(("sigma", "n_queries"), [(3, 1), (10, 7), (40, 100)])
-def test_answers_on_two_classes_have_their_exact_cost(sigma, n_queries, n_classes):
+def test_answers_have_their_exact_cost(sigma, n_queries, n_classes):
     mechanism = GNMax(sigma)
-    exact = adaptive_profile(two_class_mu(sigma), n_queries)
+    exact = adaptive_profile(plurality_tests(sigma, n_classes), n_queries)
     by_curve = mechanism.stated_curve(n_queries, n_classes).quiet_epsilon(DELTA)
     stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
     assert stated == min(exact.epsilon_at(DELTA), by_curve)
@@ -71,18 +74,19 @@ def test_answers_on_two_classes_have_their_exact_cost(sigma, n_queries, n_classe
 
 
 RENYI_ONLY = [
-    (GNMax(10), 100, 3),
     (GNMax(2.9), 10, 2),
+    (GNMax(2.9), 10, 3),
     (GNMax(10_001), 100, 2),
     (GNMax(5000), 100_001, 2),
     (Classical(40), 100, 2),
     (Twice(40), 100, 2),
     (WithPilot(40), 100, 2),
     (SummedTwice(noise_scale=20), 1, 2),
-    (ConfidentGNMax(200, 150, 40), 100, 2),
-    (LNMax(0.05), 100, 2),
-    (GumbelMax(0.02), 100, 2),
-    (PermuteAndFlip(0.02), 100, 2),
+    (ConfidentGNMax(200, 2.5, 40), 100, 2),
+    (InformedChecks(200, 150, 40), 100, 2),
+    (LNMax(0.05), 100, 3),
+    (GumbelMax(2), 100, 2),
+    (PermuteAndFlip(1e-5), 100, 2),
 ]
 
 
@@ -93,6 +97,26 @@ def test_other_answers_have_the_cost_of_their_curve(mechanism, n_queries, n_clas
     assert stated == curve.quiet_epsilon(DELTA)
     assert mechanism._exact_epsilon(n_queries, n_classes, DELTA) == np.inf
     assert mechanism.stated_profile(n_queries, n_classes) == curve_profile(curve)
+
+
+EXACT = [
+    (ConfidentGNMax(200, 60, 20, max_answers=20), 60, 2),
+    (ConfidentGNMax(200, 60, 20, max_answers=20), 60, 5),
+    (InteractiveGNMax(200, 60, 20, max_answers=20, n_teachers=250), 60, 2),
+    (LNMax(0.05), 100, 2),
+    (GumbelMax(0.02), 100, 2),
+    (GumbelMax(0.02), 100, 7),
+    (PermuteAndFlip(0.02), 100, 7),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "n_queries", "n_classes"), EXACT)
+def test_other_answers_cost_less_than_their_curve(mechanism, n_queries, n_classes):
+    by_curve = mechanism.stated_curve(n_queries, n_classes).quiet_epsilon(DELTA)
+    stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+    assert 0.9 * by_curve < stated < 0.99 * by_curve
+    profile = mechanism.stated_profile(n_queries, n_classes)
+    assert profile.epsilon_at(DELTA) == pytest.approx(stated, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12, 1e-30, 1e-200])

@@ -26,7 +26,12 @@ from sklearn_pate.accounting.plurality._discrete_noise import (
 )
 from sklearn_pate.accounting.plurality._divergence import raise_to_largest
 
-__all__ = ["tight_gaussian_worst_case", "tight_threshold_worst_case"]
+__all__ = [
+    "coarse_lattice",
+    "log_law",
+    "tight_gaussian_worst_case",
+    "tight_threshold_worst_case",
+]
 
 _Array = NDArray[np.float64]
 # Points of the lattice per standard deviation: for orders up to 3/4 of it, and for
@@ -166,7 +171,7 @@ def _values(search: _Search, sigma: float, orders_as_bytes: bytes) -> _Array:
     ):
         chosen = np.flatnonzero((low < orders) & (orders <= high))
         if chosen.size:
-            noise, step, error = _coarser(sigma, resolution)
+            noise, step, error = coarse_lattice(sigma, resolution)
             found = search(noise, step, orders[chosen]) * (1 + _ROUNDING)
             wrong = error * (2 * orders[chosen] - 1) / (orders[chosen] - 1)
             values[chosen] = found + wrong
@@ -178,18 +183,23 @@ def _values(search: _Search, sigma: float, orders_as_bytes: bytes) -> _Array:
     return np.minimum(values, classical)
 
 
-def _coarser(sigma: float, resolution: int) -> tuple[DiscreteGaussian, int, float]:
+def coarse_lattice(
+    sigma: float, resolution: int, ripple: float | None = None
+) -> tuple[DiscreteGaussian, int, float]:
     """Trade a little noise for a lattice of fewer points, which never lowers the bound.
 
     Returns the remaining noise, the step of the lattice, and the largest error of the
     logarithm of a probability: noise of variance sigma^2 is a mixture, over the
-    lattice, of the remaining noise, up to that error (Poisson summation).
+    lattice, of the remaining noise, up to that error, about 8 times the `ripple`
+    (Poisson summation).
     """
     step = round(sigma / resolution)
     if step < 2:
         return DiscreteGaussian(sigma), 1, 0.0
-    # Enough that the error is far below the divergences, about 1 / sigma^2.
-    variance = np.log(4e5 * sigma**2) / (2 * np.pi**2) * step**2
+    if ripple is None:
+        # Far below the divergences, about 1 / sigma^2.
+        ripple = 1 / (4e5 * sigma**2)
+    variance = -np.log(ripple) / (2 * np.pi**2) * step**2
     left = sigma**2 - variance
     ripple = np.exp(-2 * np.pi**2 * variance * left / (sigma * step) ** 2)
     # The noise of two counts has the error twice.
@@ -225,8 +235,8 @@ def _search_plane(noise: DiscreteGaussian, step: int, orders: _Array) -> _Array:
     )
     x, y = np.meshgrid(lead, lead, indexing="ij")
     inside = (np.abs(x - y) <= window.gap) & (x + y <= 2 * window.far)
-    before = _log_law(noise, lead, lead, inside)
-    after = _log_law(noise, lead - 1, lead + 1, inside)
+    before = log_law(noise, lead, lead, inside)
+    after = log_law(noise, lead - 1, lead + 1, inside)
     # The first bound includes the two-way tie, the limit of the plane.
     bounds = [
         _beyond_far(window, noise, step, orders),
@@ -237,7 +247,7 @@ def _search_plane(noise: DiscreteGaussian, step: int, orders: _Array) -> _Array:
     return np.max([found, *bounds], axis=0)
 
 
-def _log_law(
+def log_law(
     noise: DiscreteGaussian,
     x: NDArray[Any],
     y: NDArray[Any],

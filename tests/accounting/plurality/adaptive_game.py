@@ -49,8 +49,13 @@ def with_mirror_images(p, q):
 
 def best_delta(p, q, n_answers, epsilon):
     """Largest delta of any adversary that chooses among tests after every history."""
-    shift = np.stack([np.log(q / p), np.log((1 - q) / (1 - p))], 1)
     weight = np.stack([p, 1 - p], 1)
+    return best_delta_of_laws(weight, np.stack([q, 1 - q], 1), n_answers, epsilon)
+
+
+def best_delta_of_laws(weight, other, n_answers, epsilon):
+    """The same for tests of more outcomes, by their laws under both data sets."""
+    shift = np.log(other / weight)
     # The state is epsilon less the loss so far, one for each history.
     states = np.array([float(epsilon)])
     for _ in range(n_answers):
@@ -59,6 +64,64 @@ def best_delta(p, q, n_answers, epsilon):
     for _ in range(n_answers):
         values = (values.reshape(-1, *weight.shape) * weight).sum(-1).max(-1)
     return float(values[0])
+
+
+def plurality_law(sigma, counts):
+    """Law of the plurality of noisy counts, ties broken at random."""
+    mass, cdf = (np.array(x, dtype=float) for x in _noise(sigma))
+    reach = len(mass) // 2
+    low, high = min(counts) - reach, max(counts) + reach
+    points = np.arange(low, high + 1)
+
+    def at(table, count, beyond):
+        where = points - count + reach
+        inside = np.clip(where, 0, len(mass) - 1)
+        values = np.where(where < 0, 0.0, table[inside])
+        return np.where(where >= len(mass), beyond, values)
+
+    of_mass = [at(mass, count, 0.0) for count in counts]
+    below = [at(cdf, count, 1.0) - m for count, m in zip(counts, of_mass, strict=True)]
+    # A tie of i classes is won by each of them with probability 1 / i: integrate over
+    # a uniform number that raises all counts.
+    at_u, weight = np.polynomial.legendre.leggauss(len(counts))
+    law = np.zeros(len(counts))
+    for u, w in zip((at_u + 1) / 2, weight / 2, strict=True):
+        for j, own in enumerate(of_mass):
+            others = [
+                b + u * m
+                for i, (b, m) in enumerate(zip(below, of_mass, strict=True))
+                if i != j
+            ]
+            law[j] += w * np.sum(own * np.prod(others, axis=0))
+    return law
+
+
+def threshold_law(sigma, x, y):
+    """Law of (c wins, d wins, neither) by their leads over a fixed count.
+
+    c wins ties with d, and both win ties with the count, as the largest of very many
+    other noisy counts is nearly fixed.
+    """
+    mass, cdf = _noise(sigma)
+    reach = len(mass) // 2
+    points = np.arange(max(x, y, 0) + reach)
+
+    def at(table, z, beyond):
+        inside = np.clip(z + reach, 0, len(table) - 1)
+        values = np.where(z < -reach, 0.0, table[inside])
+        return np.where(z > reach, beyond, values)
+
+    c_wins = np.sum(at(mass, points - x, 0.0) * at(cdf, points - y, 1.0))
+    d_wins = np.sum(at(mass, points - y, 0.0) * at(cdf, points - 1 - x, 1.0))
+    neither = at(cdf, np.array(-1 - x), 1.0) * at(cdf, np.array(-1 - y), 1.0)
+    return np.array([c_wins, d_wins, neither])
+
+
+@lru_cache(maxsize=64)
+def _noise(sigma):
+    mass, _ = noise_table("gaussian", sigma, int(REACH * sigma))
+    mass = np.array(mass, dtype=float)
+    return mass, np.cumsum(mass)
 
 
 def extended(values, reach, h):

@@ -12,11 +12,12 @@ from scipy.special import ndtr
 from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting._gdp import gdp_delta, gdp_epsilon
 from sklearn_pate.accounting._profile import lower_hull
+from sklearn_pate.accounting.plurality import _answer_tests
 from sklearn_pate.accounting.plurality._adaptive_answers import (
-    _AdaptiveTests,
+    AnswerSteps,
     adaptive_profile,
-    two_class_mu,
 )
+from sklearn_pate.accounting.plurality._answer_tests import two_class_mu
 from tests.accounting.plurality.adaptive_game import (
     answer_law,
     best_delta,
@@ -37,6 +38,10 @@ GAPS = {
 in_units_of_mu = np.array([-3, -1, -0.5, 0, 0.3, 0.5, 1, 1.5])
 
 
+def profile_of(mu, n_answers, first_mu=0.0):
+    return adaptive_profile(_answer_tests.gaussian_tests(mu), n_answers, first_mu)
+
+
 def votes(sigma, n_answers):
     gaps = 1 + np.unique(np.round(sigma * GAPS[n_answers]).astype(int))
     p, q = vote_pairs(sigma, gaps)
@@ -49,7 +54,7 @@ def votes(sigma, n_answers):
 @pytest.mark.parametrize("sigma", [3, 5, 10])
 def test_no_adaptive_choice_of_votes_exceeds_the_profile(sigma, n_answers):
     mu = two_class_mu(sigma)
-    profile = adaptive_profile(mu, n_answers)
+    profile = profile_of(mu, n_answers)
     p, q = votes(sigma, n_answers)
     # A small set of tests needs its mirror images; all gaps include them.
     p, q = with_mirror_images(p, q) if n_answers < 4 else (p, q)
@@ -60,7 +65,7 @@ def test_no_adaptive_choice_of_votes_exceeds_the_profile(sigma, n_answers):
 @pytest.mark.parametrize(("sigma", "n_answers"), [(10, 1), (10, 2), (20, 1), (20, 2)])
 def test_some_choice_of_votes_attains_the_profile(sigma, n_answers):
     mu = two_class_mu(sigma)
-    profile = adaptive_profile(mu, n_answers)
+    profile = profile_of(mu, n_answers)
     p, q = votes(sigma, n_answers)
     # The rest is the variance 2.25 that is spent on the proof for whole numbers.
     most = 1.02 if sigma == 10 else 1.007
@@ -72,7 +77,7 @@ def test_some_choice_of_votes_attains_the_profile(sigma, n_answers):
 @pytest.mark.parametrize("n_answers", [1, 2, 3])
 def test_the_votes_exceed_the_profile_of_two_per_cent_more_noise(n_answers):
     mu = two_class_mu(10)
-    profile = adaptive_profile(0.98 * mu, n_answers)
+    profile = profile_of(0.98 * mu, n_answers)
     p, q = votes(10, n_answers)
     for epsilon in mu * np.array([0, 0.5, 1]):
         assert best_delta(p, q, n_answers, epsilon) > profile.delta_at(epsilon)
@@ -99,12 +104,12 @@ def attained(n_answers):
 
 @pytest.mark.parametrize("n_answers", DENSE)
 def test_no_gaussian_tests_exceed_the_profile(n_answers):
-    assert np.all(attained(n_answers) <= adaptive_profile(MU, n_answers).delta_at(AT))
+    assert np.all(attained(n_answers) <= profile_of(MU, n_answers).delta_at(AT))
 
 
 @pytest.mark.parametrize("n_answers", DENSE)
 def test_the_tests_exceed_the_profile_of_a_mu_one_per_mille_smaller(n_answers):
-    smaller = adaptive_profile(0.999 * MU, n_answers)
+    smaller = profile_of(0.999 * MU, n_answers)
     assert np.any(attained(n_answers) > smaller.delta_at(AT))
 
 
@@ -129,7 +134,7 @@ def test_chords_between_points_of_the_grid_are_upper_bounds(n_answers):
 
 @pytest.mark.parametrize("mu", [1e-4, 0.01, 0.5])
 def test_one_answer_has_the_profile_of_one_gaussian_test(mu):
-    profile = adaptive_profile(mu, 1)
+    profile = profile_of(mu, 1)
     for epsilon in mu * np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0]):
         exact = gdp_delta(epsilon, mu) if epsilon else 2 * ndtr(mu / 2) - 1
         assert exact <= profile.delta_at(epsilon)
@@ -145,7 +150,7 @@ def test_answers_cost_less_than_the_noisy_counts_that_they_are_made_of(
     mu = two_class_mu(sigma)
     for delta in 1e-3, 1e-5, 1e-8:
         counts = gdp_epsilon(np.sqrt(n_answers) * mu, delta)
-        assert adaptive_profile(mu, n_answers).epsilon_at(delta) < counts
+        assert profile_of(mu, n_answers).epsilon_at(delta) < counts
 
 
 # (sigma, answers): upper and lower bounds at 1e-5 and 1e-6 of another program, printed
@@ -163,7 +168,7 @@ KNOWN = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "n_answers", "upper", "lower"), KNOWN)
 def test_upper_and_lower_bounds_are_close_and_known(sigma, n_answers, upper, lower):
-    profile = adaptive_profile(two_class_mu(sigma), n_answers)
+    profile = profile_of(two_class_mu(sigma), n_answers)
     # Noise of real numbers, which has no cost of rounding.
     epsilons, deltas = lattice_deltas(
         np.sqrt(2) / sigma, n_answers, 1.1 * profile.epsilon_at(1e-7)
@@ -189,7 +194,7 @@ def test_the_same_tie_in_every_answer_is_below_the_profile(sigma, n_answers):
         pessimistic_estimate=False,
         value_discretization_interval=1e-4,
     ).self_compose(n_answers)
-    profile = adaptive_profile(two_class_mu(sigma), n_answers)
+    profile = profile_of(two_class_mu(sigma), n_answers)
     assert tie.get_delta_for_epsilon(0.0) <= profile.delta_at(0.0)
     for epsilon in 0.5, 1.0:
         attained = tie.get_delta_for_epsilon(epsilon)
@@ -210,7 +215,7 @@ def test_no_random_strategy_exceeds_the_profile(data):
         q = answer_law(sigma, gaps + rng.choice([-2, -1, 1, 2], len(first)))
         first = np.concatenate([first * p, first * (1 - p)])
         second = np.concatenate([second * q, second * (1 - q)])
-    profile = adaptive_profile(two_class_mu(sigma), n_answers)
+    profile = profile_of(two_class_mu(sigma), n_answers)
     for epsilon in data.draw(st.lists(st.floats(-3, 3), min_size=1)):
         delta = np.maximum(first - np.exp(epsilon) * second, 0).sum()
         assert delta <= profile.delta_at(epsilon) + 1e-15
@@ -219,7 +224,7 @@ def test_no_random_strategy_exceeds_the_profile(data):
 @pytest.mark.parametrize("mu", [0.01, 0.3])
 def test_more_answers_never_cost_less(mu):
     numbers = [1, 2, 3, 10, 11, 100, 101]
-    profiles = [adaptive_profile(mu, n) for n in numbers]
+    profiles = [profile_of(mu, n) for n in numbers]
     epsilons = mu * np.linspace(0, 60, 200)
     for fewer, more in pairwise(profiles):
         resolved = more.delta_at(epsilons) > 1e-10
@@ -229,14 +234,14 @@ def test_more_answers_never_cost_less(mu):
 @pytest.mark.slow
 def test_more_answers_never_cost_less_in_blocks():
     numbers = [499, 500, 501, 502, 999, 1000, 1001, 1500, 1501]
-    epsilons = [adaptive_profile(0.02, n).epsilon_at(1e-6) for n in numbers]
+    epsilons = [profile_of(0.02, n).epsilon_at(1e-6) for n in numbers]
     assert np.all(np.diff(epsilons) > 0)
 
 
 def test_more_noise_never_costs_more():
     for n_answers in 1, 7, 60:
         costs = [
-            adaptive_profile(two_class_mu(sigma), n_answers).epsilon_at(1e-6)
+            profile_of(two_class_mu(sigma), n_answers).epsilon_at(1e-6)
             for sigma in (3, 3.01, 5, 5.05, 20, 20.1, 300, 303, 9999)
         ]
         assert np.all(np.diff(costs) < 0)
@@ -247,11 +252,11 @@ def test_more_noise_never_costs_more():
 def test_blocks_of_answers_cost_a_little_more_than_all_answers_one_by_one(
     mu, n_answers
 ):
-    game = _AdaptiveTests.around(mu)
+    game = AnswerSteps.of(_answer_tests.gaussian_tests(mu))
     (deltas,) = game.deltas_after([n_answers])
     epsilons = game.step * np.arange(len(deltas))
     one_by_one = lower_hull(epsilons, deltas)
-    blocks = adaptive_profile(mu, n_answers)
+    blocks = profile_of(mu, n_answers)
     resolved = deltas > 1e-9
     assert np.all(blocks.delta_at(epsilons)[resolved] >= deltas[resolved])
     for delta in 1e-3, 1e-5, 1e-8:
@@ -260,7 +265,7 @@ def test_blocks_of_answers_cost_a_little_more_than_all_answers_one_by_one(
 
 
 def test_no_answers_cost_nothing():
-    assert adaptive_profile(0.1, 0).delta_at(1e-6) == 0
+    assert profile_of(0.1, 0).delta_at(1e-6) == 0
 
 
 # After a Gaussian release of `first`, on which all tests may depend
@@ -279,7 +284,7 @@ def after_release(first, deltas, epsilon):
 
 @pytest.mark.parametrize("first", [0.1, 1.0, 3.0])
 def test_a_release_alone_has_its_gaussian_profile(first):
-    profile = adaptive_profile(0.01, 0, first)
+    profile = profile_of(0.01, 0, first)
     for epsilon in first * np.array([0.1, 1, 2]):
         exact = gdp_delta(epsilon, first)
         assert exact <= profile.delta_at(epsilon) <= 1.001 * exact
@@ -291,7 +296,7 @@ def test_no_choice_of_votes_in_view_of_a_release_exceeds_the_profile(
     sigma, n_answers, ratio
 ):
     mu = two_class_mu(sigma)
-    profile = adaptive_profile(mu, n_answers, ratio * mu)
+    profile = profile_of(mu, n_answers, ratio * mu)
     gaps = 1 + np.unique(np.round(sigma * np.linspace(-3, 3, 31)).astype(int))
     p, q = with_mirror_images(*vote_pairs(sigma, gaps))
     grid = mu * np.linspace(-40, 40, 801)
@@ -311,7 +316,7 @@ def test_a_release_and_many_answers_cost_within_one_per_cent_of_a_lower_bound(ra
     sigma, n_answers = 40, 100
     mu = np.sqrt(2) / sigma
     first = ratio * mu * np.sqrt(n_answers)
-    profile = adaptive_profile(two_class_mu(sigma), n_answers, first)
+    profile = profile_of(two_class_mu(sigma), n_answers, first)
     top = 3 * profile.epsilon_at(1e-7)
     least = lower_hull(*lattice_deltas(mu, n_answers, top))
 
@@ -336,7 +341,7 @@ def test_a_release_and_the_same_tie_in_every_answer_are_below_the_profile(ratio)
     ).self_compose(n_answers)
     release = pld.from_gaussian_mechanism(1 / first, use_connect_dots=False, **options)
     both = release.compose(ties)
-    profile = adaptive_profile(mu, n_answers, first)
+    profile = profile_of(mu, n_answers, first)
     for epsilon in 0.5, 1.0:
         attained = both.get_delta_for_epsilon(epsilon)
         assert epsilon <= profile.epsilon_at(attained) < 1.05 * epsilon
@@ -348,8 +353,7 @@ def test_a_release_and_the_same_tie_in_every_answer_are_below_the_profile(ratio)
 def test_a_larger_release_never_costs_less(n_answers):
     mu = 0.03
     profiles = [
-        adaptive_profile(mu, n_answers, first)
-        for first in (0, 0.01, 0.02, 0.1, 0.11, 1)
+        profile_of(mu, n_answers, first) for first in (0, 0.01, 0.02, 0.1, 0.11, 1)
     ]
     epsilons = mu * np.linspace(0, 60, 200)
     for less, more in pairwise(profiles):
@@ -364,7 +368,7 @@ def test_a_release_and_answers_cost_less_than_two_gaussian_releases(
 ):
     mu = two_class_mu(sigma)
     of_counts = np.sqrt(n_answers) * mu
-    profile = adaptive_profile(mu, n_answers, ratio * of_counts)
+    profile = profile_of(mu, n_answers, ratio * of_counts)
     for delta in 1e-3, 1e-5, 1e-8:
         together = gdp_epsilon(np.hypot(1, ratio) * of_counts, delta)
         assert profile.epsilon_at(delta) < together
@@ -378,8 +382,8 @@ def test_noise_out_of_range_is_not_resolved(sigma):
 @pytest.mark.parametrize("sigma", [3, 10_000])
 def test_the_corners_lie_outside_the_tests_at_both_ends_of_the_range(sigma):
     mu = two_class_mu(sigma)
-    game = _AdaptiveTests.around(mu * (1 + 1e-6))
-    corners = with_mirror_images(game.p, game.q)
+    tests = _answer_tests.gaussian_tests(mu)
+    corners = tests.weights[:, 0], (tests.weights * np.exp(tests.shifts))[:, 0]
     # Each test of N(0, 1) against N(mu, 1) lies on the other side of some edge.
     order = np.argsort(corners[1])
     p, q = corners[0][order], corners[1][order]

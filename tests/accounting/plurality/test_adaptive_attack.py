@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    adaptive_profile,
-    two_class_mu,
-)
+from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
+from sklearn_pate.accounting.plurality._answer_tests import two_class_mu
+from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms.noise._source import NoiseSource
@@ -45,7 +44,7 @@ def attack():
 
 @pytest.fixture(scope="module")
 def profile():
-    return adaptive_profile(two_class_mu(SIGMA), N_ANSWERS)
+    return adaptive_profile(plurality_tests(SIGMA, 2), N_ANSWERS)
 
 
 def gain(states, epsilon):
