@@ -24,6 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.publication import Deployment
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=300, random_state=0)
@@ -50,14 +51,17 @@ print(clf.privacy_spent_)
 #
 # This page contains no more information than the statement. It may have figures of
 # quality from public rows: you declare them public, and the page has a line to sign for
-# this.
+# this. A ``Deployment`` holds facts that only people know; the page has lines to fill
+# in for the missing ones.
 
+about = Deployment(unit_name="drawing", intended_use="reading of postcodes")
 report = PrivacyReport.from_estimator(
     clf,
     title="Which digit is it?",
     quality={"accuracy": round(clf.score(X_test, y_test), 3)},
     evaluated_on="300 digits that were not used for training.",
     quality_is_public=True,
+    deployment=about,
 )
 report.save(Path(folder.name, "report.html"))
 report

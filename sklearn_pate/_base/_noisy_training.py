@@ -23,6 +23,7 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
+from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -178,6 +179,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             assumptions=(*assumptions, CHOSEN_BLINDLY),
             curve=curve,
             profile=profile.thinned(float(epsilon), float(delta)),
+            mu=stated_mu(mechanism._gaussian_mu(0), self.noise_seed),
         )
 
     def __sklearn_tags__(self) -> Tags:

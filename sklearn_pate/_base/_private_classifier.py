@@ -15,7 +15,7 @@ from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
-from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 from sklearn_pate.publication._report_link import ReportLinkMixin
 
 __all__ = ["PrivateClassifier", "StatedPlan"]
@@ -89,8 +89,14 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             ) from None
         return clone(self)._plan(X, y, **fit_params).statement
 
-    def publish(self) -> PublishedClassifier:
+    def publish(self, *, deployment: Deployment | None = None) -> PublishedClassifier:
         """Return the model with its privacy statement, for publication.
+
+        Parameters
+        ----------
+        deployment : Deployment, default=None
+            Description of data, purpose and responsibilities, which the card repeats.
+            It is published, and no privacy statement covers it.
 
         Returns
         -------
@@ -103,12 +109,16 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         NotFittedError
             If it is not fitted.
 
+        ValueError
+            If `deployment` is no Deployment, or has a number of units that the
+            statement hides.
+
         Warns
         -----
         PrivacyLeakWarning
             If the noise was seeded, so that there is no guarantee.
         """
-        return publish(self)
+        return publish(self, deployment=deployment)
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data can be used with."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import Transcript
@@ -104,6 +105,7 @@ def plan_release(
         curve=accounted.stated_curve(n_queries, n_values),
         profile=accounted.stated_profile(n_queries, n_values).thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
+        mu=stated_mu(accounted._gaussian_mu(n_queries), accounted.noise_seed),
     )
     return ReleasePlan(
         accounted, statement, n_teachers, n_queries, n_values, calibrated

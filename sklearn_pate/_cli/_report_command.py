@@ -4,6 +4,7 @@ import argparse
 import json
 import textwrap
 import zipfile
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from sklearn_pate._base._terminal import WIDTH
 from sklearn_pate._cli._options import number
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.publication import PublishedClassifier
+from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._bounded_files import (
     printable,
     read_index,
@@ -43,6 +44,12 @@ examples:
     %(prog)s model.skops -o report.html --quality accuracy=0.84 \\
         --public-rows --evaluated-on "2000 rows of the public survey of 2019"
 
+  with its purpose and the people responsible, and as a draft for the registry of
+  differential privacy deployments; about.json has the fields of a Deployment, such as
+  {"unit_name": "patient", "curator": "City Hospital"}:
+    %(prog)s model.skops -o report.html --deployment about.json
+    %(prog)s model.skops -o record.yaml --deployment about.json
+
   for internal auditors, with the history of the ledger:
     %(prog)s model.skops -o report.html --ledger patients.sqlite --internal
 
@@ -59,6 +66,7 @@ NAMES = {
     "evaluated_on": "--evaluated-on",
     "ledger": "--ledger",
     "overwrite": "--overwrite",
+    "deployment": "--deployment",
 }
 
 
@@ -77,7 +85,8 @@ def add_to(commands: Any) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="file to write, .html, .md or .json (default: Markdown, on the terminal)",
+        help="file to write, .html, .md, .json, or .yaml for a registry (default: "
+        "Markdown, on the terminal)",
     )
     parser.add_argument(
         "--overwrite", action="store_true", help="replace the file that -o names"
@@ -116,6 +125,11 @@ def add_to(commands: Any) -> None:
         help="a PrivacyLedger, whose history the report shows",
     )
     parser.add_argument(
+        "--deployment",
+        metavar="FILE",
+        help="JSON file with fields of a Deployment, if the card of the model has none",
+    )
+    parser.add_argument(
         "--internal",
         action="store_true",
         help="write a report even if it must not be published",
@@ -134,6 +148,7 @@ def run(given: argparse.Namespace) -> int:
         quality_is_public=given.quality_is_public,
         ledger=None if given.ledger is None else _ledger(given.ledger),
         model_file=given.model,
+        deployment=None if given.deployment is None else _deployment(given.deployment),
     )
     if report.internal and not given.internal:
         reasons = " and ".join(report.to_dict()["internal_because"])
@@ -197,6 +212,24 @@ def _ledger(path: str) -> PrivacyLedger:
     if not Path(path).is_file():
         raise ValueError(f"ledger={path!r} is not a file; correct the path.")
     return PrivacyLedger(path)
+
+
+def _deployment(path: str) -> Deployment:
+    """Read the fields of a deployment from a JSON file."""
+    if not Path(path).is_file():
+        raise ValueError(f"deployment={path!r} is not a file; correct the path.")
+    try:
+        given = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"deployment={path!r} is no JSON file ({error}); correct it."
+        ) from None
+    known = [one.name for one in fields(Deployment)]
+    if not isinstance(given, dict) or not given.keys() <= {*known}:
+        raise ValueError(
+            f"deployment={path!r} must have an object whose names are among {known}."
+        )
+    return Deployment(**given)
 
 
 def _model(text: str) -> str:

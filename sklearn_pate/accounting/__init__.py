@@ -7,6 +7,7 @@ from sklearn_pate.accounting._other_releases import OtherRelease
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement_facts import StatementFacts
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import LedgerEntry
@@ -27,6 +28,7 @@ __all__ = [
     "PrivacyProfile",
     "PrivacySpent",
     "RdpCurve",
+    "StatementFacts",
     "bounds",
     "calibrate_n_queries",
     "calibrate_noise",

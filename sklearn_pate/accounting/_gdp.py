@@ -16,6 +16,7 @@ __all__ = [
     "gdp_mu",
     "largest_gdp_mu",
     "log_gdp_delta",
+    "stated_mu",
 ]
 
 # Variance spent on rounding a continuous Gaussian to a discrete one.
@@ -49,6 +50,12 @@ def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
     check_positive("sigma", sigma)
     variance = float(sigma) ** 2 - ROUNDING_VARIANCE
     return float(np.sqrt(squared_distance / variance)) if variance > 0 else np.inf
+
+
+def stated_mu(mu: float | None, noise_seed: int | None) -> float | None:
+    """Return the mu of a mechanism if a statement may name it."""
+    is_proved = mu is not None and noise_seed is None and 0 < mu < np.inf
+    return mu if is_proved else None
 
 
 def gdp_delta(epsilon: float, mu: float) -> float:

@@ -10,6 +10,7 @@ from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._statement_facts import StatementFacts, facts_of
 
 __all__ = [
     "NEIGHBOURS",
@@ -102,11 +103,16 @@ class PrivacySpent:
         Number of columns whose noisy counts the public rows were drawn from, which the
         cost includes; None for rows that were public before.
 
+    mu : float, default=None
+        The fit is mu-Gaussian differentially private (Dong, Roth, Su 2022, "Gaussian
+        differential privacy"): all of its noise is Gaussian. None if no mu is proved.
+
     Raises
     ------
     ValueError
         If `relation` is unknown for `unit`, `release` is unknown, `n_teachers` or
-        `n_queries` is missing, or `assumptions` is empty or of another type.
+        `n_queries` is missing, `assumptions` is empty or of another type, or `mu` is
+        no positive number.
 
     Notes
     -----
@@ -164,6 +170,7 @@ class PrivacySpent:
     curve: RdpCurve
     profile: PrivacyProfile = None  # type: ignore[assignment] # set below
     n_tables: int | None = None
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         check_neighbours(self.unit, self.relation)
@@ -190,6 +197,11 @@ class PrivacySpent:
                 f"assumptions={self.assumptions!r} must hold at least one "
                 "Assumption(code, sentence, question)."
             )
+        if self.mu is not None and not 0 < self.mu < np.inf:
+            raise ValueError(
+                f"mu={self.mu!r} must be a positive, finite number; leave it at None "
+                "if no mu is proved."
+            )
 
     @property
     def neighbours(self) -> str:
@@ -201,6 +213,17 @@ class PrivacySpent:
             Description by `unit` and `relation`.
         """
         return NEIGHBOURS[self.unit, self.relation]
+
+    @property
+    def facts(self) -> StatementFacts:
+        """The facts that follow from the statement, such as unprotected quantities.
+
+        Returns
+        -------
+        facts : StatementFacts
+            Derived from the other fields alone.
+        """
+        return facts_of(self)
 
     def delta_at(self, epsilon: Any) -> Any:
         """Return the delta that holds at another epsilon, for the same release.
@@ -322,7 +345,7 @@ class PrivacySpent:
         -------
         statement : dict
             Every field except `curve`, `neighbours`, code and sentence of each
-            assumption, and the pairs [epsilon, delta] of `profile`; ready for
+            assumption, the pairs [epsilon, delta] of `profile`, and `facts`; ready for
             ``json.dumps`` unless epsilon is infinite.
         """
         return {
@@ -337,6 +360,7 @@ class PrivacySpent:
             "profile": np.stack(
                 [self.profile.epsilons, self.profile.deltas], 1
             ).tolist(),
+            "facts": self.facts.to_dict(),
         }
 
 

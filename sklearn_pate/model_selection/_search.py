@@ -453,6 +453,7 @@ def _restate(fitted: Any, spent: PrivacySpent, selection: SelectedFit) -> None:
         assumptions=spent.assumptions,
         curve=spent.curve,
         profile=spent.profile,
+        mu=spent.mu,
     )
     if isinstance(learner, PrivateClassifier):
         learner._selected_by = clone(selection).set_params(fit=learner._released_by)

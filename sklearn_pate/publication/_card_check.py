@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
+from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._profile import (
     LARGEST_EPSILON,
     SMALLEST_DELTA,
@@ -22,6 +23,7 @@ from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.mechanisms._two_parts import parts_of
+from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._mechanism_fields import rebuilt
 from sklearn_pate.publication._privacy_card import profile_of
 
@@ -33,6 +35,7 @@ _ROUNDING = 1e-9
 # The cost of DP-SGD comes from a Fourier transform. Changing last bits moved epsilon by
 # 2e-6 of it at delta=1e-9, and each delta of a profile by 1e-6 of it or by 1e-13.
 _ROUNDING_OF_STEPS = 1e-5
+_MISSING = object()
 _NO_PRIVACY = PrivacyProfile([0.0], [1.0])
 
 
@@ -56,9 +59,10 @@ def checked_statement(
     parameters, and epsilon, the curve and the profile at least the cost computed here
     from mechanism, noise, delta, and the numbers of queries, answers and classes:
     epsilon at least the smaller of the exact one and that of the curve. Epsilon and
-    delta must agree with the profile. The winner of a search costs no more than one of
-    the fits that the search accounts for. A card may state a higher cost. This is
-    consistency, not authenticity: a forger may replace all parts consistently.
+    delta must agree with the profile; mu must be at least that of the mechanism, and
+    facts must follow from the other fields. The winner of a search costs no more than
+    one of the fits that the search accounts for. A card may state a higher cost. This
+    is consistency, not authenticity: a forger may replace all parts consistently.
     """
     if card["delta"] != 0:  # 0 for a pure guarantee
         check_delta(card["delta"])
@@ -78,12 +82,14 @@ def checked_statement(
         curve = _checked_cost(card, curve, profile, mechanism)
     if not card["private"] and profile != _NO_PRIVACY:
         raise ValueError("it states private=False, and its profile a delta below 1")
+    _check_mu(card, mechanism)
     spent = _spent(card, curve, profile)
     if not card["statement"] == statement == str(spent):
         raise ValueError(
             "its statement in words differs from its numbers or from the statement in "
             "the model file"
         )
+    _check_facts(card, spent)
     return spent
 
 
@@ -127,6 +133,35 @@ def _check_mechanism(card: dict[str, Any], mechanism: AccountedRelease) -> None:
                 f"it states {other}={card[other]}, and its mechanism has "
                 f"{one}={getattr(mechanism, one)}"
             )
+
+
+def _check_mu(card: dict[str, Any], mechanism: AccountedRelease) -> None:
+    """Raise if a card states a smaller mu than that of its mechanism."""
+    if card["mu"] is None:
+        return
+    least = None
+    if not card["noise_is_seeded"]:
+        mu = mechanism._gaussian_mu(_n_queries(card, mechanism))
+        least = stated_mu(mu, mechanism.noise_seed)
+    if least is None or card["mu"] < least * (1 - _ROUNDING):
+        raise ValueError(
+            f"it states mu={card['mu']!r}, and its mechanism has mu={least!r}"
+        )
+
+
+def _check_facts(card: dict[str, Any], spent: PrivacySpent) -> None:
+    """Raise unless the facts are those that follow from the statement."""
+    facts = spent.facts.to_dict()
+    for name in sorted(facts.keys() | card["facts"].keys()):
+        if name not in facts or facts[name] != card["facts"].get(name, _MISSING):
+            raise ValueError(
+                f"its facts have {name}={card['facts'].get(name)!r}, and "
+                f"{facts.get(name)!r} follows from its statement"
+            )
+    deployment = Deployment(**card["deployment"])
+    if deployment.to_dict() != card["deployment"]:
+        raise ValueError("its deployment has texts that are not in one line")
+    deployment.check_for(spent)
 
 
 def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
@@ -263,6 +298,7 @@ def _spent(
         n_teachers=card["n_teachers"],
         n_queries=card["n_queries"],
         n_tables=card["n_tables"],
+        mu=card["mu"],
         assumptions=tuple(_assumption(**one) for one in card["assumptions"]),
         curve=curve,
         profile=profile,

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._mechanism_fields import described
 from sklearn_pate.publication._student_state import full_name, reachable
 
@@ -54,6 +55,9 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "n_teachers": (int, _NOTHING),
     "n_queries": (int, _NOTHING),
     "n_tables": (int, _NOTHING),
+    "mu": (float, _NOTHING),
+    "facts": (dict,),
+    "deployment": (dict,),
     "assumptions": (list,),
     "profile": (list,),
     "student": (str,),
@@ -83,7 +87,9 @@ _JOINERS = "\u200c\u200d"
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
 
-def make_card(published: Any, mechanism: AccountedRelease) -> dict[str, Any]:
+def make_card(
+    published: Any, mechanism: AccountedRelease, deployment: Deployment
+) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
     return {
@@ -91,6 +97,7 @@ def make_card(published: Any, mechanism: AccountedRelease) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "private": bool(np.isfinite(published.privacy_spent_.epsilon)),
         **statement_fields(published.privacy_spent_),
+        "deployment": deployment.to_dict(),
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
         "student": full_name(type(published.student_)),
@@ -110,6 +117,7 @@ def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
         **spent.to_dict(),
         "epsilon": float(spent.epsilon) if np.isfinite(spent.epsilon) else None,
         "delta": float(spent.delta),
+        "mu": None if spent.mu is None else float(spent.mu),
         **{name: None if one is None else int(one) for name, one in counts.items()},
     }
 

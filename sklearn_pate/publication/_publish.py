@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._mechanism_fields import without_seeds
 from sklearn_pate.publication._privacy_card import make_card
 from sklearn_pate.publication._published import PublishedClassifier
@@ -13,7 +14,9 @@ from sklearn_pate.publication._published import PublishedClassifier
 __all__ = ["publish"]
 
 
-def publish(estimator: Any) -> PublishedClassifier:
+def publish(
+    estimator: Any, *, deployment: Deployment | None = None
+) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
     The result may be published under its statement. Publication has no privacy cost: it
@@ -28,6 +31,10 @@ def publish(estimator: Any) -> PublishedClassifier:
         :class:`~sklearn_pate.model_selection.PrivateSearchCV`. It is not changed, and
         must not be published itself: its parameters may name the ledger and its key.
 
+    deployment : Deployment, default=None
+        Description of data, purpose and responsibilities, which the card repeats. It
+        is published, and no privacy statement covers it. None gives an empty one.
+
     Returns
     -------
     published : PublishedClassifier
@@ -40,7 +47,8 @@ def publish(estimator: Any) -> PublishedClassifier:
 
     ValueError
         If `estimator` is no private classifier of this package, or is a search whose
-        winner is none.
+        winner is none; or if `deployment` is no Deployment, or has a number of units
+        that the statement hides.
 
     Warns
     -----
@@ -80,6 +88,7 @@ def publish(estimator: Any) -> PublishedClassifier:
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
+    deployment = checked_deployment(deployment, spent)
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
@@ -89,7 +98,7 @@ def publish(estimator: Any) -> PublishedClassifier:
         published.feature_names_in_ = estimator.feature_names_in_.copy()
     if hasattr(estimator, "_column_names"):
         published._column_names = [*estimator._column_names]
-    published._card = make_card(published, mechanism)
+    published._card = make_card(published, mechanism, deployment)
     if not published._card["private"]:
         warn_user(
             "This model and its card have no privacy guarantee (epsilon=inf); before "

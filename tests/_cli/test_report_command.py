@@ -234,6 +234,19 @@ def test_a_card_without_its_numbers_is_refused(model, capsys, changes):
     assert "its statement cannot be read" in refusal(capsys, ["model.skops"])
 
 
+def test_a_deployment_is_read_from_a_file(model):
+    Path("about.json").write_text('{"unit_name": "patient", "audits": ["one"]}')
+    options = ["model.skops", "--deployment", "about.json"]
+    assert main(["report", *options, "-o", "report.json"]) == 0
+    given = facts_of("report.json")["deployment"]
+    assert given == {"unit_name": "patient", "audits": ["one"]}
+    assert main(["report", *options, "-o", "record.yaml"]) == 0
+    text = Path("record.yaml").read_text()
+    assert '"privacy_unit": "patient (one row)"' in text
+    assert "# contact" not in text
+    assert "# authors: " in text
+
+
 def refusal(capsys, options):
     """Return the error, one line."""
     with pytest.raises(SystemExit) as stopped:
@@ -258,6 +271,9 @@ WRONG = [
         "--ledger no.sqlite is not a file; correct",
     ),
     (["model.skops", "--ledger", "model.json"], "model.json cannot be used"),
+    (["model.skops", "--deployment", "no.json"], "--deployment no.json is not a file"),
+    (["model.skops", "--deployment", "model.skops"], "is no JSON file"),
+    (["model.skops", "--deployment", "model.json"], "whose names are among .'name'"),
     (["model.skops", "--public-rows"], "there are none; add --quality accuracy=0.84"),
     (["model.skops", *MEASURED[2:]], "there are none; add --quality accuracy=0.84"),
     ([*QUALITY, "accuracy"], "--quality: 'accuracy' is not NAME=VALUE; write"),

@@ -97,6 +97,8 @@ def test_a_statement_as_plain_values_includes_the_neighbours_in_words():
             {"code": "consent", "sentence": "everybody consented"},
         ],
         "profile": [[0.0, pytest.approx(np.tanh(0.5))], [1.0, 0.0]],
+        "mu": None,
+        "facts": SPENT.facts.to_dict(),
     }
 
 

@@ -17,6 +17,7 @@ from sklearn_pate import (
     PrivacyLeakWarning,
     PrivacyLedger,
     PublicData,
+    PublishedClassifier,
 )
 from sklearn_pate.accounting import calibrate_noise
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ, SEEDED
@@ -232,6 +233,24 @@ def test_a_published_estimator_states_the_cost_of_the_search(easy):
     )
     published = searched.best_estimator_.publish()
     assert tuple(published.privacy_spent_) == tuple(searched.privacy_spent_)
+
+
+@pytest.mark.slow
+def test_a_published_estimator_states_no_mu_of_one_fit(easy, tmp_path):
+    X, y, X_public, _ = easy
+    steps = PATEClassifier(classes=[0, 1, 2])
+    fit = steps.fit(X, y, X_public=PublicData(X_public))
+    assert fit.privacy_spent_.mu is not None
+    searched = search({"epsilon": [1.0]}, steps).fit(
+        X, y, X_public=PublicData(X_public)
+    )
+    for one in (searched, searched.best_estimator_):
+        spent = one.privacy_spent_
+        assert (spent.mu, spent.facts.rho) == (None, None)
+        assert (spent.facts.tuning, spent.facts.composition) == ("paid", "search")
+        one.publish().save(tmp_path / "model.skops", overwrite=True)
+        loaded = PublishedClassifier.load(tmp_path / "model.skops")
+        assert loaded.privacy_spent_.facts == spent.facts
 
 
 def test_seeded_noise_of_the_search_voids_it():

@@ -24,6 +24,7 @@ from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import publish
+from tests.inspection.privacy_report.registry_schema import violations
 from tests.publication.learners import (
     CLASSES,
     LEARNERS,
@@ -54,6 +55,17 @@ def test_what_is_published_predicts_and_states_the_same(fitted, rows):
     assert_predicts_alike(fitted, published, rows[0][2200:])
     assert published.privacy_spent_ == fitted.privacy_spent_
     assert published.card["statement"] == str(fitted.privacy_spent_)
+
+
+@pytest.mark.slow
+def test_a_registry_takes_its_record(fitted, saved):
+    loaded = PublishedClassifier.load(saved, trusted=TRUSTED)
+    record = PrivacyReport.from_estimator(loaded).to_registry()
+    of_fit = PrivacyReport.from_estimator(fitted).to_registry()
+    for name in ("dp_variant", "privacy_loss", "deployment_model"):
+        assert record["deployment"][name] == of_fit["deployment"][name]
+    missing = "/deployment/basic/data_curators[]/data_curator_type"
+    assert violations(record) == [missing]
 
 
 def test_a_saved_model_comes_back(fitted, saved, rows):

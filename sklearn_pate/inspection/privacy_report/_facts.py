@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate.accounting._assumptions import (
-    DOMAIN_DECLARED,
     FROZEN_IS_PUBLIC,
     QUALITY_ROWS_PUBLIC,
     Assumption,
@@ -21,9 +20,14 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent, plans_privacy
+from sklearn_pate.accounting._statement_facts import kind_of
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.ledger._spending_report import read_entries
 from sklearn_pate.inspection._leaks import leaks_of_steps
+from sklearn_pate.inspection.privacy_report._deployment_section import (
+    missing_in,
+    unit_assumption,
+)
 from sklearn_pate.inspection.privacy_report._figures import (
     THOUSAND,
     of_thousand,
@@ -32,16 +36,18 @@ from sklearn_pate.inspection.privacy_report._figures import (
     wrong_once_in,
 )
 from sklearn_pate.inspection.privacy_report._published_facts import (
+    deployment_of,
     has_card,
     name_file,
 )
+from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._mechanism_fields import without_seeds
 from sklearn_pate.publication._privacy_card import statement_fields, versions_of
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -69,6 +75,7 @@ def collect_facts(
     quality_is_public: bool | None,
     ledger: PrivacyLedger | None,
     model_file: Any,
+    deployment: Deployment | None,
 ) -> dict[str, Any]:
     """Collect all facts of a report, as values that strict JSON can hold.
 
@@ -77,7 +84,11 @@ def collect_facts(
     """
     learner, steps = _unwrapped(clf)
     spent = _statement_of(learner, clf)
-    title = "Privacy report" if title is None else _check_text("title", title)
+    described = deployment_of(learner, deployment, spent)
+    if title is None:
+        title = described.get("name", "Privacy report")
+    else:
+        title = _check_text("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
     history = _ledger_facts(ledger, spent)
     leaks = [
@@ -90,7 +101,7 @@ def collect_facts(
     if history is not None:
         internal_because.append(LEDGER_IS_PRIVATE)
     private = bool(np.isfinite(spent.epsilon)) and not leaks
-    kind = _kind_of(spent)
+    kind = kind_of(spent)
     model = _model_of(learner)
     return {
         "format": FORMAT,
@@ -105,7 +116,12 @@ def collect_facts(
         "promise": _promise(spent) if private else None,
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
-        "assumptions": [asdict(one) for one in _assumptions(spent, steps, figures)],
+        "assumptions": [
+            asdict(one)
+            for one in _assumptions(spent, steps, figures, described.get("unit_name"))
+        ],
+        "deployment": described,
+        "to_fill_in": missing_in(described) if private else [],
         # A PublishedClassifier was not fitted, and its card does not name the fit.
         "classifier": None if has_card(learner) else type(learner).__name__,
         "model": _name_of(model),
@@ -325,8 +341,11 @@ def _assumptions(
     spent: PrivacySpent,
     steps: Sequence[tuple[str, Any]],
     figures: dict[str, Any] | None,
+    unit_name: str | None,
 ) -> list[Assumption]:
     assumptions = list(spent.assumptions)
+    if unit_name is not None:
+        assumptions.append(unit_assumption(spent.unit, unit_name))
     frozen = any(
         isinstance(part, FrozenEstimator)
         for _, step in steps
@@ -338,21 +357,6 @@ def _assumptions(
     if figures is not None and figures["public"]:
         assumptions.append(QUALITY_ROWS_PUBLIC)
     return list(dict.fromkeys(assumptions))
-
-
-def _kind_of(spent: PrivacySpent) -> str:
-    """Read the kind of the data flow from the statement, for published models too."""
-    if spent.release != "answers":
-        return {
-            "scores": "scores",
-            "updates": "updates",
-            "sum": "sums",
-            "model": "counts" if DOMAIN_DECLARED in spent.assumptions else "learner",
-            "search": "search",
-        }[spent.release]
-    if spent.relation == "add-remove":
-        return "neighbours"
-    return "parties" if spent.unit == "party" else "teachers"
 
 
 def _model_of(learner: Any) -> Any:

@@ -48,13 +48,19 @@ _UNITS = {
     ),
 }
 _GUESSES = {
-    ("row", "replace-one"): "which of two contents one row has",
+    ("row", "replace-one"): "which of two contents {row} has",
     ("group", "add-remove-or-change"): (
-        "whether one group is in the data, or which of two contents it has"
+        "whether {group} is in the data, or which of two contents it has"
     ),
-    ("party", "replace-one"): "which of two sets of votes one party has cast",
-    ("row", "add-remove"): "whether one row is in the data",
-    ("group", "add-remove"): "whether one group is in the data",
+    ("party", "replace-one"): "which of two sets of votes {party} has cast",
+    ("row", "add-remove"): "whether {row} is in the data",
+    ("group", "add-remove"): "whether {group} is in the data",
+}
+# One unit, without a name of the user for it and with one.
+_ONE = {
+    "row": ("one row", "the row of one {name}"),
+    "group": ("one group", "the group of rows of one {name}"),
+    "party": ("one party", "one {name}"),
 }
 
 
@@ -85,10 +91,18 @@ def conclusion_of(facts: dict[str, Any]) -> str:
     return (
         f"{weak}An attacker who has everything that is published, and the data of "
         f"everybody else, guesses correctly in {at_most(promise['guesses'])} cases "
-        f"{_GUESSES[facts['unit'], facts['relation']]}, if both are equally "
+        f"{_guessed(facts)}, if both are equally "
         "likely beforehand. Without the publication, guesses are correct in "
         f"{promise['guesses']['by_chance']}."
     )
+
+
+def _guessed(facts: dict[str, Any]) -> str:
+    """Write the guess of an attacker about one unit, by the user's name for it."""
+    unit, name = facts["unit"], facts["deployment"].get("unit_name")
+    plain, named = _ONE[unit]
+    one = plain if name is None else named.format(name=name)
+    return _GUESSES[unit, facts["relation"]].format(**{unit: one})
 
 
 def at_most(guesses: Mapping[str, int]) -> str:
@@ -109,7 +123,8 @@ def number_text(value: float) -> str:
 
 
 def _title(facts: dict[str, Any]) -> str:
-    return f"Protection of one {facts['unit']}"
+    name = facts["deployment"].get("unit_name", facts["unit"])
+    return f"Protection of one {name}"
 
 
 def _no_protection(facts: dict[str, Any]) -> Section:

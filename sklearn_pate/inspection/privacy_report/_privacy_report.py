@@ -12,6 +12,11 @@ from sklearn_pate.inspection.privacy_report._facts import collect_facts
 from sklearn_pate.inspection.privacy_report._guarantee import epsilon_text
 from sklearn_pate.inspection.privacy_report._html import to_html
 from sklearn_pate.inspection.privacy_report._markdown import to_markdown
+from sklearn_pate.inspection.privacy_report._registry import (
+    registry_record,
+    registry_yaml,
+)
+from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._model_file import write_all
 
 __all__ = ["PrivacyReport"]
@@ -37,8 +42,9 @@ class PrivacyReport:
     -----
     The report is made from the privacy statement, the classes of the fitted parts, and
     the numbers of classes and features, which the statement assumes to be public; for a
-    published model also from the date on its card and the file you name. It reads
-    neither the parameters of the estimator nor ``privacy_analysis_``.
+    published model also from the date on its card and the file you name; and from
+    `deployment`. It reads neither the parameters of the estimator nor
+    ``privacy_analysis_``.
 
     The bounds on attackers follow from ``privacy_spent_.profile``, delta at every
     epsilon, and are rounded up: see
@@ -82,6 +88,7 @@ class PrivacyReport:
         quality_is_public: bool | None = None,
         ledger: PrivacyLedger | None = None,
         model_file: str | os.PathLike[str] | None = None,
+        deployment: Deployment | None = None,
     ) -> Self:
         """Create the report of a fit.
 
@@ -94,7 +101,8 @@ class PrivacyReport:
             and states no guarantee if there is any.
 
         title : str, default=None
-            Heading of the page. None means "Privacy report".
+            Heading of the page. None means the name in `deployment`, or "Privacy
+            report".
 
         quality : dict of str to float, default=None
             Figures such as ``{"accuracy": 0.84}``. **No privacy statement covers
@@ -117,6 +125,11 @@ class PrivacyReport:
             page then names this file and its sha256. The file is compared with its
             card, and the card with that of `clf`; the model is not loaded.
 
+        deployment : Deployment, default=None
+            Data, purpose and responsibilities, by the people who know them. None takes
+            those on the card of a PublishedClassifier. The page has a line to fill in
+            for what is missing.
+
         Returns
         -------
         report : PrivacyReport
@@ -126,8 +139,10 @@ class PrivacyReport:
         ------
         ValueError
             If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
-            `quality_is_public`, `ledger` protects another unit or relation, or
-            `model_file` is damaged or has another card than `clf`.
+            `quality_is_public`, `ledger` protects another unit or relation,
+            `model_file` is damaged or has another card than `clf`, or `deployment` has
+            a number of units that the statement hides, or differs from that on the
+            card.
 
         FileNotFoundError
             If `model_file` or its card is missing.
@@ -147,6 +162,7 @@ class PrivacyReport:
                 quality_is_public=quality_is_public,
                 ledger=ledger,
                 model_file=model_file,
+                deployment=deployment,
             )
         )
 
@@ -203,6 +219,29 @@ class PrivacyReport:
         """
         return to_markdown(self._facts)
 
+    def to_registry(self) -> dict[str, Any]:
+        """Return the record of the model for a public registry.
+
+        The record is a draft in the schema of the registry of differential privacy
+        deployments (https://registry.opendp.org). Its privacy fields follow from the
+        statement, the others from `deployment`. A required field that is missing
+        there begins with "TO FILL IN". ``save("model.yaml")`` writes the record, with
+        a comment that lists these fields.
+
+        Returns
+        -------
+        record : dict
+            Plain values, with the status "Draft". The tier is that of the fields which
+            are filled in, and 1 while a required one is missing.
+
+        Raises
+        ------
+        ValueError
+            If there is no guarantee, or the report is internal.
+        """
+        self._check_for_registry()
+        return registry_record(self._facts)
+
     def save(
         self,
         path: str | os.PathLike[str],
@@ -215,7 +254,8 @@ class PrivacyReport:
         Parameters
         ----------
         path : str or path-like
-            Path of the file; its ending, ".html", ".md" or ".json", is the format.
+            Path of the file; its ending is the format: ".html", ".md" or ".json", or
+            ".yaml" for the record of :meth:`to_registry`.
 
         internal : bool, default=False
             Save an internal report, **which must not be published**, in a file that
@@ -227,8 +267,8 @@ class PrivacyReport:
         Raises
         ------
         ValueError
-            If `path` has another ending, or the report is internal and `internal` is
-            False.
+            If `path` has another ending, the report is internal and `internal` is
+            False, or there is no record for a registry.
 
         FileNotFoundError
             If the folder does not exist.
@@ -245,6 +285,7 @@ class PrivacyReport:
             ".html": self.to_html,
             ".md": self.to_markdown,
             ".json": self.to_json,
+            ".yaml": self._to_yaml,
         }
         if path.suffix not in formats:
             raise ValueError(
@@ -269,6 +310,24 @@ class PrivacyReport:
             )
         mode = 0o600 if self.internal else 0o666
         write_all({path: formats[path.suffix]().encode()}, mode)
+
+    def _check_for_registry(self) -> None:
+        """Raise ValueError unless the model and all facts may be published."""
+        if not self._facts["private"]:
+            raise ValueError(
+                "A registry takes models with a guarantee, and this one has none; see "
+                "the report for the reason."
+            )
+        if self.internal:
+            raise ValueError(
+                "A record for a registry is public, and this report is internal, "
+                f"because {' and '.join(self._facts['internal_because'])}; create a "
+                "report without them."
+            )
+
+    def _to_yaml(self) -> str:
+        self._check_for_registry()
+        return registry_yaml(self._facts)
 
     def __repr__(self) -> str:
         facts = self._facts

@@ -4,15 +4,31 @@ import hashlib
 import os
 from typing import Any
 
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import paths_of, read_pair
 from sklearn_pate.publication._privacy_card import canonical_text
 
-__all__ = ["has_card", "name_file"]
+__all__ = ["deployment_of", "has_card", "name_file"]
 
 
 def has_card(learner: Any) -> bool:
     """Check whether an estimator is a PublishedClassifier, also before its fit."""
     return hasattr(type(learner), "card")
+
+
+def deployment_of(
+    learner: Any, deployment: Deployment | None, spent: PrivacySpent
+) -> dict[str, Any]:
+    """Return the description of a model: that on its card, or a given one."""
+    given = checked_deployment(deployment, spent).to_dict()
+    on_card = learner.card["deployment"] if has_card(learner) else {}
+    if on_card and deployment is not None and on_card != given:
+        raise ValueError(
+            "deployment differs from that on the card of clf; leave deployment at None "
+            "to use the card, or publish the model again with the new one."
+        )
+    return on_card or given
 
 
 def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str]:

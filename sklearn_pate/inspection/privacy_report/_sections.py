@@ -14,6 +14,10 @@ from sklearn_pate.inspection.privacy_report._blocks import (
     Text,
 )
 from sklearn_pate.inspection.privacy_report._data_flow import steps_of
+from sklearn_pate.inspection.privacy_report._deployment_section import (
+    deployment_section,
+    fields_section,
+)
 from sklearn_pate.inspection.privacy_report._guarantee import (
     at_most,
     epsilon_text,
@@ -87,9 +91,14 @@ _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
     """Write all sections in order, as plain text that is not escaped yet."""
-    sections = [*guarantee_sections(facts), _assumptions(facts), _method(facts)]
+    sections = [*guarantee_sections(facts), _assumptions(facts)]
+    if facts["deployment"] or facts["to_fill_in"]:
+        sections.append(deployment_section(facts))
+    sections.append(_method(facts))
     if facts["costs"] is not None:
         sections.append(_costs(facts))
+    if facts["private"]:
+        sections.append(fields_section(facts))
     sections.append(_parameters(facts))
     if facts["quality"] is not None:
         sections.append(_quality(facts["quality"]))

@@ -85,6 +85,7 @@ th,td{{padding-right:.8rem}}
 body{{max-width:none;padding:0;font-size:10pt}}
 h2{{break-after:avoid;margin-top:1.4rem}}
 p,li,tr,figure,table{{break-inside:avoid}}
+th,td{{padding-top:.12rem;padding-bottom:.12rem}}
 .long{{break-inside:auto}}
 .to-sign{{break-before:page}}
 caption{{break-after:avoid}}

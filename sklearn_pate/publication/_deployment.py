@@ -1,0 +1,321 @@
+"""Description of a published model by the people responsible for it."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any
+
+from sklearn_pate.accounting._statement import PrivacySpent
+
+__all__ = [
+    "CURATOR_KINDS",
+    "QUESTIONS",
+    "SECTORS",
+    "Deployment",
+    "checked_deployment",
+]
+
+CURATOR_KINDS = ("government", "industry", "nonprofit")
+SECTORS = (
+    "technology",
+    "healthcare",
+    "education",
+    "government",
+    "energy",
+    "finance",
+)
+_CHOICES = {"curator_kind": CURATOR_KINDS, "sector": SECTORS}
+_LISTS = ("audits", "authors")
+_LONGEST = 2000
+# One to three words that follow "one".
+_UNIT_NAME = re.compile(r"[^\W\d_](?:[^\W_]|['-])*(?: (?:[^\W_]|['-])+){0,2}")
+_ARTICLES = ("a", "an", "one", "the", "each", "every")
+# Characters that join letters of some scripts, and change no others.
+_JOINERS = "\u200c\u200d"
+
+#: Heading and question of each field, in the order of reports.
+QUESTIONS = {
+    "name": ("Name", "name of the model"),
+    "unit_name": ("Unit", "name of one row, group or party, such as patient"),
+    "n_units": ("Number of units", "number of rows or parties"),
+    "intended_use": ("Intended use", "who may use the model, and what for"),
+    "description": ("Data", "what the private data are, and how they were collected"),
+    "region": ("Region", "region of the people in the data"),
+    "sector": ("Sector", "sector of the data holder"),
+    "curator": ("Curator", "organisation that holds the private data"),
+    "curator_kind": ("Kind of curator", ", ".join(CURATOR_KINDS)),
+    "controller": ("Controller", "organisation responsible by law"),
+    "model_owner": ("Owner of the model", "person or team who maintains the model"),
+    "contact": ("Contact", "address for questions and complaints"),
+    "recipients": ("Recipients", "who gets the model"),
+    "retention": ("Retention", "how long data and model are kept"),
+    "data_security": ("Security of the data", "how the private data are secured"),
+    "epsilon_justification": ("Reason for epsilon", "why this epsilon is acceptable"),
+    "tuning": ("Tuning", "how parameters were chosen, and on which data"),
+    "audits": ("Audits", "tests against attacks, with their results"),
+    "legal_basis": ("Legal basis", "legal basis of the processing"),
+    "impact_assessment": ("Impact assessment", "reference of the assessment"),
+    "authors": ("Authors", "authors of this description"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """Description of a published model by the people responsible for it.
+
+    It holds facts that no software can know. All fields are optional; a privacy report
+    has lines to fill in for the missing ones that readers ask for. **All of it is
+    published, and no privacy statement covers it**: write no figure that was computed
+    on private rows.
+
+    Parameters
+    ----------
+    name : str, default=None
+        Name of the model.
+
+    unit_name : str, default=None
+        Name of one unit of privacy, such as "patient": a noun in the singular, to be
+        read after "one". The report asks the data holder to confirm that each patient
+        is one unit.
+
+    n_units : int, default=None
+        Number of rows or parties, if the statement makes it public. The number of
+        groups is protected, and refused.
+
+    intended_use : str, default=None
+        Users and purposes of the model.
+
+    description : str, default=None
+        Private data, and their collection.
+
+    region : str, default=None
+        Region of the people in the data.
+
+    sector : {"technology", "healthcare", "education", "government", "energy", \
+"finance"}, default=None
+        Sector of the data holder.
+
+    curator : str, default=None
+        Organisation that holds the private data.
+
+    curator_kind : {"government", "industry", "nonprofit"}, default=None
+        Kind of this organisation.
+
+    controller : str, default=None
+        Organisation responsible by law, in the sense of data protection.
+
+    model_owner : str, default=None
+        Person or team who maintains the model.
+
+    contact : str, default=None
+        Address for questions and complaints.
+
+    recipients : str, default=None
+        Recipients of the model.
+
+    retention : str, default=None
+        Time for which data and model are kept.
+
+    data_security : str, default=None
+        Protection of the private data before and during the fit.
+
+    epsilon_justification : str, default=None
+        Reason why this epsilon is acceptable.
+
+    tuning : str, default=None
+        How parameters were chosen, and on which data.
+
+    audits : sequence of str, default=()
+        Tests against attacks, with their results, one text each. The result of an
+        audit on private rows is sensitive: name it only if it may be published.
+
+    legal_basis : str, default=None
+        Legal basis of the processing.
+
+    impact_assessment : str, default=None
+        Reference of the data protection impact assessment.
+
+    authors : sequence of str, default=()
+        Authors of this description.
+
+    Raises
+    ------
+    ValueError
+        If a text is empty, longer than 2000 characters or has control characters, a
+        choice is unknown, `unit_name` cannot be read after "one", or `n_units` is no
+        positive integer.
+
+    Notes
+    -----
+    The fields are those asked for by the registry of differential privacy deployments
+    (https://registry.opendp.org), by NIST SP 800-226 (2025), "Guidelines for evaluating
+    differential privacy guarantees", and by Opinion 28/2024 of the European Data
+    Protection Board on AI models; see :doc:`/guide/statement`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.publication import Deployment
+    >>> deployment = Deployment(
+    ...     name="Readmission within 30 days",
+    ...     unit_name="patient",
+    ...     curator="City Hospital",
+    ...     curator_kind="nonprofit",
+    ...     audits=["membership inference on public rows: no better than chance"],
+    ... )
+    >>> deployment.to_dict()["unit_name"]
+    'patient'
+    >>> "contact" in deployment.missing()
+    True
+    """
+
+    name: str | None = None
+    unit_name: str | None = None
+    n_units: int | None = None
+    intended_use: str | None = None
+    description: str | None = None
+    region: str | None = None
+    sector: str | None = None
+    curator: str | None = None
+    curator_kind: str | None = None
+    controller: str | None = None
+    model_owner: str | None = None
+    contact: str | None = None
+    recipients: str | None = None
+    retention: str | None = None
+    data_security: str | None = None
+    epsilon_justification: str | None = None
+    tuning: str | None = None
+    audits: tuple[str, ...] = ()
+    legal_basis: str | None = None
+    impact_assessment: str | None = None
+    authors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name in _LISTS:
+                object.__setattr__(self, one.name, _texts(one.name, value))
+            elif one.name != "n_units" and value is not None:
+                object.__setattr__(self, one.name, _text(one.name, value))
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise ValueError(
+                    f"{name}={value!r} is unknown; use one of {[*choices]}."
+                )
+        _check_unit_name(self.unit_name)
+        if self.n_units is not None:
+            _check_number(self.n_units)
+            object.__setattr__(self, "n_units", int(self.n_units))
+
+    def missing(self) -> list[str]:
+        """List the fields that are not filled in.
+
+        Returns
+        -------
+        names : list of str
+            Names of the fields, in the order of reports.
+        """
+        given = self.to_dict()
+        return [name for name in QUESTIONS if name not in given]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are filled in as plain values.
+
+        Returns
+        -------
+        given : dict
+            For strict JSON, in the order of reports; ``Deployment(**given)`` is equal.
+        """
+        given = {name: getattr(self, name) for name in QUESTIONS}
+        return {
+            name: [*value] if isinstance(value, tuple) else value
+            for name, value in given.items()
+            if value not in (None, ())
+        }
+
+    def check_for(self, spent: PrivacySpent) -> None:
+        """Raise ValueError if a field contradicts a privacy statement.
+
+        Parameters
+        ----------
+        spent : PrivacySpent
+            Statement of the fit to publish.
+
+        Raises
+        ------
+        ValueError
+            If `n_units` is given and the statement does not make it public.
+        """
+        if self.n_units is not None and not spent.facts.count_is_public:
+            raise ValueError(
+                f"n_units={self.n_units!r} must not be published: the statement hides "
+                f"whether one {spent.unit} is in the data, and so the exact number; "
+                "leave n_units at None, and write an order of magnitude in description."
+            )
+
+
+def checked_deployment(
+    deployment: Deployment | None, spent: PrivacySpent
+) -> Deployment:
+    """Return a deployment that fits a statement, an empty one for None."""
+    if deployment is None:
+        return Deployment()
+    if not isinstance(deployment, Deployment):
+        raise ValueError(
+            f"deployment={deployment!r} must be a Deployment; create one by "
+            "Deployment(name=..., intended_use=...)."
+        )
+    deployment.check_for(spent)
+    return deployment
+
+
+def _text(name: str, value: Any) -> str:
+    """Return a text in one line."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(
+            f"{name}={value!r} must be a text of at least one letter; leave it out if "
+            "nothing is known."
+        )
+    text = " ".join(value.split())
+    if len(text) > _LONGEST:
+        raise ValueError(
+            f"{name} has {len(text)} characters, more than {_LONGEST}; shorten it, and "
+            "name a document that has the rest."
+        )
+    for character in text:
+        if unicodedata.category(character)[0] == "C" and character not in _JOINERS:
+            raise ValueError(
+                f"{name} has the control character U+{ord(character):04X}, which could "
+                "hide or reorder text; remove it."
+            )
+    return text
+
+
+def _texts(name: str, values: Any) -> tuple[str, ...]:
+    if isinstance(values, str) or not isinstance(values, (list, tuple)):
+        raise ValueError(
+            f"{name}={values!r} must be a list of texts, such as {name}=['...']."
+        )
+    return tuple(_text(f"an item of {name}", one) for one in values)
+
+
+def _check_unit_name(name: str | None) -> None:
+    if name is None:
+        return
+    first = name.split()[0].lower()
+    if not _UNIT_NAME.fullmatch(name) or first in _ARTICLES or len(name) > 40:
+        raise ValueError(
+            f"unit_name={name!r} must be one to three words without an article, to be "
+            "read after 'one', such as 'patient' or 'school class'."
+        )
+
+
+def _check_number(n_units: Any) -> None:
+    is_integer = isinstance(n_units, Integral) and not isinstance(n_units, bool)
+    if not is_integer or not 0 < n_units <= 2**53:
+        raise ValueError(
+            f"n_units={n_units!r} must be a positive integer; leave it out if the "
+            "number is not public."
+        )

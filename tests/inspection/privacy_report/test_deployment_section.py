@@ -1,0 +1,119 @@
+"""A report says what people have said, asks for the rest, and reads well aloud."""
+
+import pytest
+
+from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.accounting._statement_facts import HEADINGS
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.publication import Deployment
+from sklearn_pate.publication._deployment import QUESTIONS
+from tests.inspection.privacy_report.reported import (
+    Page,
+    Stated,
+    linear,
+    markdown_tables,
+    pate,
+    report_on,
+)
+
+SIZED = {"release": "answers", "n_teachers": 20, "n_queries": 40}
+
+
+def table_of(report, subject):
+    """Read the table whose first column has a subject."""
+    [table] = [
+        table
+        for table in Page(report.to_html()).tables
+        if subject in [row[0] for row in table]
+    ]
+    assert table in markdown_tables(report.to_markdown())
+    return dict(map(tuple, table[1:]))
+
+
+@pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
+def test_the_first_sentence_names_the_unit_as_people_do(unit, relation):
+    clf = Stated(unit=unit, relation=relation, **SIZED)
+    plain = report_on(clf).to_markdown().split("**")[1]
+    named = report_on(clf, deployment=Deployment(unit_name="patient"))
+    first = named.to_markdown().split("**")[1]
+    assert f"one {unit}" in plain
+    assert "one patient" in first
+    assert "one row" not in first
+    assert "## Protection of one patient" in named.to_markdown()
+
+
+@pytest.mark.parametrize("unit", ["row", "group", "party"])
+def test_that_the_unit_is_a_patient_is_signed(unit):
+    relation = "add-remove-or-change" if unit == "group" else "replace-one"
+    clf = Stated(unit=unit, relation=relation, **SIZED)
+    report = report_on(clf, deployment=Deployment(unit_name="patient"))
+    [one] = [
+        one for one in report.to_dict()["assumptions"] if one["code"] == "unit-named"
+    ]
+    assert one["sentence"].startswith("each patient ")
+    assert one["question"] in report.to_markdown()
+    assert "unit-named" not in str(report_on(clf).to_dict()["assumptions"])
+    assert "unit-named" not in str(clf.privacy_spent_.assumptions)
+
+
+def test_missing_fields_are_lines_to_fill_in():
+    report = report_on(pate())
+    lines = table_of(report, "Intended use")
+    assert 5 <= len(lines) <= 12
+    assert all(text.startswith("to fill in: ") for text in lines.values())
+    asked = [QUESTIONS[name][0] for name in report.to_dict()["to_fill_in"]]
+    assert [*lines] == asked
+
+
+def test_a_given_field_is_shown_and_no_longer_asked_for():
+    given = {
+        "intended_use": "planning of beds",
+        "retention": "five years",
+        "audits": ["one", "two"],
+        "n_units": 500,
+    }
+    report = report_on(pate(), deployment=Deployment(**given))
+    lines = table_of(report, "Intended use")
+    assert lines["Intended use"] == "planning of beds"
+    assert lines["Retention"] == "five years"
+    assert lines["Audits"] == "one; two"
+    assert lines["Number of units"] == "500"
+    assert lines["Contact"].startswith("to fill in: ")
+    assert {"intended_use", "audits"} & {*report.to_dict()["to_fill_in"]} == set()
+
+
+def test_the_statement_is_shown_field_by_field():
+    clf = pate(release="histogram")
+    lines = table_of(report_on(clf), "Composition")
+    sentences = clf.privacy_spent_.facts.sentences()
+    assert lines == {HEADINGS[name]: text for name, text in sentences.items()}
+    assert {"mu", "rho"} <= lines.keys()
+    assert "mu" not in table_of(report_on(linear()), "Composition")
+
+
+def test_nothing_is_promised_or_asked_for_without_a_guarantee():
+    report = report_on(pate(mechanism=GNMax(sigma=12), noise_seed=1))
+    text = report.to_markdown()
+    assert "## Statement" not in text
+    assert "to fill in" not in text
+    assert report.to_dict()["to_fill_in"] == []
+
+
+def test_the_name_is_the_title_unless_there_is_another():
+    deployment = Deployment(name="Beds")
+    assert report_on(pate(), deployment=deployment).to_dict()["title"] == "Beds"
+    other = report_on(pate(), deployment=deployment, title="Wards")
+    assert other.to_dict()["title"] == "Wards"
+
+
+def test_words_of_people_are_words_in_every_format():
+    nasty = "<script>alert(1)</script> | [link](x) `code`"
+    report = report_on(pate(), deployment=Deployment(contact=nasty))
+    assert "<script" not in report.to_html()
+    assert "[link]" not in report.to_markdown()
+    assert table_of(report, "Contact")["Contact"] == nasty
+
+
+def test_something_else_is_refused():
+    with pytest.raises(ValueError, match=r"must be a Deployment; create one by"):
+        report_on(pate(), deployment={"name": "Beds"})
