@@ -1,23 +1,30 @@
-"""The command line: plan a fit, report on a released model, audit a mechanism."""
+"""The command line: plan a fit, report on and add up models, audit a mechanism."""
 
 import os
 import sys
 from collections.abc import Sequence
 
 from sklearn_pate import __version__
-from sklearn_pate._cli import _audit_command, _plan_command, _report_command
+from sklearn_pate._cli import (
+    _add_command,
+    _audit_command,
+    _plan_command,
+    _report_command,
+)
 from sklearn_pate._cli._options import Parser
 
 __all__ = ["main"]
 
 DESCRIPTION = """\
-Plan private learning with PATE, report on released models, and audit mechanisms.
+Plan private learning with PATE, report on released models and add up their costs,
+and audit mechanisms.
 None of these commands reads private data.
 """
 EPILOG = """\
 examples:
   %(prog)s plan --rows 30000 --queries 100
   %(prog)s report model.skops -o report.html
+  %(prog)s add first.json second.json
   %(prog)s audit
 
 "%(prog)s COMMAND --help" explains the options of each command.
@@ -55,7 +62,7 @@ def _run(arguments: Sequence[str] | None, program: str) -> int:
         "--version", action="version", version=f"sklearn-pate {__version__}"
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (_plan_command, _report_command, _audit_command):
+    for command in (_plan_command, _report_command, _add_command, _audit_command):
         command.add_to(commands)
     given = parser.parse_args(arguments)
     try:

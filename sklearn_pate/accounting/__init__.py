@@ -5,6 +5,7 @@ from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting._other_releases import OtherRelease
 from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._profile_composition import compose_profiles
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._statement_facts import StatementFacts
@@ -32,6 +33,7 @@ __all__ = [
     "bounds",
     "calibrate_n_queries",
     "calibrate_noise",
+    "compose_profiles",
     "local_cost",
     "tight_gaussian_worst_case",
     "tight_laplace_worst_case",

@@ -1,5 +1,8 @@
 """Composition of privacy profiles by the laws of the privacy loss."""
 
+from collections.abc import Iterable
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
@@ -13,7 +16,7 @@ from sklearn_pate.accounting._profile import (
     mirrored,
 )
 
-__all__ = ["FFT_ERROR", "composed", "dominating_masses", "extended"]
+__all__ = ["FFT_ERROR", "compose_profiles", "dominating_masses", "extended"]
 
 _Array = NDArray[np.float64]
 
@@ -24,14 +27,56 @@ _N_POINTS = 4000
 _ROUNDING = 1e-9
 
 
-def composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
-    """Bound the profile of two releases about the same data.
+def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
+    """Compute the privacy profile of several releases about the same data.
 
-    The second may depend on the first, if its profile holds for all choices. Each
-    profile is that of a pair of laws, which dominates the release (Zhu, Dong, Wang
-    2022, "Optimal accounting of differential privacy via characteristic function",
-    Theorem 10); their losses add up.
+    Parameters
+    ----------
+    profiles : iterable of PrivacyProfile
+        Profile of each release, such as ``privacy_spent_.profile``, all for one
+        neighbour relation. At least one.
+
+    Returns
+    -------
+    profile : PrivacyProfile
+        Holds for all releases together, also if a later one depends on the results of
+        earlier ones, as long as its profile was fixed beforehand. Deltas below 1e-12
+        are not resolved.
+
+    Raises
+    ------
+    ValueError
+        If there is no profile.
+
+    Notes
+    -----
+    Each profile is that of a pair of laws, which dominates the release; the privacy
+    losses of these pairs add up (Zhu, Dong, Wang 2022, "Optimal accounting of
+    differential privacy via characteristic function", Theorem 10). The laws are placed
+    on a grid of epsilon in such a way that no delta decreases. The sum of the Renyi
+    curves may give a smaller epsilon where only curves are known.
+
+    Examples
+    --------
+    Two fits with an epsilon of 1 each, whose Renyi curves add up to 1.58:
+
+    >>> from sklearn_pate.accounting import compose_profiles
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> mechanism = GNMax(sigma=42.5)
+    >>> profile = mechanism.stated_profile(n_queries=100, n_classes=2)
+    >>> round(profile.epsilon_at(1e-5), 2)
+    1.0
+    >>> round(compose_profiles([profile, profile]).epsilon_at(1e-5), 2)
+    1.46
     """
+    profiles = list(profiles)
+    if not profiles:
+        raise ValueError("profiles is empty; pass the profile of each release.")
+    return reduce(_composed, profiles)
+
+
+def _composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
+    """Bound the profile of two releases."""
     tops = [_top(profile) for profile in (first, second)]
     step = max(*tops, 1e-6) / _N_POINTS
     on_grid = [

@@ -25,7 +25,7 @@ from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.mechanisms._two_parts import parts_of
 from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._mechanism_fields import rebuilt
-from sklearn_pate.publication._privacy_card import profile_of
+from sklearn_pate.publication._privacy_card import curve_of, profile_of
 
 __all__ = ["checked_statement"]
 
@@ -75,6 +75,9 @@ def checked_statement(
     _check_relation(card, mechanism)
     _check_mechanism(card, mechanism)
     curve, profile = RdpCurve(orders, divergences), profile_of(card)
+    on_card = curve_of(card)
+    if on_card != RdpCurve(curve.orders, curve.values, on_card.pure_epsilon):
+        raise ValueError("its Renyi curve is not that of the model file")
     if seeded:
         _check_void(card, curve)
     else:

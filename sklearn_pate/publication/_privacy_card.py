@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication._deployment import Deployment
@@ -24,6 +25,7 @@ __all__ = [
     "FORMAT_VERSION",
     "canonical_text",
     "check_card",
+    "curve_of",
     "make_card",
     "parse_card",
     "plain_label",
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -60,6 +62,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "deployment": (dict,),
     "assumptions": (list,),
     "profile": (list,),
+    "curve": (list,),
     "student": (str,),
     "classes": (list,),
     "n_features": (int,),
@@ -73,6 +76,7 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "classes": (bool, int, float, str),
     "feature_names": (str,),
     "profile": (list,),
+    "curve": (list,),
     "versions": (str,),
 }
 _OF_STATEMENT = ("n_teachers", "n_queries", "n_tables")
@@ -92,11 +96,18 @@ def make_card(
 ) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
+    curve = published.privacy_spent_.curve
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "private": bool(np.isfinite(published.privacy_spent_.epsilon)),
         **statement_fields(published.privacy_spent_),
+        "curve": [
+            [order, value if math.isfinite(value) else None]
+            for order, value in zip(
+                curve.orders.tolist(), curve.values.tolist(), strict=True
+            )
+        ],
         "deployment": deployment.to_dict(),
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
@@ -145,6 +156,14 @@ def profile_of(card: dict[str, Any]) -> PrivacyProfile:
     """Read the privacy profile on a card, or raise ValueError if it is none."""
     epsilons, deltas = zip(*card["profile"], strict=True)
     return PrivacyProfile(epsilons, deltas)
+
+
+def curve_of(card: dict[str, Any]) -> RdpCurve:
+    """Read the Renyi curve on a card, or raise ValueError if it is none."""
+    orders, values = zip(*card["curve"], strict=True)
+    curve = RdpCurve(orders, [np.inf if one is None else one for one in values])
+    pure_epsilon = profile_of(card).epsilon_at(0.0)
+    return RdpCurve(curve.orders, curve.values, pure_epsilon)
 
 
 def parse_card(content: bytes, path: Path) -> dict[str, Any]:
@@ -210,6 +229,12 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 "and delta, where epsilon increases from 0, and delta is between 0 and "
                 "1 and does not increase."
             )
+        if name == "curve" and not _is_curve(card):
+            raise ValueError(
+                f"{path} is damaged: its curve must be pairs of a Renyi order, which "
+                "increases from above 1, and a divergence, which is not negative, or "
+                "null."
+            )
         is_count = name in _COUNTS and value is not None
         if is_count and not 0 < value <= _LARGEST_COUNT:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
@@ -245,6 +270,22 @@ def _is_profile(card: dict[str, Any]) -> bool:
         return False
     try:
         profile_of(card)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_curve(card: dict[str, Any]) -> bool:
+    pairs, numbers = card["curve"], {int, float}
+    if any(
+        len(pair) != 2
+        or type(pair[0]) not in numbers
+        or type(pair[1]) not in {*numbers, _NOTHING}
+        for pair in pairs
+    ):
+        return False
+    try:
+        curve_of(card)
     except ValueError:
         return False
     return True
