@@ -17,7 +17,7 @@ from sklearn_pate.accounting._profile_composition import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.publication._bounded_files import LARGEST_CARD, printable, read_file
 from sklearn_pate.publication._card_check import checked_statement
-from sklearn_pate.publication._privacy_card import check_card, curve_of, parse_card
+from sklearn_pate.publication._privacy_card import check_card, parse_card
 
 __all__ = ["add_to"]
 
@@ -134,11 +134,8 @@ def _read(path: str) -> tuple[PrivacySpent, str]:
     card = parse_card(text, Path(path))
     model = card.pop("sha256")
     check_card(card, path)
-    curve = curve_of(card)
     try:
-        spent = checked_statement(
-            card, curve.orders, curve.values, len(card["classes"]), card["statement"]
-        )
+        spent = checked_statement(card, len(card["classes"]), card["statement"])
     except Exception as error:
         raise ValueError(f"{path} contradicts itself: {printable(error)}.") from error
     if np.isinf(spent.epsilon):

@@ -17,11 +17,7 @@ from sklearn_pate._cli._options import number
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication import Deployment, PublishedClassifier
-from sklearn_pate.publication._bounded_files import (
-    printable,
-    read_index,
-    read_member,
-)
+from sklearn_pate.publication._bounded_files import printable, read_index
 from sklearn_pate.publication._model_file import paths_of, read_pair
 
 __all__ = ["add_to", "read_released"]
@@ -57,8 +53,6 @@ A report may be published with its model, unless it has the history of a ledger 
 figures that were computed on private rows. Such a report needs --internal, and is
 marked as internal.
 """
-# In bytes: each array has a few hundred numbers.
-_LARGEST_CURVE = 2**20
 NAMES = {
     "path": "--output",
     "title": "--title",
@@ -263,7 +257,7 @@ def read_released(path: str) -> PublishedClassifier:
 
     Hashes, the copy of the card and the cost are checked as in
     :meth:`PublishedClassifier.load`. Of the model file, a zip archive, only the card
-    and two arrays of numbers are read. No type that the file names is imported, so that
+    and two values are read. No type that the file names is imported, so that
     none has to be trusted, and skops is not needed.
     """
     model, card, (model_path, card_path) = read_pair(path)
@@ -284,16 +278,10 @@ def read_released(path: str) -> PublishedClassifier:
 
 
 def _stated(model: bytes) -> tuple[tuple[str, str], tuple[Any, ...]]:
-    """Read the class and module of the student, and its orders, curve and statement."""
+    """Read the class and module of the student, and the parts of its statement."""
     with zipfile.ZipFile(BytesIO(model)) as archive:
         index = json.loads(read_index(archive, len(model)))["content"]
-        curve = [
-            np.lib.format.read_array(  # refuses arrays of objects
-                BytesIO(read_member(archive, index[name]["file"], _LARGEST_CURVE))
-            )
-            for name in ("orders", "divergences")
-        ]
         names = ("n_classes", "statement")
-        stated = *curve, *(json.loads(index[name]["content"]) for name in names)
+        stated = tuple(json.loads(index[name]["content"]) for name in names)
         student = index["student"]
         return (student["__class__"], student["__module__"]), stated

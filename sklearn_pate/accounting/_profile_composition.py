@@ -94,8 +94,8 @@ def _composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
 
 def _top(profile: PrivacyProfile) -> float:
     """Return an epsilon where delta is negligible, or stays as it is."""
-    used = profile.deltas > SMALLEST_DELTA
-    return float(profile.epsilons[min(np.count_nonzero(used), len(used) - 1)])
+    n_used = int(np.sum(profile.deltas > SMALLEST_DELTA))
+    return float(profile.epsilons[min(n_used, len(profile.epsilons) - 1)])
 
 
 def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Array:

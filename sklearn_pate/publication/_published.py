@@ -58,7 +58,7 @@ from sklearn_pate.publication._student_state import (
 __all__ = ["PublishedClassifier"]
 
 # Parts of the statement in the model file.
-_STATED = ("orders", "divergences", "n_classes", "statement")
+_STATED = ("n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -360,9 +360,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def _pack(self, skops_io: ModuleType) -> bytes:
         """Return the content of the model file, after a check that it can be loaded."""
         name = type(self.student_).__name__
-        spent = self.privacy_spent_
-        curve, n_classes = spent.curve, len(self.classes_)
-        stated = (curve.orders, curve.values, n_classes, str(spent))
+        stated = (len(self.classes_), str(self.privacy_spent_))
         content = (
             taken_apart(self.student_)
             | {

@@ -119,18 +119,12 @@ def test_squares_of_mu_of_gaussian_parts_add_up(release):
     assert stated == pytest.approx(gdp_epsilon(mu, 1e-5))
 
 
-@pytest.mark.parametrize("release", ["gnmax of two", *GAUSSIAN])
+@pytest.mark.parametrize("release", RELEASES)
 def test_exact_costs_are_below_that_of_the_curve(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)
-    assert whole.account_curve(*numbers).quiet_epsilon(1e-5) > 1.02
-
-
-@pytest.mark.parametrize(
-    "release", [one for one in RELEASES if one not in ("gnmax of two", *GAUSSIAN)]
-)
-def test_other_mechanisms_have_the_cost_of_the_curve(release):
-    whole, *numbers = calibrated(release, 1.0, 1e-5)
-    assert whole._exact_epsilon(*numbers, 1e-5) == np.inf
+    # Orders of checks and answers are bounded less tightly where both are few.
+    least = 1.0 if release in ("confident", "interactive") else 1.02
+    assert whole.account_curve(*numbers).quiet_epsilon(1e-5) > least
 
 
 @pytest.mark.parametrize("release", ["gnmax of two", "gumbel", "scores"])

@@ -138,12 +138,8 @@ def forge(path, change=dict, *, curve=None, statement=None):
     members, card = members_of(path), card_of(path)
     changed = change(card)
     card = card if changed is None else changed
-    index = json.loads(members["schema.json"])["content"]
-    for name, edit in (curve or {}).items():
-        array = np.load(io.BytesIO(members[index[name]["file"]]))
-        out = io.BytesIO()
-        np.save(out, edit(array))
-        members[index[name]["file"]] = out.getvalue()
+    if curve is not None:
+        card["curve"] = [[*curve(*pair)] for pair in card["curve"]]
     if statement is not None:
         card["statement"] = statement
         schema = json.loads(members["schema.json"])

@@ -1,0 +1,171 @@
+"""Command ``add``: the total cost of models by their cards."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
+from sklearn_pate._cli import main
+from sklearn_pate.accounting import compose_profiles
+from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate.exceptions import PrivacyLeakWarning
+
+
+def fitted(blobs, **parameters):
+    X, y, X_public, _ = blobs
+    options = {"n_teachers": 20, "n_queries": 40, "mechanism": "gnmax", "epsilon": 4}
+    pate = PATEClassifier(GaussianNB(), GaussianNB(), **options | parameters)
+    by_group = {"groups": np.arange(len(y))} if "privacy_unit" in parameters else {}
+    return pate.fit(X, y, X_public=PublicData(X_public), **by_group)
+
+
+@pytest.fixture(scope="module")
+def published(blobs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cards")
+    fits = {
+        "first": fitted(blobs),
+        "second": fitted(blobs, epsilon=2),
+        "gumbel": fitted(blobs, mechanism="gumbel", epsilon=1),
+        "groups": fitted(blobs, privacy_unit="group"),
+    }
+    for name, fit in fits.items():
+        fit.publish().save(folder / f"{name}.skops")
+    return folder, {name: fit.privacy_spent_ for name, fit in fits.items()}
+
+
+@pytest.fixture
+def cards(published, monkeypatch):
+    folder, statements = published
+    monkeypatch.chdir(folder)
+    return statements
+
+
+def total(capsys, *arguments):
+    assert main(["add", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(["add", *arguments])
+    assert stop.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_the_total_is_the_smaller_of_two_known_costs(cards, capsys):
+    facts = total(capsys, "first.json", "second.json", "gumbel.json")
+    spent = [cards[name] for name in ("first", "second", "gumbel")]
+    curve = spent[0].curve + spent[1].curve + spent[2].curve
+    profile = compose_profiles(one.profile for one in spent)
+    assert facts["epsilon"] == pytest.approx(
+        min(curve.to_epsilon(1e-5), profile.epsilon_at(1e-5)), rel=1e-9
+    )
+    assert facts["epsilon"] < sum(one.epsilon for one in spent)
+    assert [card["card"] for card in facts["cards"]] == [
+        "first.json",
+        "second.json",
+        "gumbel.json",
+    ]
+    assert (facts["unit"], facts["relation"]) == ("row", "replace-one")
+
+
+def test_the_curve_on_a_card_is_that_of_the_statement(cards):
+    card = json.loads(Path("first.json").read_text())
+    curve = cards["first"].curve
+    assert card["format_version"] == 7
+    assert [order for order, _ in card["curve"]] == curve.orders.tolist()
+    assert [value for _, value in card["curve"]] == curve.values.tolist()
+
+
+def test_the_total_in_words(cards, capsys):
+    assert main(["add", "first.json", "second.json"]) == 0
+    text = capsys.readouterr().out
+    assert "first.json: epsilon=4.000, delta=1e-05" in text
+    assert "Together these 2 models are (epsilon=" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_smaller_delta_needs_a_larger_epsilon(cards, capsys):
+    usual = total(capsys, "first.json", "second.json")
+    strict = total(capsys, "first.json", "second.json", "--delta", "1e-7")
+    assert (usual["delta"], strict["delta"]) == (1e-5, 1e-7)
+    assert strict["epsilon"] > usual["epsilon"]
+
+
+def test_pure_costs_add_up_without_a_delta(tmp_path, monkeypatch, capsys, blobs):
+    X, y, _, _ = blobs
+    monkeypatch.chdir(tmp_path)
+    for i, epsilon in enumerate((0.5, 0.25)):
+        learner = DPLogisticRegression(
+            epsilon=epsilon, feature_bounds=(-20, 20), classes=[0, 1, 2]
+        )
+        learner.fit(X, y).publish().save(f"{i}.skops")
+    facts = total(capsys, "0.json", "1.json")
+    assert facts["delta"] == 0
+    assert facts["epsilon"] == pytest.approx(0.75, rel=1e-6)
+
+
+def test_one_model_is_not_counted_twice(cards, capsys):
+    message = refused(capsys, "first.json", "first.json")
+    assert "first.json is the card of the same model as first.json" in message
+
+
+def test_other_units_are_refused(cards, capsys):
+    message = refused(capsys, "first.json", "groups.json")
+    assert "unit='group' with relation='add-remove-or-change'" in message
+    assert "such costs do not add up" in message
+
+
+def test_one_card_is_no_total(cards, capsys):
+    assert "needs at least two cards" in refused(capsys, "first.json")
+
+
+@pytest.mark.parametrize("delta", ["0.0", "2", "x"])
+def test_a_delta_out_of_range_is_refused(cards, capsys, delta):
+    message = refused(capsys, "first.json", "second.json", "--delta", delta)
+    assert "delta" in message
+
+
+def test_a_forged_card_is_refused(cards, capsys, tmp_path):
+    card = json.loads(Path("first.json").read_text())
+    card["curve"] = [[order, 0.9 * value] for order, value in card["curve"]]
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(card))
+    message = refused(capsys, "second.json", str(forged))
+    assert "contradicts itself: its Renyi curve is" in message
+    card["curve"] = [[1.5, "a"]]
+    forged.write_text(json.dumps(card))
+    assert "its curve must be pairs" in refused(capsys, "second.json", str(forged))
+    assert "no sklearn_pate privacy card" in refused(
+        capsys, "second.json", _other(tmp_path)
+    )
+
+
+def _other(folder):
+    path = folder / "other.json"
+    path.write_text("{}")
+    return str(path)
+
+
+def test_another_curve_than_that_of_the_model_is_refused(cards, tmp_path):
+    for end in "json", "skops":
+        content = Path(f"first.{end}").read_bytes()
+        (tmp_path / f"first.{end}").write_bytes(content)
+    path = tmp_path / "first.json"
+    path.write_text(path.read_text().replace("[2.0, ", "[2.0, 1"))
+    with pytest.raises(ValueError, match=r"first\.json"):
+        PublishedClassifier.load(tmp_path / "first.skops")
+
+
+def test_seeded_noise_has_no_total(blobs, tmp_path, monkeypatch, capsys, published):
+    monkeypatch.chdir(published[0])
+    with pytest.warns(PrivacyLeakWarning):
+        fit = fitted(blobs, noise_seed=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model = fit.publish()
+    model.save(tmp_path / "seeded.skops")
+    message = refused(capsys, "first.json", str(tmp_path / "seeded.json"))
+    assert "no privacy guarantee, as its noise was seeded" in message
