@@ -306,8 +306,8 @@ class RdpCurve:
         >>> curve = GNMax(sigma=40).account_curve(n_queries=100, n_classes=10)
         >>> accountant = curve.to_dp_accounting("replace-one")
         >>> accountant = accountant.compose(GaussianDpEvent(noise_multiplier=10))
-        >>> round(accountant.get_epsilon(1e-5), 2)
-        1.23
+        >>> round(float(accountant.get_epsilon(1e-5)), 2)
+        1.24
         """
         relations = {
             "add-remove": "ADD_OR_REMOVE_ONE",

@@ -7,30 +7,17 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
-from opacus.accountants import GaussianAccountant, PRVAccountant, RDPAccountant
-from opacus.accountants.analysis import rdp as opacus_rdp
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.accounting import (
     DEFAULT_ORDERS,
     OtherRelease,
     PrivacyProfile,
-    RdpCurve,
 )
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms import GNMax
 
 DELTA = 1e-5
-# Where sampled Gaussian noise has a closed form.
-WHOLE = DEFAULT_ORDERS[np.isin(DEFAULT_ORDERS, 1 + 2.0 ** np.arange(7))]
-STEPS = {"noise_multiplier": 1.1, "sample_rate": 0.01}
-
-
-def trained(kind=RDPAccountant, n_steps=40):
-    accountant = kind()
-    for _ in range(n_steps):
-        accountant.step(**STEPS)
-    return accountant
 
 
 @pytest.fixture
@@ -38,52 +25,7 @@ def ledger(tmp_path):
     return PrivacyLedger(tmp_path / "patients.sqlite", epsilon=3, delta=1e-6)
 
 
-# One account over several libraries
-
-
-def test_one_account_over_a_network_and_answers_is_the_same_in_three_libraries():
-    answers = GNMax(40).account_curve(100, 10, WHOLE)
-    theirs = answers.to_dp_accounting("add-remove-or-change")
-    step = dp_accounting.PoissonSampledDpEvent(
-        STEPS["sample_rate"], dp_accounting.GaussianDpEvent(STEPS["noise_multiplier"])
-    )
-    theirs.compose(step, 40)
-    network = OtherRelease.from_opacus(trained()).curve
-    network = RdpCurve(WHOLE, network.values[np.isin(DEFAULT_ORDERS, WHOLE)])
-    ours = answers + network
-    by_hand = answers.values + opacus_rdp.compute_rdp(
-        q=STEPS["sample_rate"],
-        noise_multiplier=STEPS["noise_multiplier"],
-        steps=40,
-        orders=WHOLE,
-    )
-    of_opacus, _ = opacus_rdp.get_privacy_spent(orders=WHOLE, rdp=by_hand, delta=DELTA)
-    epsilon = ours.quiet_epsilon(DELTA)
-    assert theirs.get_epsilon(DELTA) == pytest.approx(epsilon, rel=1e-9)
-    assert of_opacus == pytest.approx(epsilon, rel=1e-9)
-    np.testing.assert_allclose(ours.values, theirs.rdp, rtol=1e-9)
-    np.testing.assert_allclose(ours.values, by_hand, rtol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore:GDP accounting is experimental")
-@pytest.mark.parametrize("kind", [RDPAccountant, PRVAccountant, GaussianAccountant])
-def test_every_accountant_of_opacus_is_counted_by_its_steps(kind):
-    release = OtherRelease.from_opacus(trained(kind))
-    exact = OtherRelease.from_opacus(trained())
-    assert release.curve == exact.curve
-    assert release.relation == "add-remove"
-    # Its own figure rounds orders, or the law of the loss, in another way.
-    assert release.curve.to_epsilon(DELTA) > 0.9 * trained().get_epsilon(DELTA)
-
-
-def test_steps_of_two_kinds_add_up():
-    accountant = trained(n_steps=3)
-    accountant.step(noise_multiplier=2.0, sample_rate=0.1)
-    one = RDPAccountant()
-    one.step(noise_multiplier=2.0, sample_rate=0.1)
-    both = OtherRelease.from_opacus(accountant).curve
-    apart = (OtherRelease.from_opacus(each).curve for each in (trained(n_steps=3), one))
-    assert both == sum(apart, start=RdpCurve(DEFAULT_ORDERS, 0 * DEFAULT_ORDERS, 0.0))
+# Accountants of dp-accounting
 
 
 @pytest.mark.parametrize(
@@ -175,8 +117,6 @@ def test_other_objects_are_refused(wrong):
         OtherRelease.from_dp_accounting(wrong)
     with pytest.raises(TypeError, match="has no history of steps"):
         OtherRelease.from_opacus(wrong)
-    with pytest.raises(ValueError, match="empty history"):
-        OtherRelease.from_opacus(RDPAccountant())
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, np.inf, "1"])
@@ -302,23 +242,6 @@ def test_a_replaced_row_says_nothing_about_a_removed_one(ledger):
     with pytest.raises(ValueError, match="such costs do not add up"):
         OtherRelease.from_pure(0.1, relation="add-remove").charge(ledger)
     assert len(ledger.entries()) == 1
-
-
-def test_releases_of_four_libraries_add_up_in_a_ledger(ledger):
-    quiet = RDPAccountant()
-    quiet.step(noise_multiplier=8.0, sample_rate=0.01)
-    releases = [
-        OtherRelease.from_opacus(quiet).to_relation("replace-one"),
-        OtherRelease.from_pure(0.05, relation="replace-one"),
-        OtherRelease.from_zcdp(0.001, relation="replace-one"),
-    ]
-    for release in releases:
-        release.charge(ledger, dataset="patients", fit=release.description)
-    entries = ledger.entries()
-    assert [entry.description for entry in entries] == [
-        release.description for release in releases
-    ]
-    assert 0 < ledger.spent < 1
 
 
 def test_the_relation_of_a_curve_is_checked():
