@@ -18,6 +18,8 @@ __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-96, 289) / 16)
 DEFAULT_ORDERS.flags.writeable = False
 
+# Largest order in an accountant of dp-accounting.
+_LARGEST_ORDER = 1024
 # Fraction of epsilon that a missing order may cost without a warning.
 _NEGLIGIBLE = 0.01
 
@@ -288,8 +290,9 @@ class RdpCurve:
         Returns
         -------
         accountant : dp_accounting.rdp.RdpAccountant
-            At the same orders. Its neighbouring relation is ADD_OR_REMOVE_ONE, or
-            REPLACE_ONE for "replace-one": it refuses events that have no cost for it.
+            At the orders up to 1024, as dp-accounting fails at larger ones for most
+            events. Its neighbouring relation is ADD_OR_REMOVE_ONE, or REPLACE_ONE for
+            "replace-one": it refuses events that have no cost for it.
 
         Raises
         ------
@@ -321,9 +324,10 @@ class RdpCurve:
         rdp = optional_module("dp_accounting.rdp", "dp-accounting")
         package = optional_module("dp_accounting", "dp-accounting")
         neighbours = package.NeighboringRelation[relations[relation]]
-        accountant = rdp.RdpAccountant(self.orders, neighbours)
+        used = self.orders <= _LARGEST_ORDER
+        accountant = rdp.RdpAccountant(self.orders[used], neighbours)
         # There is no public way to set a cost, and no event that has one.
-        accountant._rdp = self.values.copy()
+        accountant._rdp = self.values[used]
         return accountant
 
     def best_order(self, delta: float) -> float:

@@ -121,10 +121,10 @@ class PrivacySpent:
     Pr[M(d) in S] <= e^epsilon Pr[M(d') in S] + delta (Dwork, Kenthapadi, McSherry,
     Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
     generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller where an
-    exact cost is known: for two classes answered by
-    :class:`~sklearn_pate.mechanisms.GNMax`, noisy counts, noisy sums, pure guarantees,
-    and the composed law of the losses of DP-SGD. The proofs are in :doc:`Privacy cost
-    of an answer </accounting>`.
+    exact cost is known: for answers (but those of
+    :class:`~sklearn_pate.mechanisms.LNMax` on three and more classes), noisy counts,
+    noisy sums, pure guarantees, and the composed law of the losses of DP-SGD. The
+    proofs are in :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------

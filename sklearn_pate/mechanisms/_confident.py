@@ -71,7 +71,8 @@ class ConfidentGNMax(Mechanism):
     `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
     (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; proofs:
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. `stated_epsilon` is the
+    exact cost of the worst order of checks and answers, if it is smaller; proofs:
     :doc:`/accounting`. The paper multiplies the cost of an answer by the probability
     that it is given, which is no upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.

@@ -42,7 +42,9 @@ def test_a_curve_becomes_an_accountant_and_a_curve_again(relation, name):
     assert accountant.neighboring_relation.name == name
     assert accountant.get_epsilon(DELTA) == pytest.approx(curve.to_epsilon(DELTA))
     back = OtherRelease.from_dp_accounting(accountant)
-    assert np.array_equal(back.curve.values, curve.values)
+    resolved = curve.orders <= 1024
+    assert np.array_equal(back.curve.orders, curve.orders[resolved])
+    assert np.array_equal(back.curve.values, curve.values[resolved])
     assert back.relation == ("replace-one" if name == "REPLACE_ONE" else "add-remove")
 
 

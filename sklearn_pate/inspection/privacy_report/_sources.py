@@ -8,8 +8,7 @@ __all__ = ["PROOFS", "sources_of"]
 
 PROOFS = (
     'The proofs are on the page "Privacy cost of an answer" of the documentation of '
-    'sklearn_pate; for answers on two classes, in its section "Exact cost of adaptive '
-    'answers".'
+    'sklearn_pate; for answers, in its section "Exact cost of adaptive answers".'
 )
 _PROFILE = (
     (
