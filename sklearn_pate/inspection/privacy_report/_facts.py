@@ -18,6 +18,7 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
+from sklearn_pate.accounting._profile_composition import compose_profiles
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent, plans_privacy
 from sklearn_pate.accounting._statement_facts import kind_of
@@ -308,8 +309,10 @@ def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
         share = (spent.curve * (1 / spent.n_queries)).quiet_epsilon(at)
         one = {"epsilon": round_up(share, 3), "delta": at}
     curve = spent.curve * 2
-    epsilon = curve.quiet_epsilon(delta) if delta else 2 * spent.epsilon
-    profile = curve_profile(curve).thinned(epsilon, delta)
+    profile = curve_profile(curve).intersect(compose_profiles([spent.profile] * 2))
+    epsilon = 2 * spent.epsilon
+    if delta:
+        epsilon = min(curve.quiet_epsilon(delta), profile.epsilon_at(delta))
     return {
         "pairs": _pairs(spent),
         "one_query": one,

@@ -81,9 +81,9 @@ a{{color:var(--link)}}
 th,td{{padding-right:.8rem}}
 }}
 @media print{{
-@page{{size:A4;margin:18mm 16mm}}
-body{{max-width:none;padding:0;font-size:10pt}}
-h2{{break-after:avoid;margin-top:1.4rem}}
+@page{{size:A4;margin:15mm 15mm}}
+body{{max-width:none;padding:0;font-size:9pt;line-height:1.4}}
+h2{{break-after:avoid;margin-top:1rem}}
 p,li,tr,figure,table{{break-inside:avoid}}
 th,td{{padding-top:.12rem;padding-bottom:.12rem}}
 .long{{break-inside:auto}}
