@@ -93,7 +93,9 @@ def _is_coin_and_test(log_p: _Array, log_q: _Array, mu: float) -> NDArray[np.boo
         rows = np.flatnonzero(np.exp(least[i]) + np.exp(least[j]) <= 1)
         log_w = least[i, rows]
         heads = _test_mu(log_p[rows, i], log_q[rows, i], log_w)
-        tails = _test_mu(log_p[rows, j], log_q[rows, j], np.log(-np.expm1(log_w)))
+        with np.errstate(divide="ignore"):  # of a coin that always shows heads
+            log_rest = np.log(-np.expm1(log_w))
+        tails = _test_mu(log_p[rows, j], log_q[rows, j], log_rest)
         found[rows] |= np.maximum(heads, tails) <= mu
     return found
 
