@@ -100,7 +100,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, mechanism, epsilon):
     spent, delta = pate.privacy_spent_
     assert 0.999 * epsilon < spent <= epsilon
     assert delta == 1e-5
-    assert pate.privacy_spent_.curve.to_epsilon(delta) == spent
+    assert pate.privacy_spent_.curve.to_epsilon(delta) >= spent
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ EXPECTED = {
     "plot_active_queries": [
         "The statement is the same for all strategies: True.",
         "Strategies that adapt to answers: uncertainty, experts.",
-        "80 interactive queries\nPrivacySpent(epsilon=3.686",
+        "80 interactive queries\nPrivacySpent(epsilon=3.680",
     ],
     "plot_first_fit": ["This fit is (epsilon=4.000", "60 queries to 100 teachers"],
     "plot_five_hospitals": [
@@ -31,10 +31,10 @@ EXPECTED = {
         "group: neighbouring data sets add or remove one group",
     ],
     "plot_hand_over": [
-        "A first fit at epsilon 4: 30% of the budget is spent.",
-        "The same fit again gets the same answers: 30%.",
-        "39.39% is left",
-        "epsilon=4.64 would fit.",
+        "A first fit at epsilon 4: 34% of the budget is spent.",
+        "The same fit again gets the same answers: 34%.",
+        "31.72% is left",
+        "epsilon=3.85 would fit.",
         "in 2 entries",
         "This fit is (epsilon=4.000",
     ],

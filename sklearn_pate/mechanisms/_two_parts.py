@@ -64,7 +64,7 @@ class TwoPartRelease(AccountedRelease):
         self, n_queries: int, n_classes: int, first_mu: float = 0.0
     ) -> PrivacyProfile | None:
         mu = self.counts._gaussian_mu(n_queries)
-        if mu is None:
+        if mu is None or not np.isfinite(mu):
             return None
         first_mu = float(np.hypot(first_mu, mu))
         return self.mechanism._exact_profile(n_queries, n_classes, first_mu)

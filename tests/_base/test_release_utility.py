@@ -102,7 +102,7 @@ def test_a_plan_of_the_fit_has_it_as_text_and_warns_of_nothing(rows):
 )
 def test_the_settings_that_it_names_would_do(setting, student):
     [text] = plan_fit(**setting, student=student).warnings
-    named = dict(re.findall(r"(\w+)=([\d.]+\d)", text.split("Use ")[1]))
+    named = dict(re.findall(r"(\w+)=(\d+(?:\.\d+)?)", text.split("Use ")[1]))
     assert {"n_teachers", "epsilon"} <= named.keys()
     for name, value in named.items():
         other = {name: float(value) if name == "epsilon" else int(value)}

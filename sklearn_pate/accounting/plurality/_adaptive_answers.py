@@ -13,6 +13,7 @@ from scipy.signal import fftconvolve
 
 from sklearn_pate.accounting._gdp import gdp_epsilon, log_gdp_delta
 from sklearn_pate.accounting._profile import (
+    LARGEST_EPSILON,
     SMALLEST_DELTA,
     PrivacyProfile,
     lower_hull,
@@ -26,6 +27,7 @@ from sklearn_pate.accounting.plurality._answer_tests import AnswerTests
 
 __all__ = [
     "MOST_ANSWERS",
+    "MOST_POINTS",
     "AnswerSteps",
     "adaptive_profile",
     "n_points_of",
@@ -44,6 +46,10 @@ _NEAR = 3
 _LARGEST_BLOCK = 500
 # Profiles of more are not computed: the time grows with the number of blocks.
 MOST_ANSWERS = 100_000
+# Largest grid of a profile that is computed, and largest product of its size and that
+# of the matrix of tests.
+MOST_POINTS = 10_000_000
+_MOST_PRODUCTS = 2e9
 # Relative margins for rounding, of mu and of delta.
 _ROUNDING_OF_MU = 1e-6
 _ROUNDING = 1e-9
@@ -53,8 +59,8 @@ _ROUNDING_OF_EPSILON = 1e-8
 @lru_cache(maxsize=256)
 def adaptive_profile(
     tests: AnswerTests, n_answers: int, first_mu: float = 0.0
-) -> PrivacyProfile:
-    """Bound the profile of answers, each by one of some tests.
+) -> PrivacyProfile | None:
+    """Bound the profile of answers, each by one of some tests; None if it is too wide.
 
     A Gaussian release of `first_mu` may come before them, and all queries may depend on
     it: one more move of the recursion, of all outcomes of N(0, 1) against N(first_mu,
@@ -69,6 +75,10 @@ def adaptive_profile(
     characteristic function", Theorem 10).
     """
     steps = AnswerSteps.of(tests)
+    n_points = steps.n_points(n_answers)
+    most = (n_points_of(first_mu, steps.step) if first_mu else 0) + n_points
+    if most > MOST_POINTS or n_points * steps.near.size > _MOST_PRODUCTS:
+        return None
     if n_answers <= _LARGEST_BLOCK:
         (deltas,) = steps.deltas_after([n_answers])
     else:
@@ -76,7 +86,6 @@ def adaptive_profile(
         n_first, n_in_block = n_answers % n_blocks, n_answers // n_blocks
         deltas, of_block = steps.deltas_after([n_first, n_in_block])
         masses, infinite = dominating_masses(of_block, steps.step)
-        n_points = steps.n_points(n_answers)
         deltas = np.append(deltas, np.full(n_points - len(deltas), deltas[-1]))
         for i in range(n_blocks):
             mu = steps.mu_of(n_first + i * n_in_block)
@@ -175,8 +184,12 @@ class AnswerSteps:
 
 
 def n_points_of(mu: float, step: float) -> int:
-    """Return the number of grid points up to where a Gaussian delta is negligible."""
-    return int(np.ceil(gdp_epsilon(mu, SMALLEST_DELTA) / step)) + 2
+    """Return the number of grid points up to where a Gaussian delta is negligible.
+
+    Or up to the largest epsilon of a profile.
+    """
+    top = min(gdp_epsilon(mu, SMALLEST_DELTA), LARGEST_EPSILON)
+    return int(np.ceil(top / step)) + 2
 
 
 def stated(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting.plurality._adaptive_answers import (
+    MOST_POINTS,
     AnswerSteps,
     adaptive_profile,
     n_points_of,
@@ -60,7 +61,8 @@ def checked_profile(
     n_points = n_points_of(mu, step)
     in_large = (large.mu / small.mu) ** 2
     most = int(n_small + 1.1 * n_large * in_large + 10 * in_large) + 2
-    if most * n_points > _MOST_NUMBERS:
+    too_wide = first_mu and n_points_of(first_mu, step) + n_points > MOST_POINTS
+    if too_wide or most * n_points > _MOST_NUMBERS:
         return None
     profiles = _profiles(AnswerSteps.of(small, step), most, n_points)
     raised = _raised(AnswerSteps.of(large, step), profiles, _TOLERANCE / n_large)
