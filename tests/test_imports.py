@@ -17,6 +17,9 @@ HEAVY = (
     "distributed",
     "xgboost",
     "lightgbm",
+    "opacus",
+    "dp_accounting",
+    "opendp",
 )
 IMPORT = "import sklearn_pate, sklearn_pate.datasets, sklearn_pate.mechanisms"
 

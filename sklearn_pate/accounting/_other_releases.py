@@ -1,6 +1,10 @@
 """Releases of other libraries, for a ledger of this one."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -263,7 +267,8 @@ class OtherRelease:
                 )
             event = accountant
             accountant = rdp.RdpAccountant(DEFAULT_ORDERS, names[relation])
-            accountant.compose(event)
+            with _quiet_absl():
+                accountant.compose(event)
         if not isinstance(accountant, (rdp.RdpAccountant, pld.PLDAccountant)):
             raise TypeError(
                 f"accountant={accountant!r} must be an RdpAccountant, a PLDAccountant "
@@ -346,7 +351,7 @@ class OtherRelease:
         cls,
         measurement: Any,
         *,
-        n_rows: int = 1,
+        n_rows: int | None = None,
         unit: str = "row",
         description: str = "measurement of OpenDP",
     ) -> Self:
@@ -355,11 +360,13 @@ class OtherRelease:
         Parameters
         ----------
         measurement : opendp.mod.Measurement
-            Of one data set, under a symmetric, insert-delete, change-one or Hamming
-            distance, whose cost is pure, approximate or zero-concentrated.
+            Of one vector, under a symmetric, insert-delete, change-one or Hamming
+            distance, whose cost is pure, approximate or zero-concentrated. The domain
+            of a data frame may declare quantities as public, and is refused.
 
-        n_rows : int, default=1
-            Most rows that one unit has. A change of a unit changes so many rows.
+        n_rows : int, default=None
+            Most rows that one unit has. A change of a unit changes so many rows. None
+            is 1 for the unit "row"; other units need a number.
 
         unit : {"row", "group"}, default="row"
             Unit of privacy.
@@ -373,15 +380,34 @@ class OtherRelease:
             At ``measurement.map(n_rows)``. Distances that count insertions and
             deletions are for adding or removing a unit, those that count changes for
             replacing one. On a domain of a fixed number of rows there is no neighbour
-            with one row more, and a change of a row is a distance of two: the cost is
-            at ``measurement.map(2 * n_rows)``, for replacing one.
+            with one row more, so that the map bounds nothing at an odd distance, and a
+            change of a row is a distance of two: the cost is at
+            ``measurement.map(2 * n_rows)``, for replacing one.
 
         Raises
         ------
+        ImportError
+            If opendp is not installed.
+
+        TypeError
+            If `measurement` is none of OpenDP.
+
         ValueError
-            If the distance or the kind of cost has no counterpart here, or a parameter
-            is out of range.
+            If the domain, the distance or the kind of cost has no counterpart here, a
+            parameter is out of range, or the map ends below the distance of a unit.
         """
+        if n_rows is None and unit == "row":
+            n_rows = 1
+        if not isinstance(n_rows, Integral) or n_rows < 1:
+            raise ValueError(
+                f"n_rows={n_rows!r} with unit={unit!r} must be a positive whole number; "
+                "pass the most rows that one unit has."
+            )
+        opendp = optional_module("opendp.mod", "opendp")
+        if not isinstance(measurement, opendp.Measurement):
+            raise TypeError(
+                f"measurement={measurement!r} must be a Measurement of OpenDP."
+            )
         distance = str(measurement.input_metric.type)
         if distance not in _DISTANCES:
             raise ValueError(
@@ -389,10 +415,24 @@ class OtherRelease:
                 "units; chain it to a transformation of a data set, with one of "
                 f"{[*_DISTANCES]}."
             )
+        domain = measurement.input_domain
+        if not str(domain.type).startswith("VectorDomain"):
+            raise ValueError(
+                f"The measurement has the input domain {domain.type}, in which more "
+                "than the rows may be public; take its cost by from_pure, from_zcdp or "
+                "from_approximate, if it has no such invariant."
+            )
         measure = str(measurement.output_measure.type)
-        relation, cost = _DISTANCES[distance], measurement.map(n_rows)
-        if relation == "add-remove" and not np.any(cost):
-            relation, cost = "replace-one", measurement.map(2 * n_rows)
+        relation, distance_of_unit = _DISTANCES[distance], int(n_rows)
+        if relation == "add-remove" and domain.size is not None:
+            relation, distance_of_unit = "replace-one", 2 * distance_of_unit
+        try:
+            cost = measurement.map(distance_of_unit)
+        except opendp.OpenDPException as error:
+            raise ValueError(
+                f"The measurement has no cost at a distance of {distance_of_unit}, that "
+                f"of one unit; make it with d_in={distance_of_unit} or more: {error}"
+            ) from error
         options = {"unit": unit, "relation": relation, "description": description}
         if measure == "MaxDivergence":
             return cls.from_pure(cost, **options)
@@ -503,6 +543,18 @@ _DISTANCES = {
     "ChangeOneDistance": "replace-one",
     "HammingDistance": "replace-one",
 }
+
+
+@contextmanager
+def _quiet_absl() -> Iterator[None]:
+    """Drop the lines of dp-accounting, one for each order that stays infinite."""
+    log = logging.getLogger("absl")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _unknown_curve() -> RdpCurve:

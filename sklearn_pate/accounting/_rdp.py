@@ -292,12 +292,16 @@ class RdpCurve:
         accountant : dp_accounting.rdp.RdpAccountant
             At the orders up to 1024, as dp-accounting fails at larger ones for most
             events. Its neighbouring relation is ADD_OR_REMOVE_ONE, or REPLACE_ONE for
-            "replace-one": it refuses events that have no cost for it.
+            "replace-one": it refuses events that have no cost for it. Its list of
+            events, ``accountant.ledger``, has only those that were composed later.
 
         Raises
         ------
         ImportError
             If dp-accounting is not installed.
+
+        RuntimeError
+            If the installed version of dp-accounting does not take the cost.
 
         ValueError
             If `relation` is unknown.
@@ -328,6 +332,11 @@ class RdpCurve:
         accountant = rdp.RdpAccountant(self.orders[used], neighbours)
         # There is no public way to set a cost, and no event that has one.
         accountant._rdp = self.values[used]
+        if not np.array_equal(accountant.rdp, self.values[used]):
+            raise RuntimeError(
+                "The installed dp-accounting does not keep the cost that was set, and "
+                "would count it as 0; install dp-accounting 0.6.0."
+            )
         return accountant
 
     def best_order(self, delta: float) -> float:

@@ -289,6 +289,26 @@ class PrivacySpent:
         """
         return self.profile.detection_rate(false_alarms)
 
+    def to_dp_accounting(self) -> Any:
+        """Return an accountant of dp-accounting that has spent the cost of this fit.
+
+        It has the relation of this statement, so that it refuses releases whose cost is
+        for another one.
+
+        Returns
+        -------
+        accountant : dp_accounting.rdp.RdpAccountant
+            See :meth:`RdpCurve.to_dp_accounting
+            <sklearn_pate.accounting.RdpCurve.to_dp_accounting>`. It counts by `curve`,
+            so that its epsilon may be above the exact one that is stated.
+
+        Raises
+        ------
+        ImportError
+            If dp-accounting is not installed.
+        """
+        return self.curve.to_dp_accounting(self.relation)
+
     def __iter__(self) -> Iterator[float]:
         yield self.epsilon
         yield self.delta

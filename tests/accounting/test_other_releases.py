@@ -55,6 +55,12 @@ def test_an_accountant_for_replaced_rows_refuses_a_sample_of_rows():
         accountant.compose(step)
 
 
+def test_a_version_that_would_forget_the_cost_is_refused(monkeypatch):
+    monkeypatch.setattr(RdpAccountant, "rdp", property(lambda self: 0 * self.orders))
+    with pytest.raises(RuntimeError, match="would count it as 0"):
+        GNMax(40).account_curve(1, 2).to_dp_accounting("replace-one")
+
+
 def test_seeded_noise_stays_without_a_guarantee():
     curve = GNMax(40).account_curve(1, 2).unbounded()
     assert curve.to_dp_accounting("replace-one").get_epsilon(DELTA) == np.inf
@@ -89,6 +95,18 @@ def test_an_event_is_composed_at_our_orders():
     np.testing.assert_allclose(release.curve.values, DEFAULT_ORDERS / 50, rtol=1e-9)
     with pytest.raises(ValueError, match="relation=None is none of an event"):
         OtherRelease.from_dp_accounting(event)
+
+
+@pytest.mark.slow
+def test_an_event_of_samples_is_composed_without_a_line_per_order(caplog):
+    step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.1))
+    with caplog.at_level("WARNING"):
+        release = OtherRelease.from_dp_accounting(step, relation="add-remove")
+    assert not caplog.records
+    accountant = RdpAccountant().compose(step)
+    assert release.curve.to_epsilon(DELTA) == pytest.approx(
+        accountant.get_epsilon(DELTA), rel=0.01
+    )
 
 
 def test_a_loss_distribution_gives_a_profile():
@@ -175,6 +193,53 @@ def test_a_domain_of_a_fixed_size_has_only_replaced_rows(opendp):
     assert (release.relation, release.curve.pure_epsilon) == ("replace-one", 0.5)
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
+def test_several_rows_of_a_domain_of_a_fixed_size_are_replaced(opendp, n_rows):
+    """Three removed rows would be counted as one changed row."""
+    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0), size=100)
+    release = OtherRelease.from_opendp(measurement, n_rows=n_rows)
+    assert release.relation == "replace-one"
+    assert release.curve.pure_epsilon == measurement.map(2 * n_rows) == n_rows / 2
+
+
+def test_a_composition_for_distances_without_neighbours_is_refused(opendp):
+    """Its parts may release the exact sum, whose map is 0 at distance 1."""
+    domain = opendp.vector_domain(opendp.atom_domain(T=int), size=100)
+    composition = opendp.c.make_adaptive_composition(
+        domain, opendp.symmetric_distance(), opendp.max_divergence(), 1, [0.5, 0.5]
+    )
+    assert composition.map(1) == 1
+    with pytest.raises(ValueError, match="make it with d_in=2 or more"):
+        OtherRelease.from_opendp(composition)
+
+
+def test_distances_of_changed_rows_are_for_replaced_ones(opendp):
+    domain = opendp.vector_domain(opendp.atom_domain(bounds=(0, 1), T=int), size=100)
+    for distance in ("change_one_distance", "insert_delete_distance"):
+        rows = domain, getattr(opendp, distance)()
+        to_sets = {
+            "change_one_distance": opendp.t.then_metric_unbounded,
+            "insert_delete_distance": opendp.t.then_unordered,
+        }[distance]
+        measurement = (
+            rows >> to_sets() >> opendp.t.then_sum() >> opendp.m.then_laplace(2.0)
+        )
+        release = OtherRelease.from_opendp(measurement)
+        assert (release.relation, release.curve.pure_epsilon) == ("replace-one", 0.5)
+
+
+def test_a_group_needs_its_number_of_rows(opendp):
+    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0))
+    with pytest.raises(ValueError, match="n_rows=None with unit='group'"):
+        OtherRelease.from_opendp(measurement, unit="group")
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(ValueError, match=f"n_rows={wrong} with unit='row'"):
+            OtherRelease.from_opendp(measurement, n_rows=wrong)
+    fixed = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0), size=100)
+    with pytest.raises(ValueError, match="unit='group' with relation='replace-one'"):
+        OtherRelease.from_opendp(fixed, n_rows=2, unit="group")
+
+
 def test_a_pair_of_opendp_enters_an_empty_ledger_only(opendp, ledger):
     gaussian = noisy_sum(opendp, opendp.m.then_gaussian(scale=5.0))
     pair = opendp.c.make_fix_delta(opendp.c.make_zCDP_to_approxDP(gaussian), 1e-7)
@@ -198,6 +263,22 @@ def test_measurements_of_numbers_or_of_other_costs_are_refused(opendp):
     smoothed = opendp.c.make_zCDP_to_approxDP(gaussian)
     with pytest.raises(ValueError, match="cost in SmoothedMaxDivergence"):
         OtherRelease.from_opendp(smoothed)
+    with pytest.raises(TypeError, match="measurement=1.0 must be a Measurement"):
+        OtherRelease.from_opendp(1.0)
+
+
+def test_the_domain_of_a_data_frame_is_refused(opendp):
+    """Its margins may declare the number of rows as public."""
+    count = opendp.user_domain("frames", lambda _: True)
+    release = opendp.m.make_user_measurement(
+        count,
+        opendp.symmetric_distance(),
+        opendp.max_divergence(),
+        lambda _: 0,
+        lambda d_in: float(d_in),
+    )
+    with pytest.raises(ValueError, match="in which more than the rows may be public"):
+        OtherRelease.from_opendp(release)
 
 
 # Relations and ledgers
