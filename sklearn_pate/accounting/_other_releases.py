@@ -400,8 +400,8 @@ class OtherRelease:
             n_rows = 1
         if not isinstance(n_rows, Integral) or n_rows < 1:
             raise ValueError(
-                f"n_rows={n_rows!r} with unit={unit!r} must be a positive whole number; "
-                "pass the most rows that one unit has."
+                f"n_rows={n_rows!r} with unit={unit!r} must be a positive whole "
+                "number; pass the most rows that one unit has."
             )
         opendp = optional_module("opendp.mod", "opendp")
         if not isinstance(measurement, opendp.Measurement):
@@ -430,8 +430,9 @@ class OtherRelease:
             cost = measurement.map(distance_of_unit)
         except opendp.OpenDPException as error:
             raise ValueError(
-                f"The measurement has no cost at a distance of {distance_of_unit}, that "
-                f"of one unit; make it with d_in={distance_of_unit} or more: {error}"
+                f"The measurement has no cost at a distance of {distance_of_unit}, "
+                f"that of one unit; make it with d_in={distance_of_unit} or more: "
+                f"{error}"
             ) from error
         options = {"unit": unit, "relation": relation, "description": description}
         if measure == "MaxDivergence":

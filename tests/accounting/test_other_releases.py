@@ -263,7 +263,7 @@ def test_measurements_of_numbers_or_of_other_costs_are_refused(opendp):
     smoothed = opendp.c.make_zCDP_to_approxDP(gaussian)
     with pytest.raises(ValueError, match="cost in SmoothedMaxDivergence"):
         OtherRelease.from_opendp(smoothed)
-    with pytest.raises(TypeError, match="measurement=1.0 must be a Measurement"):
+    with pytest.raises(TypeError, match=r"measurement=1\.0 must be a Measurement"):
         OtherRelease.from_opendp(1.0)
 
 
