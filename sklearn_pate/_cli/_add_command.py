@@ -152,4 +152,6 @@ def _total(statements: Sequence[PrivacySpent], delta: float) -> float:
     if delta == 0:
         return curve.pure_epsilon
     profile = compose_profiles(spent.profile for spent in statements)
-    return min(curve.quiet_epsilon(delta), profile.epsilon_at(delta))
+    return min(
+        curve.pure_epsilon, curve.quiet_epsilon(delta), profile.epsilon_at(delta)
+    )

@@ -1,8 +1,6 @@
 """Releases of other libraries, for a ledger of this one."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -18,6 +16,7 @@ from sklearn_pate.accounting.composition._poisson_sampling import (
     sampled_gaussian_curve,
 )
 from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
+from sklearn_pate.accounting.ledger._entries import entry_cost
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 
@@ -39,7 +38,7 @@ class OtherRelease:
     Parameters
     ----------
     curve : RdpCurve
-        Renyi curve; infinite where only pairs (epsilon, delta) are known.
+        Renyi curve; infinite if only pairs (epsilon, delta) are known.
 
     unit : {"row", "group"}
         Unit of privacy.
@@ -115,7 +114,7 @@ class OtherRelease:
         release : OtherRelease
             With the Renyi curve of randomised response, which dominates every such
             release (Kairouz, Oh, Viswanath 2015, "The composition theorem for
-            differential privacy", Theorem 3.4).
+            differential privacy", proof of Theorem 3.3).
 
         Raises
         ------
@@ -197,9 +196,10 @@ class OtherRelease:
         -------
         release : OtherRelease
             A pair bounds no Renyi divergence: with probability delta the release may
-            say everything. So an empty ledger admits it by its profile, if its pair is
-            within the budget, and nothing is admitted afterwards. Take the release by
-            its rho, its Renyi curve or its accountant where you can.
+            reveal everything. An empty ledger admits it, and takes its delta from that
+            of the budget: choose a budget with a larger one. No later entry may be such
+            a release. Take it by its rho, its Renyi curve or its accountant where you
+            can.
 
         Raises
         ------
@@ -237,8 +237,10 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            With the Renyi curve of an RdpAccountant or an event, or the profile of a
-            PLDAccountant, which an empty ledger admits alone.
+            With the Renyi curve of an RdpAccountant or an event. A PLDAccountant gives
+            its profile, and the curve of its events; without a curve, only an empty
+            ledger admits it, by the pair (epsilon, delta) of the profile that leaves
+            most.
 
         Raises
         ------
@@ -267,8 +269,7 @@ class OtherRelease:
                 )
             event = accountant
             accountant = rdp.RdpAccountant(DEFAULT_ORDERS, names[relation])
-            with _quiet_absl():
-                accountant.compose(event)
+            _compose(accountant, event)
         if not isinstance(accountant, (rdp.RdpAccountant, pld.PLDAccountant)):
             raise TypeError(
                 f"accountant={accountant!r} must be an RdpAccountant, a PLDAccountant "
@@ -282,12 +283,15 @@ class OtherRelease:
                 "or REPLACE_ONE, and leave relation at None."
             )
         if isinstance(accountant, rdp.RdpAccountant):
-            orders, values = np.asarray(accountant.orders), accountant.rdp
-            curve = RdpCurve(orders[orders > 1], np.asarray(values)[orders > 1])
-            return cls(curve, unit, own, description)
+            return cls(_curve_of(accountant), unit, own, description)
         deltas = [min(max(accountant.get_delta(x), 0.0), 1.0) for x in _EPSILONS]
         profile = lower_hull(_EPSILONS, deltas)
-        return cls(_unknown_curve(), unit, own, description, profile)
+        curve = _unknown_curve()
+        by_curve = rdp.RdpAccountant(DEFAULT_ORDERS, accountant.neighboring_relation)
+        if by_curve.supports(accountant.ledger):
+            _compose(by_curve, accountant.ledger)
+            curve = _curve_of(by_curve)
+        return cls(curve, unit, own, description, profile)
 
     @classmethod
     def from_opacus(
@@ -517,7 +521,8 @@ class OtherRelease:
         Raises
         ------
         BudgetExceededError
-            If it does not fit; nothing was charged.
+            If it does not fit, or only its profile is known and the ledger has an
+            entry; nothing was charged.
 
         ValueError
             If the ledger has another unit or relation.
@@ -525,8 +530,9 @@ class OtherRelease:
         LedgerError
             If the file cannot be written; nothing was charged.
         """
+        curve, uncovered_delta = self._covered_part(ledger)
         return ledger.charge(
-            self.curve,
+            curve,
             delta=delta,
             unit=self.unit,
             relation=self.relation,
@@ -534,7 +540,27 @@ class OtherRelease:
             dataset=dataset,
             fit=fit,
             profile=self.profile,
+            uncovered_delta=uncovered_delta,
         )
+
+    def _covered_part(self, ledger: PrivacyLedger) -> tuple[RdpCurve, float]:
+        """Return a curve, and the probability mass that it does not cover.
+
+        If only a profile is known, that of its pair (epsilon, delta) that leaves most
+        of the budget at a finite order, where most costs are counted.
+        """
+        if self.profile is None or np.any(np.isfinite(self.curve.values)):
+            return self.curve, 0.0
+
+        def order(part: tuple[RdpCurve, float]) -> tuple[float, ...]:
+            *left, pure_left = ledger.filter.left([entry_cost(ledger, *part)])
+            return max(0.0, *left), pure_left, -part[1]
+
+        parts = [
+            (pure_dp_curve(epsilon), float(self.profile.delta_at(epsilon)))
+            for epsilon in (*self.profile.epsilons.tolist(), ledger.epsilon)
+        ]
+        return max(parts, key=order)
 
 
 # Relation of one unit of distance between data sets in OpenDP.
@@ -546,16 +572,21 @@ _DISTANCES = {
 }
 
 
-@contextmanager
-def _quiet_absl() -> Iterator[None]:
-    """Drop the lines of dp-accounting, one for each order that stays infinite."""
+def _compose(accountant: Any, event: Any) -> None:
+    """Compose an event, without a line of dp-accounting for each infinite order."""
     log = logging.getLogger("absl")
     level = log.level
     log.setLevel(logging.ERROR)
     try:
-        yield
+        accountant.compose(event)
     finally:
         log.setLevel(level)
+
+
+def _curve_of(accountant: Any) -> RdpCurve:
+    """Return the curve of an RdpAccountant, at its orders above 1."""
+    orders, values = np.asarray(accountant.orders), np.asarray(accountant.rdp)
+    return RdpCurve(orders[orders > 1], values[orders > 1])
 
 
 def _unknown_curve() -> RdpCurve:

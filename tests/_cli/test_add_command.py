@@ -106,6 +106,7 @@ def test_pure_costs_add_up_without_a_delta(tmp_path, monkeypatch, capsys, blobs)
     facts = total(capsys, "0.json", "1.json")
     assert facts["delta"] == 0
     assert facts["epsilon"] == pytest.approx(0.75, rel=1e-6)
+    assert total(capsys, "0.json", "1.json", "--delta", "1e-13")["epsilon"] <= 0.75
 
 
 def test_one_model_is_not_counted_twice(cards, capsys):

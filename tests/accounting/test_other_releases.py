@@ -109,16 +109,37 @@ def test_an_event_of_samples_is_composed_without_a_line_per_order(caplog):
     )
 
 
-def test_a_loss_distribution_gives_a_profile():
+def test_a_loss_distribution_gives_a_profile_and_the_curve_of_its_events():
     accountant = PLDAccountant()
     accountant.compose(dp_accounting.GaussianDpEvent(5.0))
     release = OtherRelease.from_dp_accounting(accountant)
+    np.testing.assert_allclose(release.curve.values, DEFAULT_ORDERS / 50, rtol=1e-9)
     assert release.profile.epsilon_at(DELTA) == pytest.approx(
         accountant.get_epsilon(DELTA), rel=0.01
     )
     for epsilon in (0.0, 0.3, 0.777):
         exact = accountant.get_delta(epsilon)
         assert release.profile.delta_at(epsilon) >= exact * (1 - 1e-9)
+
+
+def test_a_loss_distribution_without_a_curve_is_charged_by_one_pair(ledger):
+    accountant = PLDAccountant()
+    accountant.compose(dp_accounting.dp_event.DiscreteLaplaceDpEvent(0.2, 1), 3)
+    accountant.compose(dp_accounting.GaussianDpEvent(20.0))
+    release = OtherRelease.from_dp_accounting(accountant)
+    assert not np.any(np.isfinite(release.curve.values))
+    release.charge(ledger)
+    assert 0 < ledger.spent < 0.5
+    OtherRelease.from_zcdp(0.001, relation="add-remove").charge(ledger)
+    assert ledger.spent < 0.5
+    with pytest.raises(BudgetExceededError, match="as the first entry alone"):
+        release.charge(ledger)
+
+
+def test_a_pair_above_the_delta_of_the_budget_is_refused(ledger):
+    release = OtherRelease.from_approximate(0.1, 2e-6, relation="add-remove")
+    with pytest.raises(BudgetExceededError, match="Its delta of 2e-06 is above that"):
+        release.charge(ledger)
 
 
 def test_an_accountant_of_a_special_record_is_refused():
@@ -240,15 +261,17 @@ def test_a_group_needs_its_number_of_rows(opendp):
         OtherRelease.from_opendp(fixed, n_rows=2, unit="group")
 
 
-def test_a_pair_of_opendp_enters_an_empty_ledger_only(opendp, ledger):
+def test_a_pair_of_opendp_enters_an_empty_ledger(opendp, ledger):
     gaussian = noisy_sum(opendp, opendp.m.then_gaussian(scale=5.0))
     pair = opendp.c.make_fix_delta(opendp.c.make_zCDP_to_approxDP(gaussian), 1e-7)
     release = OtherRelease.from_opendp(pair)
     epsilon, delta = pair.map(1)
     assert release.profile.delta_at(epsilon) == delta
     release.charge(ledger)
-    with pytest.raises(BudgetExceededError):
-        OtherRelease.from_pure(0.01, relation="add-remove").charge(ledger)
+    OtherRelease.from_pure(0.01, relation="add-remove").charge(ledger)
+    assert ledger.spent == pytest.approx((epsilon + 0.01) / 3)
+    with pytest.raises(BudgetExceededError, match="as the first entry alone"):
+        release.charge(ledger)
 
 
 def test_measurements_of_numbers_or_of_other_costs_are_refused(opendp):

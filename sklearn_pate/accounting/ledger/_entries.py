@@ -9,6 +9,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
@@ -25,16 +26,20 @@ __all__ = [
     "costs",
     "curve_to_bytes",
     "enter",
+    "entry_cost",
     "now",
 ]
+
+_Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class PrivacyCost:
     """Privacy cost of a release, with its description for a ledger.
 
-    `curve` and `profile` are worst cases, which never depend on data. The other fields
-    are those of `PrivacyLedger.charge`.
+    `curve` and `profile` are worst cases, which never depend on data; `curve` holds but
+    for a probability of `uncovered_delta`. The other fields are those of
+    `PrivacyLedger.charge`.
     """
 
     curve: RdpCurve
@@ -45,6 +50,7 @@ class PrivacyCost:
     dataset: str
     fit: str
     profile: PrivacyProfile | None = None
+    uncovered_delta: float = 0.0
 
     def __post_init__(self) -> None:
         if type(self.curve) is not RdpCurve:
@@ -58,6 +64,11 @@ class PrivacyCost:
                 "release, such as privacy_spent_.profile, or None."
             )
         check_delta(self.delta)
+        if not 0 <= self.uncovered_delta < 1:
+            raise ValueError(
+                f"uncovered_delta={self.uncovered_delta!r} must be a number from 0 to "
+                "1; leave it at 0 if the curve always holds."
+            )
         for name in ("unit", "relation", "description", "dataset", "fit"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be a str.")
@@ -66,7 +77,10 @@ class PrivacyCost:
     @property
     def epsilon(self) -> float:
         """Smallest known epsilon at delta."""
-        epsilon = self.curve.quiet_epsilon(self.delta)
+        epsilon = np.inf
+        if self.uncovered_delta < self.delta:
+            covered = _covered(self.delta, self.uncovered_delta)
+            epsilon = self.curve.quiet_epsilon(covered)
         if self.profile is None:
             return epsilon
         return min(epsilon, self.profile.epsilon_at(self.delta))
@@ -75,18 +89,47 @@ class PrivacyCost:
 def admits(
     ledger: "PrivacyLedger",
     spent: Sequence[Sequence[float]],
-    curve: RdpCurve,
+    cost: Sequence[float],
     profile: PrivacyProfile | None,
 ) -> bool:
     """Check a cost against a budget, a first one also by its profile.
 
     A first cost that is above all limits of the filter leaves nothing for later ones.
     """
-    if ledger.filter.admits(ledger.filter.cost(curve), spent):
+    if ledger.filter.admits(cost, spent):
         return True
     if spent or profile is None:
         return False
     return bool(profile.delta_at(ledger.epsilon) <= ledger.delta)
+
+
+def entry_cost(
+    ledger: "PrivacyLedger", curve: RdpCurve, uncovered_delta: float = 0.0
+) -> tuple[float, ...]:
+    """Return the cost of a release at the orders of a ledger.
+
+    With `uncovered_delta` it includes what the limits lose if the budget's delta has to
+    cover that, too. Only a first entry may have one.
+    """
+    values = np.array(ledger.filter.cost(curve))
+    lost = _lost(np.array(ledger.filter.orders), ledger.delta, uncovered_delta)
+    return tuple((values + lost).tolist())
+
+
+def _lost(orders: _Array, delta: float, uncovered_delta: float) -> _Array:
+    """Return the loss of the limits at some orders; pure epsilons take no delta."""
+    if uncovered_delta == 0:
+        return np.zeros_like(orders)
+    if uncovered_delta > delta:
+        return np.full_like(orders, np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = -np.log(_covered(delta, uncovered_delta) / delta) / (orders - 1)
+    return np.where(orders == np.inf, 0.0, lost)
+
+
+def _covered(delta: float, uncovered_delta: float) -> float:
+    """Return the delta that is left for all cases but one of that probability."""
+    return (delta - uncovered_delta) / (1 - uncovered_delta)
 
 
 def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> None:
@@ -100,9 +143,18 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
             f"{_remedy(unit, relation, cost)}"
         )
     spent = costs(file)
-    if admits(ledger, spent, cost.curve, cost.profile):
+    if cost.uncovered_delta and spent:
+        raise BudgetExceededError(
+            "A release without a Renyi curve for all cases (uncovered_delta="
+            f"{cost.uncovered_delta!r}) is admitted as the first entry alone, and "
+            f"{ledger.path} has {len(spent)}: a later one could be chosen in view of "
+            "earlier ones. Take its rho, its Renyi curve or its accountant instead, or "
+            "charge it first to a new ledger. Nothing was charged."
+        )
+    values = entry_cost(ledger, cost.curve, cost.uncovered_delta)
+    if admits(ledger, spent, values, cost.profile):
         return
-    taken, left = ledger.filter.budget_fractions(ledger.filter.cost(cost.curve), spent)
+    taken, left = ledger.filter.budget_fractions(values, spent)
     budget = (
         f"the budget of {ledger.path} (epsilon={ledger.epsilon!r}, "
         f"delta={ledger.delta!r})"
@@ -114,6 +166,8 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
             f"This would take {taken:.2%} of {budget}, and {left:.2%} is left: "
             f"{n_times:.3g} times this cost would fit."
         )
+    elif cost.uncovered_delta > ledger.delta:
+        refused = f"Its delta of {cost.uncovered_delta!r} is above that of {budget}."
     elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:
         refused = (
             f"The curve ends at order {cost.curve.orders[-1]:g}, and {budget} counts "
@@ -130,6 +184,8 @@ def enter(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> int:
     The entry is valid once the writing transaction of `file` has ended.
     """
     check_cost(ledger, file, cost)
+    lost = _lost(cost.curve.orders, ledger.delta, cost.uncovered_delta)
+    curve = RdpCurve(cost.curve.orders, cost.curve.values + lost)
     file.execute("UPDATE budget SET unit = ?, relation = ?", (cost.unit, cost.relation))
     file.execute(
         "INSERT INTO charges (time, who, dataset, fit, description, epsilon, delta, "
@@ -142,11 +198,11 @@ def enter(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> int:
             cost.description,
             cost.epsilon,
             float(cost.delta),
-            *curve_to_bytes(cost.curve),
+            *curve_to_bytes(curve),
         ),
     )
     (number,) = file.execute("SELECT last_insert_rowid()").fetchone()
-    values = ledger.filter.cost(cost.curve)
+    values = entry_cost(ledger, cost.curve, cost.uncovered_delta)
     file.executemany(
         "INSERT INTO costs VALUES (?, ?, ?)",
         [(number, *pair) for pair in zip(ledger.filter.orders, values, strict=True)],

@@ -19,6 +19,7 @@ from sklearn_pate.accounting.ledger._entries import (
     admits,
     costs,
     enter,
+    entry_cost,
     now,
 )
 from sklearn_pate.accounting.ledger._spending_report import (
@@ -117,7 +118,9 @@ class PrivacyLedger:
 
     The first entry may cost the whole budget by its privacy profile, which is often
     smaller than its Renyi cost: a fit with the epsilon and delta of the budget is
-    admitted. If its Renyi cost exceeds the budget, nothing is admitted after it.
+    admitted. If its Renyi cost exceeds the budget, nothing is admitted after it. A
+    first release of which one pair (epsilon, delta) is known takes its delta from that
+    of the budget, and others follow.
 
     A ledger has one unit of privacy and one neighbour relation, those of its first
     entry. It assumes that the parameters of each fit were chosen without private data,
@@ -299,7 +302,7 @@ class PrivacyLedger:
             first. Unit and relation are not checked.
         """
         with self.reading() as file:
-            return admits(self, costs(file), curve, profile)
+            return admits(self, costs(file), entry_cost(self, curve), profile)
 
     def budget_fractions(self, curve: RdpCurve) -> tuple[float, float]:
         """Return the fraction of the budget that a cost takes, and the fraction left.
@@ -331,6 +334,7 @@ class PrivacyLedger:
         dataset: str = "",
         fit: str = "",
         profile: PrivacyProfile | None = None,
+        uncovered_delta: float = 0.0,
     ) -> int:
         """Record the cost of a release, before any noise is drawn for it.
 
@@ -366,6 +370,12 @@ class PrivacyLedger:
             also admits a release whose profile is within the budget; if its `curve` is
             not, nothing is admitted afterwards. None compares `curve` alone.
 
+        uncovered_delta : float, default=0.0
+            Probability mass that `curve` does not cover: with this probability the
+            release may reveal everything, as one that is (epsilon, delta)-private may.
+            It is taken from the delta of the budget. Only an empty ledger admits such a
+            release; :class:`~sklearn_pate.accounting.OtherRelease` makes them.
+
         Returns
         -------
         number : int
@@ -385,7 +395,15 @@ class PrivacyLedger:
         if relation is None:
             relation = _only_relation(unit)
         cost = PrivacyCost(
-            curve, delta, unit, relation, description, dataset, fit, profile
+            curve,
+            delta,
+            unit,
+            relation,
+            description,
+            dataset,
+            fit,
+            profile,
+            uncovered_delta,
         )
         with self.writing() as file:
             return enter(self, file, cost)

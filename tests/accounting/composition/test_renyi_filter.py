@@ -168,6 +168,14 @@ def release(privacy_filter, wish):
 
 def largest_excess(privacy_filter, epsilon, wishes, depth):
     """Return the exact delta at epsilon of releases chosen in view of those before."""
+    return excesses(privacy_filter, epsilon, wishes, depth, ([], 1.0, 1.0)).max()
+
+
+def excesses(privacy_filter, epsilon, wishes, depth, before):
+    """Return the exact delta at epsilon in both directions.
+
+    `before` has the costs of earlier releases and the probabilities of their results.
+    """
 
     def walk(node, left, spent, here, there):
         if left == 0:
@@ -182,7 +190,8 @@ def largest_excess(privacy_filter, epsilon, wishes, depth):
             for seen, (p, q) in enumerate(zip(one, other, strict=True))
         )
 
-    return walk(0, depth, [], 1.0, 1.0).max()
+    spent, here, there = before
+    return walk(0, depth, spent, here, there)
 
 
 @settings(max_examples=60, deadline=None)
@@ -198,6 +207,34 @@ def test_adaptive_pure_and_other_releases_are_within_the_budget(budget, orders, 
     except ValueError:
         return
     assert largest_excess(privacy_filter, epsilon, wishes, 4) <= delta * (1 + 1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    BUDGETS,
+    st.sampled_from([None, [2.0, 8.0]]),
+    st.floats(0.01, 1.0),
+    st.floats(0.01, 0.99),
+    st.lists(st.tuples(st.booleans(), st.floats(0.01, 2.5)), min_size=1, max_size=60),
+)
+def test_releases_after_a_pair_are_within_what_it_leaves(
+    budget, orders, size, share, wishes
+):
+    """The pair reveals the data set with probability delta, or is a biased coin."""
+    epsilon, delta = budget
+    of_pair = share * delta
+    left = (delta - of_pair) / (1 - of_pair)
+    try:
+        privacy_filter = RenyiFilter.for_budget(epsilon, left, orders)
+    except ValueError:
+        return
+    one, other, cost = release(privacy_filter, (True, size * epsilon))
+    excess = of_pair * np.ones(2)
+    for i, (p, q) in enumerate(zip(one, other, strict=True)):
+        before = [cost], (1 - of_pair) * p, (1 - of_pair) * q
+        later = wishes[i:] + wishes[:i]
+        excess += excesses(privacy_filter, epsilon, later, 3, before)
+    assert excess.max() <= delta * (1 + 1e-9)
 
 
 def test_pure_releases_alone_fill_the_budget_and_use_no_delta():

@@ -10,6 +10,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import BudgetExceededError, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._gdp import largest_gdp_mu
+from sklearn_pate.accounting.bounds import pure_dp_curve
+from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
+from sklearn_pate.accounting.ledger._entries import costs
 from sklearn_pate.baselines import (
     DPLogisticRegression,
     DPSGDClassifier,
@@ -237,3 +240,68 @@ def test_a_first_fit_with_given_noise_is_told_the_largest_number_of_queries(
         learner.set_params(n_queries=suggested + 1).fit(X[:300], Y[:300], **PUBLIC)
     learner.set_params(n_queries=suggested).fit(X[:300], Y[:300], **PUBLIC)
     assert ledger.spent == 1
+
+
+# A first entry with a delta of its own
+
+
+def pair(epsilon, uncovered_delta):
+    return {"curve": pure_dp_curve(epsilon), "uncovered_delta": uncovered_delta}
+
+
+def test_a_pair_takes_its_delta_from_that_of_the_budget(path):
+    ledger = PrivacyLedger(path, epsilon=3.0, delta=1e-5, orders=[6.0, 9.0])
+    ledger.charge(**pair(0.5, 4e-6), **WHAT)
+    left = RenyiFilter.for_budget(3.0, 6e-6 / (1 - 4e-6), [6.0, 9.0])
+    with ledger.reading() as file:
+        (values,) = costs(file)
+    expected = [
+        cost + full - less
+        for cost, full, less in zip(
+            left.cost(pure_dp_curve(0.5)),
+            ledger.filter.limits,
+            left.limits,
+            strict=True,
+        )
+    ]
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
+    assert values[-1] == 0.5
+
+
+def test_others_follow_a_pair(path):
+    ledger = PrivacyLedger(path, epsilon=3.0, delta=1e-5)
+    ledger.charge(**pair(0.5, 4e-6), **WHAT)
+    (entry,) = ledger.entries()
+    assert entry.epsilon == pytest.approx(0.5, rel=1e-3)
+    ledger.charge(curve(0.01), **WHAT)
+    assert len(ledger.entries()) == 2
+    assert ledger.spent < 1
+    # The report counts both at the delta that the pair leaves.
+    both = pure_dp_curve(0.5) + curve(0.01)
+    estimate = both.to_epsilon(6e-6 / (1 - 4e-6))
+    assert f"epsilon={estimate:.3f} so far" in ledger.report()
+
+
+def test_a_pair_with_the_whole_delta_leaves_pure_costs(path):
+    ledger = PrivacyLedger(path, epsilon=3.0, delta=1e-5)
+    ledger.charge(**pair(1.0, 1e-5), **WHAT)
+    assert ledger.spent == pytest.approx(1 / 3)
+    assert not ledger.fits(curve(1e-6))
+    ledger.charge(pure_dp_curve(2.0), **WHAT)
+    assert ledger.spent == 1
+
+
+def test_a_pair_is_admitted_as_the_first_entry_alone(ledger):
+    ledger.charge(curve(1e-6), **WHAT)
+    with pytest.raises(BudgetExceededError, match=r"=1e-07\) is admitted as the first"):
+        ledger.charge(**pair(0.1, 1e-7), **WHAT)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_pair_with_a_delta_above_that_of_the_budget_is_refused(ledger):
+    with pytest.raises(BudgetExceededError, match=r"Its delta of 2e-05 is above that"):
+        ledger.charge(**pair(0.1, 2e-5), **WHAT)
+    for wrong in (-1e-9, 1.0, np.nan):
+        with pytest.raises(ValueError, match=f"uncovered_delta={wrong!r} must be"):
+            ledger.charge(**pair(0.1, wrong), **WHAT)
+    assert ledger.entries() == []
