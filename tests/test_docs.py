@@ -11,11 +11,14 @@ import io
 import re
 import shlex
 from decimal import Decimal
+from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sklearn_pate._cli import main
+from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection.privacy_report._data_flow import (
     draw_data_flow,
     steps_of,
@@ -88,3 +91,21 @@ def test_a_page_of_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkey
 def test_the_picture_of_the_guide_is_the_one_that_reports_draw():
     picture = draw_data_flow(steps_of("teachers"))
     assert (DOCS / "_static" / "data-flow.svg").read_text() == picture
+
+
+def test_the_names_for_other_tools_are_those_of_a_statement():
+    """The table of the guide page, which promises that they stay."""
+    page = (DOCS / "guide" / "interoperability.md").read_text()
+    table = page.partition("| name of `model.privacy_spent_` |")[2].partition("\n\n")[0]
+    firsts = "".join(line.split("|")[1] for line in table.splitlines()[2:])
+    names = re.findall(r"`([a-z_.]+)(?:\(\))?`", firsts)
+    assert {"epsilon", "curve.values", "profile.deltas", "to_dict"} <= set(names)
+    spent = DPLogisticRegression(
+        epsilon=1, feature_bounds=(0, 1), classes=[0, 1]
+    ).plan_privacy([[0.0], [1.0]], [0, 1])
+    for name in names:
+        attrgetter(name)(spent)
+    for name in ("curve.orders", "curve.values", "profile.epsilons", "profile.deltas"):
+        assert attrgetter(name)(spent).dtype == np.float64
+    for name in ("epsilon", "delta", "curve.pure_epsilon"):
+        assert isinstance(attrgetter(name)(spent), float)

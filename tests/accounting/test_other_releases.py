@@ -14,6 +14,7 @@ from sklearn_pate.accounting import (
     OtherRelease,
     PrivacyProfile,
 )
+from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms import GNMax
 
@@ -46,6 +47,15 @@ def test_a_curve_becomes_an_accountant_and_a_curve_again(relation, name):
     assert np.array_equal(back.curve.orders, curve.orders[resolved])
     assert np.array_equal(back.curve.values, curve.values[resolved])
     assert back.relation == ("replace-one" if name == "REPLACE_ONE" else "add-remove")
+
+
+def test_a_statement_becomes_an_accountant_with_its_relation():
+    X, y = np.eye(2)[[0, 1] * 20], [0, 1] * 20
+    learner = DPLogisticRegression(epsilon=1, feature_bounds=(0, 1), classes=[0, 1])
+    spent = learner.plan_privacy(X, y)
+    accountant = spent.to_dp_accounting()
+    assert accountant.neighboring_relation.name == "REPLACE_ONE"
+    assert accountant.get_epsilon(DELTA) == pytest.approx(1, rel=0.02)
 
 
 def test_an_accountant_for_replaced_rows_refuses_a_sample_of_rows():

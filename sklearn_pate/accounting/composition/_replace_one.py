@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 
 __all__ = ["add_remove_to_replace_one"]
 
@@ -32,7 +33,7 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     four times the cost of add/remove. Between the orders of `curve`, (a-1) D_a is
     interpolated, which is an upper bound, as it is convex in a; below the first order,
     D_a is at most its value there; beyond the last, no bound is known. A pure epsilon
-    doubles.
+    doubles, and no order costs more than randomised response with the doubled one.
 
     Examples
     --------
@@ -50,7 +51,10 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     first = (alphas - 1 / p) / (alphas - 1) * _divergence(curve, p * alphas)
     second = _divergence(curve, (p * alphas - 1) / (p - 1))
     values = (first + second).min(axis=1)
-    return RdpCurve(curve.orders, values, 2 * curve.pure_epsilon)
+    pure_epsilon = 2 * curve.pure_epsilon
+    if np.isfinite(pure_epsilon):
+        values = np.minimum(values, pure_dp_curve(pure_epsilon, curve.orders).values)
+    return RdpCurve(curve.orders, values, pure_epsilon)
 
 
 def _divergence(curve: RdpCurve, orders: NDArray[np.float64]) -> NDArray[np.float64]:

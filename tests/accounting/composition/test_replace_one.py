@@ -23,9 +23,10 @@ def test_replacing_costs_four_times_removing_with_gaussian_noise(rho):
 @pytest.mark.slow
 @given(epsilon=st.floats(0.01, 5))
 def test_replacing_costs_at_most_twice_a_pure_epsilon(epsilon):
-    values = add_remove_to_replace_one(pure_dp_curve(epsilon)).values[:250]
-    assert np.all(values <= 2 * epsilon * 1.002)
-    assert values[-1] > 1.9 * epsilon
+    curve = add_remove_to_replace_one(pure_dp_curve(epsilon))
+    assert curve.pure_epsilon == 2 * epsilon
+    assert np.all(curve.values <= pure_dp_curve(2 * epsilon).values)
+    assert curve.values[-1] > 1.9 * epsilon
 
 
 @pytest.mark.slow
