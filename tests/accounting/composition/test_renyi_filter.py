@@ -6,6 +6,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve, calibrate_noise
@@ -235,6 +236,36 @@ def test_releases_after_a_pair_are_within_what_it_leaves(
         later = wishes[i:] + wishes[:i]
         excess += excesses(privacy_filter, epsilon, later, 3, before)
     assert excess.max() <= delta * (1 + 1e-9)
+
+
+def worst_law(epsilon, order, limit):
+    """Return two outcomes with this divergence whose delta at epsilon is largest."""
+    ratio = order / (order - 1) * math.exp(epsilon)
+
+    def laws(rare):
+        there = np.array([rare, 1 - rare])
+        here = np.array([rare * ratio, 1 - rare * ratio])
+        return here, there
+
+    def excess(rare):
+        here, there = laws(rare)
+        return math.log(np.sum(here**order * there ** (1 - order))) / (order - 1)
+
+    return laws(brentq(lambda rare: excess(rare) - limit, 1e-12, 1 / ratio))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_pair_that_took_no_delta_would_break_the_budget(share):
+    epsilon, delta, order = 6.0, 0.05, 2.0
+    of_pair = share * delta
+    left = (delta - of_pair) / (1 - of_pair)
+    total = {}
+    for rest in (left, delta):
+        limit, _ = RenyiFilter.for_budget(epsilon, rest, [order]).limits
+        here, there = worst_law(epsilon, order, limit)
+        excess = np.maximum(here - math.exp(epsilon) * there, 0).sum()
+        total[rest] = of_pair + (1 - of_pair) * excess
+    assert 0.98 * delta < total[left] <= delta < total[delta]
 
 
 def test_pure_releases_alone_fill_the_budget_and_use_no_delta():
