@@ -5,6 +5,7 @@ import getpass
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
@@ -64,10 +65,11 @@ class PrivacyCost:
                 "release, such as privacy_spent_.profile, or None."
             )
         check_delta(self.delta)
-        if not 0 <= self.uncovered_delta < 1:
+        uncovered_delta = self.uncovered_delta
+        if not isinstance(uncovered_delta, Real) or not 0 <= uncovered_delta < 1:
             raise ValueError(
-                f"uncovered_delta={self.uncovered_delta!r} must be a number from 0 to "
-                "1; leave it at 0 if the curve always holds."
+                f"uncovered_delta={uncovered_delta!r} must be a number from 0 to 1; "
+                "leave it at 0 if the curve always holds."
             )
         for name in ("unit", "relation", "description", "dataset", "fit"):
             if not isinstance(getattr(self, name), str):
@@ -124,7 +126,7 @@ def _lost(orders: _Array, delta: float, uncovered_delta: float) -> _Array:
         return np.full_like(orders, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         lost = -np.log(_covered(delta, uncovered_delta) / delta) / (orders - 1)
-    return np.where(orders == np.inf, 0.0, lost)
+    return np.where(orders == np.inf, 0.0, np.maximum(lost, 0.0))
 
 
 def _covered(delta: float, uncovered_delta: float) -> float:

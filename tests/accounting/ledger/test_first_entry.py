@@ -301,7 +301,7 @@ def test_a_pair_is_admitted_as_the_first_entry_alone(ledger):
 def test_a_pair_with_a_delta_above_that_of_the_budget_is_refused(ledger):
     with pytest.raises(BudgetExceededError, match=r"Its delta of 2e-05 is above that"):
         ledger.charge(**pair(0.1, 2e-5), **WHAT)
-    for wrong in (-1e-9, 1.0, np.nan):
+    for wrong in (-1e-9, 1.0, np.nan, "no"):
         with pytest.raises(ValueError, match=f"uncovered_delta={wrong!r} must be"):
             ledger.charge(**pair(0.1, wrong), **WHAT)
     assert ledger.entries() == []
