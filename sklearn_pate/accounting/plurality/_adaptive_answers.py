@@ -49,7 +49,7 @@ MOST_ANSWERS = 100_000
 # Largest grid of a profile that is computed, and largest product of its size and that
 # of the matrix of tests.
 MOST_POINTS = 10_000_000
-_MOST_PRODUCTS = 2e9
+_MOST_PRODUCTS = 5e8
 # Relative margins for rounding, of mu and of delta.
 _ROUNDING_OF_MU = 1e-6
 _ROUNDING = 1e-9
@@ -77,7 +77,8 @@ def adaptive_profile(
     steps = AnswerSteps.of(tests)
     n_points = steps.n_points(n_answers)
     most = (n_points_of(first_mu, steps.step) if first_mu else 0) + n_points
-    if most > MOST_POINTS or n_points * steps.near.size > _MOST_PRODUCTS:
+    in_block = steps.n_points(min(n_answers, _LARGEST_BLOCK))
+    if most > MOST_POINTS or in_block * steps.near.size > _MOST_PRODUCTS:
         return None
     if n_answers <= _LARGEST_BLOCK:
         (deltas,) = steps.deltas_after([n_answers])

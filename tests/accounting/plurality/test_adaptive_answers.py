@@ -391,3 +391,7 @@ def test_the_corners_lie_outside_the_tests_at_both_ends_of_the_range(sigma):
     at_p, at_q = gaussian_tests(mu, np.linspace(-8, 0, 1001))
     gain = np.interp(at_q, q, p - q)
     assert np.all(gain >= (at_p - at_q) * (1 - 1e-9))
+
+
+def test_a_release_that_is_too_wide_for_the_grid_is_not_resolved():
+    assert profile_of(1e-4, 10, 60.0) is None
