@@ -223,7 +223,8 @@ class OtherRelease:
         Parameters
         ----------
         accountant : RdpAccountant, PLDAccountant or DpEvent
-            After all its compositions. An event is composed at our Renyi orders.
+            After all its compositions. An event is composed at our Renyi orders: its
+            noise is relative to the sensitivity under `relation`.
 
         unit : {"row", "group"}, default="row"
             Unit of privacy: the meaning of a record for the accountant.
@@ -238,9 +239,9 @@ class OtherRelease:
         -------
         release : OtherRelease
             With the Renyi curve of an RdpAccountant or an event. A PLDAccountant gives
-            its profile, and the curve of its events; without a curve, only an empty
-            ledger admits it, by the pair (epsilon, delta) of the profile that leaves
-            most.
+            its profile, and for "add-remove" the curve of its events; without a curve,
+            only an empty ledger admits it, by the pair (epsilon, delta) of the profile
+            that leaves most.
 
         Raises
         ------
@@ -288,7 +289,8 @@ class OtherRelease:
         profile = lower_hull(_EPSILONS, deltas)
         curve = _unknown_curve()
         by_curve = rdp.RdpAccountant(DEFAULT_ORDERS, accountant.neighboring_relation)
-        if by_curve.supports(accountant.ledger):
+        # For replaced rows both accountants read the noise of an event in other units.
+        if own == "add-remove" and by_curve.supports(accountant.ledger):
             _compose(by_curve, accountant.ledger)
             curve = _curve_of(by_curve)
         return cls(curve, unit, own, description, profile)

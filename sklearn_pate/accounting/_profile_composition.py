@@ -9,6 +9,7 @@ from scipy.signal import fftconvolve
 
 from sklearn_pate.accounting._gdp import log_gdp_delta
 from sklearn_pate.accounting._profile import (
+    LARGEST_EPSILON,
     SMALLEST_DELTA,
     PrivacyProfile,
     both_signs,
@@ -95,7 +96,8 @@ def _composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
 def _top(profile: PrivacyProfile) -> float:
     """Return an epsilon where delta is negligible, or stays as it is."""
     n_used = int(np.sum(profile.deltas > SMALLEST_DELTA))
-    return float(profile.epsilons[min(n_used, len(profile.epsilons) - 1)])
+    top = float(profile.epsilons[min(n_used, len(profile.epsilons) - 1)])
+    return min(top, LARGEST_EPSILON)
 
 
 def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Array:

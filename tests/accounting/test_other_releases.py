@@ -383,3 +383,25 @@ def test_a_release_without_a_profile_is_charged_by_its_curve(ledger):
         OtherRelease.from_approximate(1, 1e-9, relation="add-remove").profile,
         PrivacyProfile,
     )
+
+
+@pytest.mark.parametrize("relation", ["ADD_OR_REMOVE_ONE", "REPLACE_ONE"])
+@pytest.mark.parametrize(
+    "event",
+    [
+        dp_accounting.GaussianDpEvent(1.0),
+        dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(5.0), 4),
+        dp_accounting.LaplaceDpEvent(2.0),
+    ],
+)
+def test_no_cost_of_a_loss_distribution_is_below_its_own(event, relation):
+    relation = dp_accounting.NeighboringRelation[relation]
+    accountant = PLDAccountant(relation)
+    if not accountant.supports(event):
+        pytest.skip("dp-accounting has no cost for it")
+    accountant.compose(event)
+    release = OtherRelease.from_dp_accounting(accountant)
+    for delta in (1e-3, 1e-5, 1e-7):
+        least = accountant.get_epsilon(delta) * (1 - 1e-3)
+        assert release.curve.quiet_epsilon(delta) >= least
+        assert release.profile.epsilon_at(delta) >= least

@@ -63,3 +63,8 @@ def test_a_release_without_a_guarantee_has_none_together():
 def test_no_profiles_are_refused():
     with pytest.raises(ValueError, match="profiles is empty"):
         compose_profiles([])
+
+
+def test_profiles_beyond_what_is_resolved_are_upper_bounds():
+    wide = PrivacyProfile([0.0, 1000.0], [0.5, 0.0])
+    assert compose_profiles([wide, wide]).delta_at(400.0) >= 0.4

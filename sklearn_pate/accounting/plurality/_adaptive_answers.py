@@ -48,7 +48,7 @@ _LARGEST_BLOCK = 500
 MOST_ANSWERS = 100_000
 # Largest grid of a profile that is computed, and largest product of its size and that
 # of the matrix of tests.
-MOST_POINTS = 10_000_000
+MOST_POINTS = 3_000_000
 _MOST_PRODUCTS = 5e8
 # Relative margins for rounding, of mu and of delta.
 _ROUNDING_OF_MU = 1e-6

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting.plurality._adaptive_answers import (
+    MOST_ANSWERS,
     MOST_POINTS,
     AnswerSteps,
     adaptive_profile,
@@ -52,6 +53,8 @@ def checked_profile(
     grid (Theorem 3 of :doc:`Privacy cost of an answer </accounting>`). None if that
     needs too many profiles.
     """
+    if n_checks > MOST_ANSWERS:
+        return None
     if n_answers == 0:
         return adaptive_profile(checks, n_checks, first_mu)
     kinds = [(checks, n_checks), (answers, n_answers)]

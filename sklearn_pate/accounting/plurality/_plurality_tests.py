@@ -30,6 +30,8 @@ _NEGLIGIBLE = 1e-17
 _REACH = 8.6
 # Error of the logarithm of a computed probability.
 _ROUNDING = 1e-9
+# Relative margin of mu for the rounding of probabilities.
+_MARGIN = 1e-4
 _BISECTIONS = 24
 
 
@@ -96,7 +98,7 @@ def _is_coin_and_test(log_p: _Array, log_q: _Array, mu: float) -> NDArray[np.boo
         with np.errstate(divide="ignore"):  # of a coin that always shows heads
             log_rest = np.log(-np.expm1(log_w))
         tails = _test_mu(log_p[rows, j], log_q[rows, j], log_rest)
-        found[rows] |= np.maximum(heads, tails) <= mu
+        found[rows] |= np.maximum(heads, tails) <= mu * (1 - _MARGIN)
     return found
 
 
@@ -105,7 +107,7 @@ def _least_coin(log_p: _Array, log_q: _Array, mu: float) -> _Array:
     low, high = np.maximum(log_p, log_q), np.zeros(len(log_p))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        within = _test_mu(log_p, log_q, middle) <= mu
+        within = _test_mu(log_p, log_q, middle) <= mu * (1 - _MARGIN)
         low, high = np.where(within, low, middle), np.where(within, middle, high)
     return high
 

@@ -154,3 +154,10 @@ def test_checks_without_a_resolved_scale_have_the_cost_of_their_curve():
     assert mechanism.stated_epsilon(10, 2, 1e-5) == by_curve
     assert check_mu(2.5) is None
     assert two_class_mu(40) is not None
+
+
+def test_a_number_of_checks_beyond_all_numbers_has_the_cost_of_its_curve():
+    mechanism = ConfidentGNMax(200, 150, 40, max_answers=10)
+    n_queries = 10**25
+    by_curve = mechanism.account_curve(n_queries, 2).quiet_epsilon(1e-5)
+    assert mechanism.stated_epsilon(n_queries, 2, 1e-5) == by_curve
