@@ -17,12 +17,12 @@ from sklearn_pate.accounting._profile import (
     mirrored,
 )
 
-__all__ = ["FFT_ERROR", "compose_profiles", "dominating_masses", "extended"]
+__all__ = ["after_losses", "compose_profiles", "dominating_masses", "extended"]
 
 _Array = NDArray[np.float64]
 
-#: Largest error of a convolution of deltas.
-FFT_ERROR = 1e-13
+# Largest error of a convolution of deltas.
+_FFT_ERROR = 1e-13
 # Points of the grid on the wider of two profiles.
 _N_POINTS = 4000
 _ROUNDING = 1e-9
@@ -87,8 +87,7 @@ def _composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
     masses, infinite = dominating_masses(on_grid[1], step)
     n_more = len(on_grid[1])
     deltas = np.append(on_grid[0], np.full(n_more, on_grid[0][-1]))
-    wide = extended(deltas, step, None, n_more - 1)
-    deltas = fftconvolve(wide, masses, "valid") + infinite + FFT_ERROR
+    deltas = after_losses(deltas, step, None, masses) + infinite
     epsilons = step * np.arange(len(deltas)) * (1 + _ROUNDING)
     return lower_hull(epsilons, np.minimum(deltas * (1 + _ROUNDING), 1.0))
 
@@ -113,6 +112,15 @@ def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Arr
         beyond = step * (len(deltas) - 1) + u
         right = np.minimum(right, np.exp(log_gdp_delta(beyond, mu)))
     return np.concatenate([left[::-1], deltas, right])
+
+
+def after_losses(
+    deltas: _Array, step: float, mu: float | None, masses: _Array
+) -> _Array:
+    """Compose a profile, which post-processes a test of mu, with masses of losses."""
+    wide = extended(deltas, step, mu, len(masses) // 2)
+    found: _Array = fftconvolve(wide, masses, "valid") + _FFT_ERROR
+    return found
 
 
 def dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:

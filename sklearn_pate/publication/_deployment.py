@@ -10,6 +10,7 @@ from sklearn_pate.accounting._statement import PrivacySpent
 
 __all__ = [
     "CURATOR_KINDS",
+    "JOINERS",
     "QUESTIONS",
     "SECTORS",
     "Deployment",
@@ -31,8 +32,8 @@ _LONGEST = 2000
 # One to three words that follow "one".
 _UNIT_NAME = re.compile(r"[^\W\d_](?:[^\W_]|['-])*(?: (?:[^\W_]|['-])+){0,2}")
 _ARTICLES = ("a", "an", "one", "the", "each", "every")
-# Characters that join letters of some scripts, and change no others.
-_JOINERS = "\u200c\u200d"
+#: Characters that join letters of some scripts, and change no others.
+JOINERS = "\u200c\u200d"
 
 #: Heading and question of each field, in the order of reports.
 QUESTIONS = {
@@ -285,7 +286,7 @@ def _text(name: str, value: Any) -> str:
             "name a document that has the rest."
         )
     for character in text:
-        if unicodedata.category(character)[0] == "C" and character not in _JOINERS:
+        if unicodedata.category(character)[0] == "C" and character not in JOINERS:
             raise ValueError(
                 f"{name} has the control character U+{ord(character):04X}, which could "
                 "hide or reorder text; remove it."

@@ -16,7 +16,7 @@ from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
-from sklearn_pate.publication._deployment import Deployment
+from sklearn_pate.publication._deployment import JOINERS, Deployment
 from sklearn_pate.publication._mechanism_fields import described
 from sklearn_pate.publication._student_state import full_name, reachable
 
@@ -85,8 +85,6 @@ _LARGEST_COUNT = 2**53
 # The curves of the fits of a search need 6, and each search around it 2 more.
 _LARGEST_DEPTH = 16
 _LONGEST_INTEGER = 100
-# Characters that join letters of some scripts, and change no others.
-_JOINERS = "\u200c\u200d"
 # A list of two values without spaces, over several lines; strings have no line breaks.
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
@@ -293,7 +291,7 @@ def _is_curve(card: dict[str, Any]) -> bool:
 
 def _check_text(text: str, name: str, path: Path | str) -> None:
     for character in text:
-        if character.isprintable() or character in _JOINERS:
+        if character.isprintable() or character in JOINERS:
             continue
         # Controls, formats such as text direction, surrogates, line separators.
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):

@@ -9,7 +9,6 @@ from typing import Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from sklearn_pate.accounting._gdp import gdp_epsilon, log_gdp_delta
 from sklearn_pate.accounting._profile import (
@@ -19,7 +18,7 @@ from sklearn_pate.accounting._profile import (
     lower_hull,
 )
 from sklearn_pate.accounting._profile_composition import (
-    FFT_ERROR,
+    after_losses,
     dominating_masses,
     extended,
 )
@@ -90,8 +89,7 @@ def adaptive_profile(
         deltas = np.append(deltas, np.full(n_points - len(deltas), deltas[-1]))
         for i in range(n_blocks):
             mu = steps.mu_of(n_first + i * n_in_block)
-            wide = extended(deltas, steps.step, mu, len(of_block) - 1)
-            deltas = fftconvolve(wide, masses, "valid") + infinite + FFT_ERROR
+            deltas = after_losses(deltas, steps.step, mu, masses) + infinite
     error = n_answers * tests.error
     return stated(deltas, steps.step, steps.mu_of(n_answers), error, first_mu)
 
@@ -212,5 +210,4 @@ def _after_release(deltas: _Array, step: float, mu: float, first_mu: float) -> _
     alone = np.exp(log_gdp_delta(step * np.arange(n_alone), first_mu))
     masses, infinite = dominating_masses(alone, step)
     deltas = np.append(deltas, np.full(n_alone, deltas[-1]))
-    wide = extended(deltas, step, mu, n_alone - 1)
-    return fftconvolve(wide, masses, "valid") + infinite + FFT_ERROR
+    return after_losses(deltas, step, mu, masses) + infinite
