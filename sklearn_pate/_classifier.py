@@ -462,18 +462,25 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             marginals,
         )
 
-    def fit_from_votes(self, X_public: Any, votes: Any) -> Self:
+    def fit_from_votes(
+        self,
+        X_public: Any,
+        votes: Any,
+        privacy_unit: Literal["row", "group"] | None = None,
+    ) -> Self:
         """Train a student on noisy answers from votes that were collected elsewhere.
 
         Each party trains a classifier on its own data, labels the public rows with it,
         and sends the labels; rows and models stay with the party. Set `classes` to all
-        labels that count. The unit of privacy is a party, whatever `privacy_unit` is;
-        `estimator` is the student where `student` is None.
+        labels that count. The unit of privacy is a party, whatever the classifier's own
+        `privacy_unit` is; `estimator` is the student where `student` is None.
 
-        At epsilon 1 the noise needs a hundred votes or more. Five hospitals can send a
-        hundred arrays if each trains twenty teachers on disjoint shards of its
-        patients. Then each array is a party: the statement protects one shard, with
-        every patient in it, but not a hospital as a whole.
+        At epsilon 1 the noise needs a hundred votes or more. Five hospitals can send as
+        many if each trains twenty teachers on disjoint shards of its patients, by
+        :func:`~sklearn_pate.distributed.shard_of` and
+        :func:`~sklearn_pate.distributed.cast_votes`. Then the statement can protect
+        each patient: pass ``privacy_unit="group"``. A hospital as a whole is not
+        protected.
 
         Parameters
         ----------
@@ -484,6 +491,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         votes : Votes or iterable of array-like of shape (n_public,)
             Vote counts, or one array of labels of the public rows from each party, as
             :meth:`Votes.from_labels` takes them.
+
+        privacy_unit : {"row", "group"}, default=None
+            Unit of privacy of votes with a header, which
+            :meth:`Votes.from_shards` and :meth:`Votes.load` return: what a shard holds
+            whole. The statement lists what it then assumes: that rows were assigned to
+            shards by their ids, that each teacher saw its own shard alone, and, with
+            several sites, that each person has data at one of them. None protects a
+            party: whatever an array of labels, or a teacher, was made from.
 
         Returns
         -------
@@ -520,11 +535,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         """
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        public = read_public_inputs(self, X_public, votes, method="fit_from_votes")
+        public = read_public_inputs(
+            self, X_public, votes, method="fit_from_votes", privacy_unit=privacy_unit
+        )
         queries = self._plan_queries(public, seeds)
         votes = check_votes(votes, public, queries.clusters)
         n_parties = votes.shape[0]
-        check_parties(n_parties, self.n_teachers, self.delta, sent="voted")
+        units = "parties" if privacy_unit is None else "teachers"
+        check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
         release = self._plan_release(public, queries, n_parties)
         plan = AnswerPlan(public, release, seeds, queries)
         # No teacher is trained here, so that `estimator` may be the student.
@@ -616,12 +634,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         """Check parameters and data, and plan a fit up to the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
+        private, public = split_inputs(
+            self, X, y, X_public, groups, seed=seeds.public_rows
+        )
         mechanism = self._function_release(private, public)
         if isinstance(mechanism, ScoreSteps):
             return self._plan_steps(mechanism, private, public, seeds)
         n_teachers = self._resolve_n_teachers(private)
-        shards = assign_shards(private, n_teachers, seeds.shards)
+        shards = assign_shards(private, n_teachers, seeds.key)
         if isinstance(mechanism, MeanScores):
             return self._plan_scores(mechanism, private, public, seeds, shards)
         queries = self._plan_queries(public, seeds)

@@ -59,7 +59,7 @@ def rehearse_votes(plan: FitSetup, estimator: Any) -> None:
         VoteForm(plan.n_classes),
         representation=plan.queries.representation,
         n_rows=plan.rows_per_teacher,
-        seed=plan.seeds.teachers,
+        seed=plan.seeds.key,
     )
 
 
@@ -104,7 +104,7 @@ def rehearse_scores(plan: ScorePlan, estimator: Any) -> None:
         plan.form,
         representation=plan.scored.representation,
         n_rows=plan.rows_per_teacher,
-        seed=plan.seeds.teachers,
+        seed=plan.seeds.key,
     )
 
 

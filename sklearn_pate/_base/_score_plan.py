@@ -76,7 +76,7 @@ class ScorePlan(FunctionPlan):
             self.private,
             self.scored.X_for_teachers,
             self.scored.representation,
-            self.seeds.teachers,
+            self.seeds.key,
             form=form,
             aggregate=gather,
         )

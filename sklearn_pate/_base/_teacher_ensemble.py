@@ -45,8 +45,10 @@ from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import (
     TeacherProblems,
     poll_teachers,
+    rows_of_shards,
     shard_groups,
     shard_rows,
+    teacher_seeds,
 )
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import (
@@ -88,8 +90,9 @@ __all__ = [
 class Seeds:
     """Seeds of the parts of a fit, which may be public."""
 
-    shards: int
-    teachers: int
+    public_rows: int
+    #: Key of the shards and of the teachers' seeds.
+    key: int
     queries: int
     student: int
     representation: int
@@ -97,8 +100,16 @@ class Seeds:
 
     @classmethod
     def drawn(cls, random_state: Any) -> Self:
-        """Draw all seeds, in a fixed order, so that no seed depends on the data."""
-        return cls(*check_random_state(random_state).randint(MAX_SEED, size=6).tolist())
+        """Draw all seeds, in a fixed order, so that no seed depends on the data.
+
+        An integer is the key itself, so that teachers can be trained elsewhere.
+        """
+        seeds = cls(
+            *check_random_state(random_state).randint(MAX_SEED, size=6).tolist()
+        )
+        if isinstance(random_state, Integral):
+            return replace(seeds, key=int(random_state))
+        return seeds
 
 
 @dataclass(frozen=True)
@@ -233,7 +244,7 @@ class FitSetup(AnswerPlan):
             self.private,
             self.queries.X_for_teachers,
             self.queries.representation,
-            self.seeds.teachers,
+            self.seeds.key,
             n_classes=self.n_classes,
             clusters=self.queries.clusters,
         )
@@ -415,7 +426,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         **parameters: Any,
     ) -> tuple[Any, TeacherProblems]:
         """Train a teacher on each shard, and collect its contribution by `poll`."""
-        seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(shards))
+        seeds = teacher_seeds(seed, np.arange(len(shards)))
         with each_teacher(self, len(shards)) as on_teacher_done:
             contributions, problems = poll(
                 self._teacher(),
@@ -423,7 +434,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
                 private.codes,
                 shards,
                 X_for_teachers,
-                seeds=seeds.tolist(),
+                seeds=seeds,
                 representation=representation,
                 memory=memory_location(self.memory),
                 n_jobs=self.n_jobs,
@@ -497,9 +508,8 @@ def assign_shards(
     """Assign private rows to teachers, independently of X and y."""
     if private.ids is None:
         return shard_rows(private.n_rows, n_teachers, seed)
-    shard_of_row = shard_groups(private.ids, n_teachers, seed)[private.group_of_row]
-    ends = np.cumsum(np.bincount(shard_of_row, minlength=n_teachers))
-    return np.split(np.argsort(shard_of_row, kind="stable"), ends[:-1])
+    shard_of_group = shard_groups(private.ids, n_teachers, seed)
+    return rows_of_shards(shard_of_group[private.group_of_row], n_teachers)
 
 
 def _warn_of(problems: TeacherProblems) -> None:

@@ -1,14 +1,17 @@
 """Shards of private rows, and the teachers that are trained on them."""
 
+from sklearn_pate._teachers._group_ids import group_ids
 from sklearn_pate._teachers._poll import collect, poll_teachers
 from sklearn_pate._teachers._score_form import ScoreForm
 from sklearn_pate._teachers._shards import (
-    group_ids,
     hold_out_groups,
     hold_out_rows,
     one_row_of_groups,
+    rows_of_shards,
     shard_groups,
+    shard_of,
     shard_rows,
+    teacher_seeds,
 )
 from sklearn_pate._teachers._soft_voting import OutputsForm, SoftVoteForm
 from sklearn_pate._teachers._task import Poll, Shard
@@ -33,8 +36,11 @@ __all__ = [
     "one_row_of_groups",
     "one_thread",
     "poll_teachers",
+    "rows_of_shards",
     "shard_groups",
+    "shard_of",
     "shard_rows",
+    "teacher_seeds",
     "this_thread",
     "vote_one_by_one",
 ]

@@ -1,13 +1,19 @@
 """Vote counts of teachers on public rows."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate._inputs._digest import digest_of_rows
+from sklearn_pate._inputs._key import key_commitment
 from sklearn_pate._inputs._labels import check_classes, class_indices, is_abstention
+from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._votes._vote_file import read_votes, write_votes
+from sklearn_pate._votes._vote_header import VoteHeader
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["Votes"]
@@ -73,9 +79,18 @@ class Votes:
     array([0, 1])
     """
 
-    __slots__ = ("_clusters", "_counts", "_n_public", "_n_teachers", "classes")
+    __slots__ = (
+        "_clusters",
+        "_counts",
+        "_n_public",
+        "_n_teachers",
+        "classes",
+        "header",
+    )
 
     classes: NDArray[Any]
+    #: What votes of shards were cast on; None for votes of parties.
+    header: VoteHeader | None
     _clusters: NDArray[np.integer] | None
     _n_public: int
     _counts: NDArray[np.unsignedinteger[Any]]
@@ -90,6 +105,7 @@ class Votes:
         clusters: NDArray[np.integer] | None = None,
     ) -> None:
         self.classes = np.arange(n_classes)
+        self.header = None
         self._n_public = n_public
         self._clusters = clusters
         n_rows = n_public if clusters is None else int(clusters.max()) + 1
@@ -186,6 +202,207 @@ class Votes:
                 "the parties' labels with classes (details are sensitive).",
                 TeacherWarning,
             )
+        return votes
+
+    @classmethod
+    def from_shards(
+        cls,
+        votes_by_shard: Mapping[int, NDArray[np.integer]],
+        X_public: Any,
+        *,
+        classes: ArrayLike,
+        n_teachers: int,
+        key: int | bytes,
+        privacy_unit: str,
+        site: str = "",
+    ) -> Self:
+        """Count the votes of teachers that were trained where their rows lie.
+
+        Parameters
+        ----------
+        votes_by_shard : mapping of int to ndarray of int of shape (n_public,)
+            For each shard that has rows, the votes of its teacher, as
+            :func:`~sklearn_pate.distributed.cast_votes` returns them. Shards may be
+            missing: those without rows, and those of other parts.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features)
+            The rows that were voted on. Their hash is kept, not the rows.
+
+        classes : array-like of shape (n_classes,)
+            All labels that count, as given to `cast_votes`.
+
+        n_teachers : int
+            Number of shards of this site, as given to
+            :func:`~sklearn_pate.distributed.shard_of`: empty ones are teachers that
+            abstain.
+
+        key : int or bytes
+            Key of the shards, as given to `shard_of`. A hash of it is kept.
+
+        privacy_unit : {"row", "group"}
+            What a shard holds whole: rows, or all rows of each group.
+
+        site : str, default=""
+            Name of the hospital or other holder of these rows, if there are several.
+            Shards of different sites are different, and each site has `n_teachers`.
+
+        Returns
+        -------
+        votes : Votes
+            Votes with a header, to be saved, merged with others, or passed to
+            ``PATEClassifier.fit_from_votes``.
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be used, there is no such shard, or votes are no class
+            indices of the public rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_pate import Votes
+        >>> X_public = np.zeros((3, 2))
+        >>> parts = [
+        ...     Votes.from_shards(
+        ...         {shard: np.array([0, 1, 1])},
+        ...         X_public,
+        ...         classes=["ill", "well"],
+        ...         n_teachers=100,
+        ...         key=0,
+        ...         privacy_unit="group",
+        ...     )
+        ...     for shard in (7, 25)
+        ... ]
+        >>> Votes.merge(parts)
+        Votes(<private>, n_teachers=100, n_public=3)
+        """
+        known = check_classes(classes)
+        X = X_public.X if isinstance(X_public, PublicData) else X_public
+        header = VoteHeader(
+            unit=privacy_unit,
+            n_teachers=n_teachers,
+            public_rows=digest_of_rows(X),
+            key=key_commitment(key),
+            shards={str(site): sorted(int(one) for one in votes_by_shard)},
+        )
+        n_public = np.shape(X)[0]
+        votes = cls(votes_by_shard.values(), n_public=n_public, n_classes=len(known))
+        return cls._of_shards(header, votes._counts, known)
+
+    @classmethod
+    def merge(cls, parts: Iterable[Self]) -> Self:
+        """Add up the votes of different shards.
+
+        Parameters
+        ----------
+        parts : iterable of Votes
+            Votes that `from_shards`, `load` or `merge` returned.
+
+        Returns
+        -------
+        votes : Votes
+            Votes of all shards.
+
+        Raises
+        ------
+        ValueError
+            If a part has no header, or other public rows, classes, number of teachers,
+            key or unit, or a shard that another part has. The message has the number of
+            the part, from 0.
+        """
+        header, counts, classes = None, np.zeros(0), np.zeros(0)
+        for number, part in enumerate(parts):
+            if part.header is None:
+                raise ValueError(
+                    f"Part {number} has no header of shards; make it by "
+                    "Votes.from_shards."
+                )
+            if header is None:
+                header, classes = part.header, part.classes
+                counts = part._counts.astype(np.uint64)
+                continue
+            if not np.array_equal(part.classes, classes):
+                raise ValueError(
+                    f"Part {number} has the classes {part.classes.tolist()} and part 0 "
+                    f"{classes.tolist()}; ask its site to vote again with the same "
+                    "study."
+                )
+            header = header.merged(part.header, number)
+            counts += part._counts
+        if header is None:
+            raise ValueError("No part was given; pass the votes of at least one site.")
+        return cls._of_shards(header, counts, classes)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write votes of shards to a file that only this user can read.
+
+        **The file is sensitive**: it holds vote counts without noise. An existing file
+        is replaced.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the votes are not those of shards, and have no header.
+        """
+        if self.header is None:
+            raise ValueError(
+                "Votes without a header of shards are not saved; make them by "
+                "Votes.from_shards."
+            )
+        header = self.header.to_dict() | {"classes": self.classes.tolist()}
+        write_votes(path, header, self._counts)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read votes of shards from a file that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. Nothing in it is executed.
+
+        Returns
+        -------
+        votes : Votes
+            Votes as they were saved.
+
+        Raises
+        ------
+        ValueError
+            If it is no such file, or was cut off or changed.
+        """
+        values, counts = read_votes(path)
+        try:
+            header = VoteHeader.from_dict(values)
+            known = check_classes(values["classes"])
+            n_shards = sum(map(len, header.shards.values()))
+            if (
+                counts.shape[1] != len(known)
+                or counts.sum(axis=1).max(initial=0) > n_shards
+            ):
+                raise ValueError("it has more votes than teachers")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{path} contradicts itself; ask its site to vote again."
+            ) from error
+        return cls._of_shards(header, counts, known)
+
+    @classmethod
+    def _of_shards(
+        cls, header: VoteHeader, counts: NDArray[Any], classes: NDArray[Any]
+    ) -> Self:
+        """Make votes of a header; shards without votes are teachers that abstain."""
+        votes = cls((), n_public=len(counts), n_classes=len(classes))
+        votes.header, votes.classes = header, classes
+        votes._n_teachers = header.n_of_all_sites
+        votes._counts = counts.astype(np.min_scalar_type(votes._n_teachers))
         return votes
 
     @property

@@ -19,8 +19,10 @@ __all__ = [
     "N_ROWS",
     "N_ROWS_PUBLIC",
     "ONE_PARTY",
+    "ONE_SITE",
     "OTHER_RANDOM_STATE",
     "OWN_DATA",
+    "OWN_SHARD",
     "PUBLIC_REPRESENTATION",
     "PUBLIC_ROWS",
     "PUBLIC_ROWS_IN_MODEL",
@@ -29,6 +31,7 @@ __all__ = [
     "ROW_BY_ROW",
     "SECRET",
     "SEEDED",
+    "SHARDS_BY_KEY",
     "Assumption",
 ]
 
@@ -152,6 +155,26 @@ ONE_PARTY = Assumption(
     "each person has data at one party only",
     "Can two parties have data of one person, such as a patient of two hospitals? "
     "The guarantee for this person is then weaker: see the table.",
+)
+
+# Shards whose teachers were trained elsewhere.
+SHARDS_BY_KEY = Assumption(
+    "shards-by-key",
+    "each row's shard is the keyed hash of its id, whatever its values",
+    "For the engineer: were all rows assigned to shards by shard_of, with the one key, "
+    "and did no step between drop or move rows by their values?",
+)
+OWN_SHARD = Assumption(
+    "shard-own-rows",
+    "the votes of a shard were cast by a teacher that was trained on that shard alone",
+    "For the engineer: did every site or worker train by cast_votes, with a model "
+    "that had seen no other private row?",
+)
+ONE_SITE = Assumption(
+    "one-site-each",
+    "each person has data at one site only",
+    "Can two sites have data of one person, such as a patient of two hospitals? The "
+    "guarantee for this person is then weaker: see the table.",
 )
 
 # Choices.

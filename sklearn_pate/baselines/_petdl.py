@@ -351,7 +351,7 @@ class PETDLClassifier(TeacherEnsemble):
             private,
             batches.X_for_teachers,
             batches.representation,
-            plan.seeds.teachers,
+            plan.seeds.key,
             form=batches.form,
             aggregate=batches.aggregate,
         )
@@ -428,10 +428,12 @@ class PETDLClassifier(TeacherEnsemble):
         """Plan a fit: everything that comes before the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
+        private, public = split_inputs(
+            self, X, y, X_public, groups, seed=seeds.public_rows
+        )
         batches = self._plan_batches(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        shards = assign_shards(private, n_teachers, seeds.shards)
+        shards = assign_shards(private, n_teachers, seeds.key)
         release = self._plan_release(public, batches, n_teachers)
         self._warn_of_counts(private, public, release)
         plan = SumFitPlan(public, release, seeds, batches, private, shards)

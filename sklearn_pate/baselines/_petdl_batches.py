@@ -207,7 +207,7 @@ class SumFitPlan(SumPlan):
             self.batches.form,
             representation=self.batches.representation,
             n_rows=self.private.n_rows // len(self.shards) if is_public else None,
-            seed=self.seeds.teachers,
+            seed=self.seeds.key,
         )
 
 

@@ -368,7 +368,9 @@ class PrivateKNNClassifier(QueryingClassifier):
         """Plan a fit: everything that comes before the first sample."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        private, public = split_inputs(self, X, y, X_public, groups, seed=seeds.shards)
+        private, public = split_inputs(
+            self, X, y, X_public, groups, seed=seeds.public_rows
+        )
         public = replace(public, assumptions=self._assumptions_of_samples(public))
         sampled = SampledMechanism(self._chosen_mechanism(), self.sampling_rate)
         queries = self._plan_queries(public, seeds)

@@ -14,7 +14,7 @@ from sklearn_pate import (
     StudentWarning,
     Votes,
 )
-from sklearn_pate._teachers import shard_rows
+from sklearn_pate._teachers import shard_rows, teacher_seeds
 from sklearn_pate.mechanisms import GNMax
 
 N_PARTIES = 40
@@ -72,15 +72,12 @@ def test_polling_elsewhere_gives_what_polling_here_gives(blobs):
         classes=[0, 1, 2],
         random_state=0,
     ).fit(X, y, X_public=PublicData(X_public))
-    shard_seed, teacher_seed, *_ = np.random.RandomState(0).randint(2**31 - 1, size=4)
-    seeds = np.random.RandomState(teacher_seed).randint(2**31 - 1, size=N_PARTIES)
+    seeds = teacher_seeds(0, np.arange(N_PARTIES))
     elsewhere = [
         DecisionTreeClassifier(random_state=seed)
         .fit(X[rows], y[rows])
         .predict(X_public)
-        for seed, rows in zip(
-            seeds, shard_rows(len(X), N_PARTIES, shard_seed), strict=True
-        )
+        for seed, rows in zip(seeds, shard_rows(len(X), N_PARTIES, 0), strict=True)
     ]
     there = make(classes=[0, 1, 2]).fit_from_votes(X_public, elsewhere)
     np.testing.assert_array_equal(here.queried_indices_, there.queried_indices_)

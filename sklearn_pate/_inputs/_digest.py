@@ -1,0 +1,69 @@
+"""Digest of public rows, equal in all versions of the libraries that hold them."""
+
+import hashlib
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._inputs._containers import check_container, column_names
+from sklearn_pate._inputs._labels import is_missing
+from sklearn_pate._inputs._odd_rows import is_frame
+from sklearn_pate._inputs._public_data import PublicData
+
+__all__ = ["digest_of_rows"]
+
+
+def digest_of_rows(X_public: Any) -> str:
+    """Return the SHA-256 of public rows: names, types and values of all columns.
+
+    Rows that differ by one bit have another digest. Raises ValueError for a value that
+    is neither a number, nor text, nor missing.
+    """
+    X = X_public.X if isinstance(X_public, PublicData) else X_public
+    check_container("X_public", X)
+    hashed = hashlib.sha256()
+    if is_frame(X):
+        parts = [
+            part
+            for column, name in enumerate(column_names(X) or ())
+            for part in (str(name), _safe_indexing(X, column, axis=1))
+        ]
+    elif sp.issparse(X):
+        rows = X.tocsr()
+        parts = ["sparse", list(rows.shape), rows.data, rows.indices, rows.indptr]
+    else:
+        array = np.asarray(X)
+        parts = ["array", list(array.shape), array.ravel()]
+    for part in parts:
+        content = _content(part)
+        hashed.update(len(content).to_bytes(8, "little") + content)
+    return hashed.hexdigest()
+
+
+def _content(values: Any) -> bytes:
+    """Return the bytes of a column, or of a name."""
+    if isinstance(values, str):
+        return values.encode("utf-8", "surrogatepass")
+    array = np.asarray(values)
+    if array.dtype.kind in "biufmM":
+        array = array.astype(array.dtype.newbyteorder("<"))
+        return f"{array.dtype.str} ".encode() + array.tobytes()
+    return b"".join(map(_value, array.tolist()))
+
+
+def _value(value: Any) -> bytes:
+    if is_missing(value):
+        content = b"missing"
+    elif isinstance(value, str):
+        content = b"text " + value.encode("utf-8", "surrogatepass")
+    elif isinstance(value, (Real, np.bool_)):
+        content = b"number " + repr(float(value)).encode()
+    else:
+        raise ValueError(
+            f"X_public holds a value of type {type(value).__name__}; make it a number "
+            "or text, so that sites can compare their public rows."
+        )
+    return len(content).to_bytes(8, "little") + content

@@ -1,0 +1,151 @@
+"""Votes of one teacher, trained where the rows of its shard lie."""
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length
+
+from sklearn_pate._inputs._checks import check_count
+from sklearn_pate._inputs._column_types import read_like_public
+from sklearn_pate._inputs._features import check_features, check_public_features
+from sklearn_pate._inputs._labels import check_classes, class_indices
+from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
+from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._teachers import (
+    Poll,
+    Shard,
+    VoteForm,
+    one_thread,
+    teacher_seeds,
+    this_thread,
+    vote_one_by_one,
+)
+from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
+from sklearn_pate.exceptions import TeacherWarning, warn_user
+
+__all__ = ["cast_votes"]
+
+
+class _Features(BaseEstimator):
+    """Reader of features for a teacher, which stays unfitted itself."""
+
+    def __init__(self, teacher: Any = None) -> None:
+        self.teacher = teacher
+
+    def _takes_missing(self) -> bool | None:
+        return takes_missing(self.teacher)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = input_tags(self.teacher)
+        return tags
+
+
+def cast_votes(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_public: Any,
+    *,
+    classes: ArrayLike,
+    shard: int,
+    seed: int = 0,
+) -> NDArray[np.signedinteger]:
+    """Train one teacher on the rows of one shard, and return its votes alone.
+
+    This runs where the rows lie: on a worker of Spark, Ray or dask, or in a hospital.
+    The fitted teacher is dropped, and what it prints, logs or warns of is suppressed.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The teacher, unfitted, as in :class:`~sklearn_pate.PATEClassifier`.
+
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        All rows of the shard and no others. Their order should be the same in each
+        run, as many teachers depend on it. May be empty.
+
+    y : array-like of shape (n_rows,)
+        Their labels. A row whose label is not in `classes` is dropped.
+
+    X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+            (n_public, n_features)
+        Public rows, the same for all shards.
+
+    classes : array-like of shape (n_classes,)
+        All labels that count, chosen independently of the data.
+
+    shard : int
+        Number of the shard, as :func:`shard_of` returns it.
+
+    seed : int, default=0
+        Seeds the teachers, each with its own seed. It may be public. The votes are
+        those of a fit with ``random_state=seed`` if the shards have that key.
+
+    Returns
+    -------
+    votes : ndarray of int of shape (n_public,)
+        Class indices, -1 for an abstention, in a byte each for up to 128 classes. A
+        teacher without rows abstains, and one with a single class votes for it.
+        **Sensitive**: votes are published by a mechanism only, see
+        :meth:`Votes.from_shards <sklearn_pate.Votes.from_shards>`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used, or X, y and `X_public` do not fit together. No
+        private value decides, but for a text in a column of numbers.
+
+    Warns
+    -----
+    TeacherWarning
+        If the teacher failed, and abstains. The message names the type of its error
+        only, and belongs to the data holder.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.distributed import cast_votes, shard_of
+    >>> X, y = make_blobs(1000, centers=2, random_state=0)
+    >>> patients = range(900)
+    >>> in_shard = shard_of(patients, 10, key=0) == 3
+    >>> cast_votes(
+    ...     GaussianNB(), X[:900][in_shard], y[:900][in_shard], X[995:],
+    ...     classes=[0, 1], shard=3,
+    ... )
+    array([1, 1, 1, 0, 0], dtype=int8)
+    """
+    check_count("shard", shard, 0)
+    known = check_classes(classes)
+    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    features = _Features(estimator)
+    X_public = check_public_features(features, X_public)
+    form = VoteForm(len(known))
+    if np.shape(X)[0] == 0:
+        return np.full(X_public.shape[0], -1, dtype=np.int8)
+    X = check_features(features, X, reset=False, private=True)
+    X = read_like_public(X, X_public)
+    check_consistent_length(X, y)
+    codes = class_indices(y, known)
+    rows = np.flatnonzero(codes >= 0)
+    [teacher_seed] = teacher_seeds(seed, np.array([shard]))
+    task = Shard(shard, _safe_indexing(X, rows), codes[rows], teacher_seed, None)
+    poll = Poll(estimator, form, None, get_config(), this_thread())
+    with one_thread():
+        [result] = vote_one_by_one(poll, X_public, [task])
+    if result.failure is not None:
+        kind = result.failure.removeprefix(ON_PUBLIC_ROWS).partition(":")[0]
+        warn_user(
+            f"The teacher of shard {shard} failed and abstains ({kind}; this is "
+            "sensitive). Try estimator.fit on these rows, with y encoded as class "
+            "indices.",
+            TeacherWarning,
+        )
+    if result.contribution is None:
+        return np.full(X_public.shape[0], -1, dtype=np.int8)
+    return cast(NDArray[np.signedinteger], result.contribution)
