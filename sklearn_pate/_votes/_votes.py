@@ -329,7 +329,7 @@ class Votes:
                     f"{classes.tolist()}; ask its site to vote again with the same "
                     "study."
                 )
-            header = header.merged(part.header, number)
+            header = header.merged(part.header, f"Part {number}", "part 0")
             counts += part._counts
         if header is None:
             raise ValueError("No part was given; pass the votes of at least one site.")
