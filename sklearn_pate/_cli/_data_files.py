@@ -13,12 +13,20 @@ from sklearn_pate.publication._bounded_files import printable
 
 __all__ = ["labels_like", "read_private", "read_public"]
 
+_WHOLE_NUMBER = r"[+-]?\d{1,18}"
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_BOOLEANS = {"True": 1.0, "False": 0.0}
+
 
 def read_public(path: Path) -> Any:
     """Read public rows as a dataframe of pandas."""
     frame = _read(path)
     if 0 in frame.shape:
         raise ValueError(f"{path} holds no row; pass the public rows.")
+    if path.suffix == ".csv":
+        # Not by pandas, whose versions read some digits as different bits.
+        for name in frame.columns:
+            frame[name] = _typed(frame[name])
     return frame
 
 
@@ -31,7 +39,7 @@ def read_private(
     another way if one row held an odd value.
     """
     pandas = optional_module("pandas", "pandas")
-    frame = _read(path, dtype=str)
+    frame = _read(path)
     missing = [one for one in (*X_public.columns, *others) if one not in frame.columns]
     if missing:
         raise ValueError(
@@ -45,7 +53,7 @@ def read_private(
         column = frame[name]
         try:
             if kind.kind == "b":
-                column = column.replace({"True": 1.0, "False": 0.0})
+                column = column.replace(_BOOLEANS)
             if kind.kind in "biuf":
                 column = read_numbers(column.to_frame())[:, 0]
         except (TypeError, ValueError) as error:
@@ -59,8 +67,20 @@ def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:
     return as_words(labels) if isinstance(classes[0], str) else without_words(labels)
 
 
-def _read(path: Path, **types: Any) -> Any:
-    """Read a file as a dataframe; `types` are those of a file that has none."""
+def _typed(column: Any) -> Any:
+    """Convert a column of text to whole numbers, numbers or booleans, if all are."""
+    texts = column.dropna()
+    if texts.isin([*_BOOLEANS]).all() and len(texts) == len(column):
+        return column.map(_BOOLEANS).astype(bool)
+    if not texts.str.fullmatch(_NUMBER).all():
+        return column
+    if len(texts) == len(column) and texts.str.fullmatch(_WHOLE_NUMBER).all():
+        return column.map(int).astype(np.int64)
+    return read_numbers(column.to_frame())[:, 0]
+
+
+def _read(path: Path) -> Any:
+    """Read a file as a dataframe; all columns of a CSV file are text."""
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(
             f"{path} must end in .csv or .parquet, the format of the file."
@@ -70,10 +90,7 @@ def _read(path: Path, **types: Any) -> Any:
         if path.suffix == ".parquet":
             parquet = optional_module("pyarrow.parquet", "pyarrow")
             return parquet.read_table(path).to_pandas(ignore_metadata=True)
-        # As Python reads numbers: the same digits are the same bits for all columns.
-        frame = pandas.read_csv(
-            path, float_precision="round_trip", low_memory=False, **types
-        )
+        frame = pandas.read_csv(path, dtype=str)
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read: {printable(error).rstrip('.')}."

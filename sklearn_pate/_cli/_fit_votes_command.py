@@ -1,9 +1,11 @@
 """Command ``fit-votes``: a student of the votes of all sites, and its card."""
 
 import argparse
+import textwrap
 from pathlib import Path
 from typing import Any
 
+from sklearn_pate._base._terminal import WIDTH
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._cli._data_files import read_public
 from sklearn_pate._cli._estimator_file import read_estimator
@@ -126,10 +128,10 @@ def add_to(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Train a student on the votes of all sites, and write it with its card."""
-    # No answer is released before the files can be written.
-    import_skops()
     outputs = [*paths_of(given.output), *([given.report] if given.report else [])]
+    # No answer is released unless all files can be written.
     check_outputs(outputs, overwrite=given.overwrite)
+    import_skops()
     study, public = Study.read(given.study), read_public(given.public)
     study.check_public_rows(public, given.public)
     votes = study.merge(given.votes)
@@ -151,7 +153,8 @@ def run(given: argparse.Namespace) -> int:
             report = PrivacyReport.from_estimator(released, model_file=given.output)
             report.save(given.report, overwrite=given.overwrite)
     written = ", ".join(map(str, outputs))
-    print(f"{pate.privacy_spent_}\n\nWritten, and may be published: {written}.")
+    print(textwrap.fill(str(pate.privacy_spent_), WIDTH))
+    print(f"\nWritten, and may be published: {written}.")
     return 0
 
 

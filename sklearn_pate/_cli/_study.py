@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
@@ -28,7 +28,7 @@ class Study:
     #: Number of shards, and so of teachers, of each site.
     n_teachers: int
     #: Unit of privacy that a shard holds whole: "row" or "group".
-    privacy_unit: str
+    privacy_unit: Literal["row", "group"]
     #: Names of the sites.
     sites: list[str]
     #: SHA-256 of the public rows.
