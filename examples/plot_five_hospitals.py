@@ -65,13 +65,10 @@ def votes_of(site, n_teachers):
     shards = shard_of(patients, n_teachers, KEY)
     votes = {}
     for k in range(n_teachers):
-        of_shard = X[shards == k], y[shards == k]
-        votes[k] = cast_votes(
-            GaussianNB(), *of_shard, X_public, classes=LABELS, shard=k
-        )
-    common = {"classes": LABELS, "n_teachers": n_teachers, "key": KEY}
-    unit = {"privacy_unit": "group", "site": site}
-    return Votes.from_shards(votes, X_public, **common, **unit)
+        rows = X[shards == k], y[shards == k]
+        votes[k] = cast_votes(GaussianNB(), *rows, X_public, classes=LABELS, shard=k)
+    common = {"classes": LABELS, "n_teachers": n_teachers, "privacy_unit": "group"}
+    return Votes.from_shards(votes, X_public, key=KEY, site=site, **common)
 
 
 # %%
@@ -84,8 +81,7 @@ def votes_of(site, n_teachers):
 
 def student_of(votes):
     """Answer 500 queries with noise, and learn from the answers."""
-    student = LogisticRegression(C=0.1)
-    pate = PATEClassifier(student, classes=LABELS, epsilon=2.0)
+    pate = PATEClassifier(LogisticRegression(C=0.1), classes=LABELS, epsilon=2.0)
     return pate.fit_from_votes(PublicData(X_public), votes, privacy_unit="group")
 
 
@@ -101,18 +97,14 @@ areas = {}
 for n_teachers in [1, 3, 10, 20, 50]:
     votes = Votes.merge(votes_of(site, n_teachers) for site in hospitals)
     students = [student_of(votes) for _ in range(5)]
-    areas[n_teachers] = [area(student) for student in students]
-    print(
-        f"teachers of each hospital: {n_teachers}, AUC {np.mean(areas[n_teachers]):.2f}"
-    )
+    areas[n_teachers] = list(map(area, students))
+    print(f"teachers of each hospital: {n_teachers}, AUC {areas[n_teachers][0]:.2f}")
 
-# %%
-# For comparison, a model of the pooled rows without privacy:
+# A model of the pooled rows without privacy, for comparison.
 X, y, _ = map(np.concatenate, zip(*hospitals.values(), strict=True))
 pooled = LogisticRegression().fit(X, y)
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-for n_teachers, values in areas.items():
-    axis.plot([n_teachers] * 5, values, "o", color="#2277cc", alpha=0.5)
+axis.plot([*areas], [*areas.values()], "o", color="#2277cc", alpha=0.5)
 axis.axhline(area(pooled), color="#777777", label="pooled rows, no privacy")
 axis.axhline(0.5, color="black", linestyle=":", label="guessing")
 axis.set_xscale("log")
@@ -123,9 +115,5 @@ axis.legend(loc="center right")
 plt.show()
 
 # %%
-# Unit of privacy
-# ---------------
-#
-# Every patient is protected, with all stays, and a hospital as a whole is not.
-
+# Every patient is protected, with all stays, and a hospital as a whole is not:
 print(students[0].privacy_spent_)
