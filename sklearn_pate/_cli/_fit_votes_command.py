@@ -134,7 +134,7 @@ def run(given: argparse.Namespace) -> int:
     import_skops()
     study, public = Study.read(given.study), read_public(given.public)
     study.check_public_rows(public, given.public)
-    votes = study.merge(given.votes)
+    votes = study.merge(given.votes, len(public))
     student = given.student and read_estimator(given.student, "student")
     pate = PATEClassifier(
         student=student,

@@ -117,8 +117,8 @@ class Study:
                 f"{', '.join(self.sites)}; correct the name."
             )
 
-    def merge(self, paths: list[Path]) -> Votes:
-        """Add up the votes in the files of all sites."""
+    def merge(self, paths: list[Path], n_public: int) -> Votes:
+        """Add up the votes in the files of all sites, on so many public rows."""
         header, parts = self.empty_header(), []
         for path in paths:
             votes = Votes.load(path)
@@ -127,6 +127,11 @@ class Study:
                 raise ValueError(
                     f"{path} has other classes than the study; ask its site to vote "
                     "again with the same study."
+                )
+            if votes.n_public != n_public:
+                raise ValueError(
+                    f"{path} has votes on {votes.n_public} public rows, and the study "
+                    f"has {n_public}; ask its site to vote again."
                 )
             unknown = votes.header.shards.keys() - {*self.sites}
             if unknown:

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import Votes
 from sklearn_pate._cli import main
+from sklearn_pate._votes._vote_file import write_votes
 from tests._cli.site_files import N_TEACHERS, SITES, fit_votes, study, vote, without
 
 
@@ -102,6 +103,21 @@ def test_a_file_that_was_cut_off_is_refused(folder, capsys, n_bytes):
     Path("west.votes").write_bytes(content[:n_bytes])
     message = refused(fit_votes(), capsys)
     assert "west.votes was cut off" in message or "west.votes is no file" in message
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_votes", "message"),
+    [
+        ((1, 2), 1, "west.votes has votes on 1 public rows, and the study has"),
+        ((30,), 1, "west.votes contradicts itself"),
+        ((30, 2), N_TEACHERS, "west.votes contradicts itself"),
+        ((30, 2), 2**63, "west.votes contradicts itself"),  # their sum is 2**64
+    ],
+)
+def test_a_forged_file_is_refused(folder, capsys, shape, n_votes, message):
+    header = json.loads(Path("west.votes").read_bytes().split(b"\n")[1])
+    write_votes("west.votes", header, np.full(shape, n_votes, dtype=np.uint64))
+    assert message in refused(fit_votes(), capsys)
 
 
 @pytest.mark.parametrize(
