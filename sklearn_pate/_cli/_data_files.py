@@ -16,6 +16,8 @@ __all__ = ["labels_like", "read_private", "read_public"]
 _WHOLE_NUMBER = r"[+-]?\d{1,18}"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _BOOLEANS = {"True": 1.0, "False": 0.0}
+# For a missing number; in a column of text they are text, perhaps a class or an id.
+_MISSING = ["NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>"]
 
 
 def read_public(path: Path) -> Any:
@@ -53,7 +55,8 @@ def read_private(
         column = frame[name]
         try:
             if kind.kind == "b":
-                column = column.replace(_BOOLEANS)
+                values = [_BOOLEANS.get(value, value) for value in column.tolist()]
+                column = pandas.Series(values, dtype=object, name=name)
             if kind.kind in "biuf":
                 column = read_numbers(column.to_frame())[:, 0]
         except (TypeError, ValueError) as error:
@@ -69,7 +72,7 @@ def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:
 
 def _typed(column: Any) -> Any:
     """Convert a column of text to whole numbers, numbers or booleans, if all are."""
-    texts = column.dropna()
+    texts = column[column.notna() & ~column.isin(_MISSING)]
     if texts.isin([*_BOOLEANS]).all() and len(texts) == len(column):
         return column.map(_BOOLEANS).astype(bool)
     if not texts.str.fullmatch(_NUMBER).all():
@@ -80,7 +83,7 @@ def _typed(column: Any) -> Any:
 
 
 def _read(path: Path) -> Any:
-    """Read a file as a dataframe; all columns of a CSV file are text."""
+    """Read a file as a dataframe; all of a CSV file is text, or missing if empty."""
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(
             f"{path} must end in .csv or .parquet, the format of the file."
@@ -90,7 +93,7 @@ def _read(path: Path) -> Any:
         if path.suffix == ".parquet":
             parquet = optional_module("pyarrow.parquet", "pyarrow")
             return parquet.read_table(path).to_pandas(ignore_metadata=True)
-        frame = pandas.read_csv(path, dtype=str)
+        frame = pandas.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read: {printable(error).rstrip('.')}."

@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PublishedClassifier, Votes
 from sklearn_pate._cli import main
+from sklearn_pate._cli._data_files import read_public
 from sklearn_pate.distributed import cast_votes, shard_of
 from tests._cli.site_files import (
     N_TEACHERS,
@@ -159,6 +160,29 @@ def test_numbers_as_labels_are_read_also_beside_a_missing_one(
     X = rows[["age", "marker"]]
     expected = votes_in_python("north", X, y, rows["patient"], [0, 1], seed=5)
     assert_equal_votes(Votes.load("north.votes"), expected)
+
+
+def test_words_that_may_stand_for_missing_values_are_classes_and_ids(folder, capsys):
+    rows = pd.read_csv("north.csv")
+    labels = rows["readmitted"].replace({"no": "None", "yes": "NA"})
+    ids = rows["patient"].replace({"0-1": "NA"})
+    rows.assign(readmitted=labels, patient=ids).to_csv("north.csv", index=False)
+    options = ["-o", "new.json", "--key", "new.key"]
+    assert main(study("--classes", "NA,None", *options)) == 0
+    options = ["--study", "new.json", "--key", "new.key", "--overwrite"]
+    assert main(vote("north", *options)) == 0
+    assert "as their label is no class: 0." in capsys.readouterr().out
+
+
+def test_columns_of_public_rows_have_types_that_each_column_decides(tmp_path):
+    text = "whole,number,gap,flag,word,code\n1,2.5,1,True,a,1\n-2,1e-1,NA,False,NA,7b"
+    path = tmp_path / "public.csv"
+    path.write_text(text)
+    frame = read_public(path)
+    assert [frame[name].dtype.kind for name in frame] == [*"iffbOO"]
+    assert frame["number"].tolist() == [2.5, 0.1]
+    assert np.isnan(frame["gap"][1])
+    assert frame["word"].tolist() == ["a", "NA"]
 
 
 def test_an_odd_value_changes_the_vote_of_one_teacher_at_most(folder):
