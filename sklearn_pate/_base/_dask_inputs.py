@@ -31,6 +31,7 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.distributed._dask_rows import (
     DaskRows,
     PartitionFacts,
+    clear_errors,
     facts_of,
     partitions,
     read_labels_of,
@@ -72,9 +73,10 @@ def read_dask_inputs(
             for number, (of_X, *others) in enumerate(parts)
         ]
     )
-    facts: list[PartitionFacts] = client.gather(
-        client.compute([delayed(facts_of)(one) for one in labels])
-    )
+    with clear_errors():
+        facts: list[PartitionFacts] = client.gather(
+            client.compute([delayed(facts_of)(one) for one in labels])
+        )
     classes, unseen = _classes(known, facts)
     rows = DaskRows(
         [(of_X, one) for (of_X, *_), one in zip(parts, labels, strict=True)],

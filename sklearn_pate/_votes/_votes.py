@@ -330,6 +330,10 @@ class Votes:
                     "study."
                 )
             header = header.merged(part.header, f"Part {number}", "part 0")
+            if part.n_public != len(counts):  # in spite of an equal hash
+                raise ValueError(
+                    f"Part {number} contradicts itself; ask its site to vote again."
+                )
             counts += part._counts
         if header is None:
             raise ValueError("No part was given; pass the votes of at least one site.")

@@ -98,7 +98,7 @@ def cast_votes(
     ------
     ValueError
         If a parameter cannot be used, or X, y and `X_public` do not fit together. No
-        private value decides, but for a text in a column of numbers.
+        private value decides.
 
     Warns
     -----
@@ -129,7 +129,7 @@ def cast_votes(
     if np.shape(X)[0] == 0:
         return np.full(X_public.shape[0], -1, dtype=np.int8)
     X = check_features(features, X, reset=False, private=True)
-    X = read_like_public(X, X_public)
+    X = read_like_public(X, X_public, refuse=False)
     check_consistent_length(X, y)
     codes = class_indices(y, known)
     rows = np.flatnonzero(codes >= 0)

@@ -1,7 +1,8 @@
 """Private rows in partitions of dask, which stay on the workers. Sensitive."""
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -30,6 +31,7 @@ from sklearn_pate._teachers import (
 __all__ = [
     "DaskRows",
     "PartitionFacts",
+    "clear_errors",
     "facts_of",
     "partitions",
     "read_labels_of",
@@ -343,6 +345,18 @@ def _differ(number: int, one: str, n_one: int, other: str, n_other: int) -> Valu
         f"Partition {number} has {n_one} rows in {one} and {n_other} in {other}; make "
         "both from one collection."
     )
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Name the cause of an error that dask raised while it read a partition."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"A partition could not be read ({type(error).__name__}: {error}); give "
+            "all partitions the columns and types of their collection."
+        ) from error
 
 
 def _types(X: Any, like: Any) -> list[tuple[str, Any, Any]]:

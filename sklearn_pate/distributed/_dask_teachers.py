@@ -29,7 +29,7 @@ from sklearn_pate._teachers import (
 )
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.distributed._dask_rows import DaskRows, read_pieces
+from sklearn_pate.distributed._dask_rows import DaskRows, clear_errors, read_pieces
 
 __all__ = ["DaskScores", "collect_scores", "poll_on_dask"]
 
@@ -139,7 +139,8 @@ def _train(
     for future in as_completed(futures):
         if future.status != "finished":
             client.cancel(futures)
-            raise future.exception()
+            with clear_errors():
+                raise future.exception()
         if on_teacher_done is not None:
             for _ in range(n_of[future]):
                 on_teacher_done()

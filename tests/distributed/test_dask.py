@@ -1,0 +1,358 @@
+"""Teachers on the workers of dask: the votes of a fit in memory, and no row here."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from xgboost import XGBClassifier
+
+from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.slow
+
+N_ROWS, N_TEACHERS = 3000, 30
+NUMBERS = ["a", "b", "c", "k"]
+COLUMNS = [*NUMBERS, "ward"]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Rows of several types, some of them odd; patients in more than one partition."""
+    X, y = make_classification(N_ROWS, 4, n_redundant=0, flip_y=0.1, random_state=0)
+    frame = pd.DataFrame(X, columns=NUMBERS)
+    frame["c"] = frame["c"].astype("float32")
+    frame["k"] = (3 * frame["k"]).astype("int64")
+    frame.loc[::97, "a"] = np.nan
+    frame["ward"] = np.where(X[:, 0] > 0, "north", "søuth")
+    owner = np.random.default_rng(0).integers(0, 900, N_ROWS)
+    return frame.assign(label=y, patient=[f"p{k}" for k in owner])
+
+
+@pytest.fixture(scope="module")
+def X_public(table):  # noqa: N802
+    return PublicData(table[COLUMNS].sample(300, random_state=1).fillna(0.0))
+
+
+def encoded(classifier):
+    return make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["ward"]),
+            (StandardScaler(), NUMBERS),
+        ),
+        classifier,
+    )
+
+
+def make(teacher, **changed):
+    defaults = {
+        "n_teachers": N_TEACHERS,
+        "mechanism": "gnmax",
+        "epsilon": 20.0,
+        "n_queries": 200,
+        "query_strategy": "random",
+        "representation": None,
+        "random_state": 5,
+    }
+    return PATEClassifier(teacher, encoded(LogisticRegression()), **defaults | changed)
+
+
+def fitted(clf, frame, X_public, **options):
+    groups = frame["patient"] if clf.privacy_unit == "group" else None
+    return clf.fit(
+        frame[COLUMNS], frame["label"], X_public=X_public, groups=groups, **options
+    )
+
+
+def cut(table, n_partitions=5):
+    return dd.from_pandas(table, npartitions=n_partitions, sort=False)
+
+
+def counts(clf):
+    return clf.privacy_analysis_.counts
+
+
+TEACHERS = {
+    "forest": RandomForestClassifier(5),
+    "logistic regression": LogisticRegression(),
+    "xgboost": XGBClassifier(n_estimators=5, max_depth=3),
+}
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+@pytest.mark.parametrize("name", TEACHERS)
+def test_votes_are_those_of_a_fit_in_memory(client, table, X_public, name, unit):
+    clf = make(encoded(TEACHERS[name]), privacy_unit=unit)
+    ddf = cut(table)
+    in_memory = fitted(clf, ddf.compute(), X_public)
+    expected, queried = counts(in_memory), in_memory.queried_indices_
+    for other in (ddf, cut(table, 3)):
+        there = fitted(clf, other, X_public)
+        np.testing.assert_array_equal(there.queried_indices_, queried)
+        np.testing.assert_array_equal(counts(there), expected)
+    assert there.privacy_spent_.unit == unit
+
+
+def test_arrays_cut_along_rows_and_columns(client):
+    X, y = make_classification(2000, 6, random_state=0)
+    X_public = PublicData(X[:200])
+    clf = make(LogisticRegression()).set_params(student=LogisticRegression())
+    expected = counts(clf.fit(X, y, X_public=X_public))
+    chunks = da.from_array(X, chunks=(300, 4)), da.from_array(y, chunks=300)
+    np.testing.assert_array_equal(counts(clf.fit(*chunks, X_public=X_public)), expected)
+
+
+@pytest.mark.parametrize("representation", [None, "auto"])
+def test_scores_are_released_in_two_rounds(client, table, X_public, representation):
+    options = {"mechanism": "scores", "n_queries": "auto", "query_strategy": "auto"}
+    clf = make(LogisticRegression(), **options, noise_seed=0, student=None)
+    clf.set_params(representation=representation)
+    numbers = PublicData(X_public.X[NUMBERS])
+    frame = table.fillna(0.0)
+
+    def released(frame):
+        return clf.fit(frame[NUMBERS], frame["label"], X_public=numbers).estimate_
+
+    here, there = released(frame), released(cut(frame))
+    np.testing.assert_array_equal(there.coefficients, here.coefficients)
+    assert clf.privacy_spent_.release == "scores"
+
+
+def test_a_default_classifier_trains_teachers(client, table, X_public):
+    numbers = PublicData(X_public.X[NUMBERS])
+    ddf = cut(table.fillna(0.0))
+    clf = PATEClassifier(epsilon=5.0).fit(ddf[NUMBERS], ddf["label"], X_public=numbers)
+    assert clf.privacy_spent_.n_teachers == round(np.sqrt(N_ROWS))
+
+
+def test_one_replaced_row_moves_one_vote_of_each_query(client, table, X_public):
+    clf = make(encoded(RandomForestClassifier(3)))
+    before = counts(fitted(clf, cut(table), X_public))
+    for row in (0, 1501, N_ROWS - 1):
+        other = table.copy()
+        numbers = [other.columns.get_loc(name) for name in ("a", "b", "label")]
+        other.iloc[row, numbers] = [50.0, -50.0, 1 - other["label"].iloc[row]]
+        moved = counts(fitted(clf, cut(other), X_public)) - before
+        assert np.abs(moved).sum(axis=1).max() <= 2
+
+
+def test_what_reaches_the_client_does_not_grow_with_the_rows(
+    client, table, X_public, monkeypatch
+):
+    received = []
+    gather = distributed.Client._gather
+
+    async def counted(self, *arguments, **options):
+        result = await gather(self, *arguments, **options)
+        received.append(len(pickle.dumps(result)))
+        return result
+
+    monkeypatch.setattr(distributed.Client, "_gather", counted)
+    clf = make(encoded(LogisticRegression()))
+    sizes = []
+    for n_copies in (1, 4):
+        received.clear()
+        fitted(clf, cut(pd.concat(n_copies * [table])), X_public)
+        sizes.append(sum(received))
+    assert sizes[1] < 1.02 * sizes[0]
+    assert sizes[0] < len(pickle.dumps(table)) / 4
+
+
+def test_progress_is_reported_by_teacher(client, table, X_public, monkeypatch):
+    from sklearn_pate._base import _teacher_ensemble
+
+    done = []
+
+    class Each:
+        def __init__(self, estimator, n_teachers):
+            assert n_teachers == N_TEACHERS
+
+        def __enter__(self):
+            return lambda: done.append(1)
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr(_teacher_ensemble, "each_teacher", Each)
+    fitted(make(encoded(LogisticRegression())), cut(table), X_public)
+    assert len(done) == N_TEACHERS
+
+
+def test_killed_workers_change_no_answer_and_no_cost(client, table, X_public, tmp_path):
+    # Long enough for two workers to be killed while it trains.
+    clf = make(encoded(RandomForestClassifier(300)), n_teachers=60)
+    ddf = cut(pd.concat(3 * [table], ignore_index=True))
+    expected = counts(fitted(clf, ddf.compute(), X_public))
+    ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=30.0, delta=1e-5)
+    clf.set_params(ledger=ledger)
+    killed = []
+
+    def kill():
+        for _ in range(2):
+            time.sleep(3)
+            worker = next(iter(client.run(os.getpid).values()))
+            os.kill(worker, signal.SIGKILL)
+            killed.append(worker)
+
+    assassin = threading.Thread(target=kill)
+    assassin.start()
+    fitted(clf, ddf, X_public)
+    n_killed = len(killed)
+    assassin.join()
+    client.wait_for_workers(2)
+    assert n_killed == 2
+    np.testing.assert_array_equal(counts(clf), expected)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_repeated_fit_gets_its_answers_from_the_ledger(
+    client, table, X_public, tmp_path
+):
+    ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=40.0, delta=1e-5)
+    clf = make(encoded(LogisticRegression()), ledger=ledger)
+    first = fitted(clf, cut(table), X_public).answers_
+    np.testing.assert_array_equal(fitted(clf, cut(table), X_public).answers_, first)
+    assert len(ledger.entries()) == 1
+    other = table.assign(b=table["b"] + 1e-9)
+    fitted(clf, cut(other), X_public)
+    assert len(ledger.entries()) == 2
+
+
+def test_an_empty_partition_changes_nothing(client, table, X_public):
+    clf = make(encoded(LogisticRegression()))
+    expected = counts(fitted(clf, cut(table), X_public))
+    parts = cut(table).partitions
+    nothing = parts[0].map_partitions(lambda rows: rows[:0])
+    with_empty = dd.concat([parts[0], nothing, *[parts[k] for k in range(1, 5)]])
+    np.testing.assert_array_equal(counts(fitted(clf, with_empty, X_public)), expected)
+
+
+def test_rows_without_an_id_or_a_class_are_left_out(client, table, X_public):
+    clf = make(encoded(LogisticRegression()), privacy_unit="group", classes=[0, 1, 7])
+    table = table.copy()
+    table.loc[3:40, "patient"] = None
+    table.loc[1000:1004, "label"] = 5
+    expected = counts(fitted(clf, cut(table).compute(), X_public))
+    problems = clf.privacy_analysis_.data_problems
+    fitted(clf, cut(table), X_public)
+    np.testing.assert_array_equal(counts(clf), expected)
+    assert clf.privacy_analysis_.data_problems == problems
+    assert problems == [
+        "No row has the label 7.",
+        "5 rows have a label that is not in classes.",
+        "38 rows have no group id, and were left out.",
+    ]
+
+
+def changed(ddf, number, change):
+    """Change one partition, unknown to the collection."""
+    parts = [
+        part.map_partitions(change, meta=ddf._meta, enforce_metadata=False)
+        if k == number
+        else part
+        for k, part in enumerate(ddf.partitions)
+    ]
+    return dd.concat(parts)
+
+
+BAD = {
+    "other columns": (
+        lambda ddf: changed(ddf, 2, lambda rows: rows.rename(columns={"a": "z"})),
+        r"A partition could not be read \(KeyError: .*'a'.*\); give all partitions",
+    ),
+    "another type": (
+        lambda ddf: changed(ddf, 2, lambda rows: rows.assign(a=rows["a"].astype("f4"))),
+        "Partition 2 of X has the type float32 in column 'a', not float64",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_partitions_that_differ_are_named(client, table, X_public, name, tmp_path):
+    break_it, message = BAD[name]
+    ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=30.0, delta=1e-5)
+    clf = make(encoded(LogisticRegression()), ledger=ledger)
+    with pytest.raises(ValueError, match=message):
+        fitted(clf, break_it(cut(table)), X_public)
+    with pytest.raises(ValueError, match=message):
+        fitted(clf.set_params(ledger=None), break_it(cut(table)), X_public)
+    assert ledger.entries() == []
+
+
+def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
+    ddf = cut(table)
+    clf = make(encoded(LogisticRegression()), privacy_unit="group")
+
+    def fit(y=ddf["label"], groups=ddf["patient"]):
+        clf.fit(ddf[COLUMNS], y, X_public=X_public, groups=groups)
+
+    with pytest.raises(ValueError, match="X has 5 partitions and y 3"):
+        fit(y=cut(table, 3)["label"])
+    with pytest.raises(ValueError, match="y is a Series and X a dask collection"):
+        fit(y=table["label"])
+    shorter = changed(ddf, 1, lambda rows: rows[:-1])
+    with pytest.raises(ValueError, match="Partition 1 has 600 rows in X and 599 in y"):
+        fit(y=shorter["label"], groups=shorter["patient"])
+    with pytest.raises(ValueError, match="600 rows in y and 599 in groups"):
+        fit(groups=shorter["patient"])
+    with pytest.raises(ValueError, match="groups holds one group only"):
+        fit(groups=ddf["patient"].map(lambda one: "p1", meta=("p", object)))
+    with pytest.raises(ValueError, match="groups holds a fraction"):
+        fit(groups=ddf["b"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"public_size": 0.2}, r"public_size=0\.2 needs private rows in memory"),
+        ({"memory": "folder"}, "memory='folder' needs private rows in memory"),
+        ({"mechanism": "steps"}, "mechanism='steps' reads all rows in one process"),
+        ({"n_teachers": 4000}, "n_teachers=4000 is more than the private rows"),
+        ({"classes": ["a", "b"]}, "No private row of y has a label in classes"),
+    ],
+)
+def test_parameters_that_need_rows_in_memory_are_refused(
+    client, table, X_public, changed, message
+):
+    clf = make(encoded(LogisticRegression()), **changed)
+    if "steps" in message:
+        clf.set_params(estimator=None, n_teachers="auto", student=None)
+    given = None if clf.public_size else X_public
+    with pytest.raises(ValueError, match=message):
+        fitted(clf, cut(table), given)
+
+
+def test_a_client_is_needed(table, X_public, monkeypatch):
+    def no_client():
+        raise ValueError("No global client found")
+
+    monkeypatch.setattr("sklearn_pate.distributed._dask_rows.get_client", no_client)
+    with pytest.raises(ValueError, match="no dask client is running; start one"):
+        fitted(make(encoded(LogisticRegression())), cut(table), X_public)
