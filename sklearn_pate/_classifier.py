@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate._base._defaults import (
@@ -57,7 +56,6 @@ from sklearn_pate._base._teacher_ensemble import (
     QueryingClassifier,
     Seeds,
     TeacherEnsemble,
-    assign_shards,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._checks import check_count
@@ -634,14 +632,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         """Check parameters and data, and plan a fit up to the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        private, public = split_inputs(
-            self, X, y, X_public, groups, seed=seeds.public_rows
-        )
+        private, public = self._read_inputs(X, y, X_public, groups, seeds)
         mechanism = self._function_release(private, public)
         if isinstance(mechanism, ScoreSteps):
             return self._plan_steps(mechanism, private, public, seeds)
         n_teachers = self._resolve_n_teachers(private)
-        shards = assign_shards(private, n_teachers, seeds.key)
+        shards = private.shards(n_teachers, seeds.key)
         if isinstance(mechanism, MeanScores):
             return self._plan_scores(mechanism, private, public, seeds, shards)
         queries = self._plan_queries(public, seeds)
@@ -653,6 +649,17 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rehearse_answers(plan, student)
         rehearse_votes(plan, self._teacher())
         return plan
+
+    def _read_inputs(
+        self, X: Any, y: Any, X_public: Any, groups: Any, seeds: Seeds
+    ) -> tuple[Any, PublicInputs]:
+        """Check the data; private rows stay where they are."""
+        if not hasattr(X, "__dask_graph__"):
+            return split_inputs(self, X, y, X_public, groups, seed=seeds.public_rows)
+        # Imported here, as it imports dask.
+        from sklearn_pate._base._dask_inputs import read_dask_inputs
+
+        return read_dask_inputs(self, X, y, X_public, groups)
 
     def _with_public_rows(
         self, plan: FitSetup | FunctionPlan, public: PublicInputs
@@ -748,12 +755,17 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         """Return the mechanism that releases a function, None for answers."""
         chosen, n_classes = self._chosen_mechanism(), len(public.classes)
         if isinstance(chosen, FunctionRelease):
+            if isinstance(chosen, ScoreSteps) and private.on_cluster:
+                raise ValueError(
+                    f"mechanism={self.mechanism!r} reads all rows in one process, and "
+                    "X is a dask collection; use mechanism='scores', with teachers."
+                )
             return chosen
         if self.epsilon is None or not releases_function(
             self, public.X_public, n_classes
         ):
             return None
-        if takes_steps(self):
+        if takes_steps(self) and not private.on_cluster:
             return ScoreSteps(noise_seed=self.noise_seed)
         n_teachers = self._resolve_n_teachers(private)
         if allows_scores(n_teachers, n_classes, self.epsilon, self.delta):
@@ -771,7 +783,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         private: PrivateInputs,
         public: PublicInputs,
         seeds: Seeds,
-        shards: list[NDArray[np.intp]],
+        shards: Any,
     ) -> ScorePlan:
         """Plan a fit that releases the mean scores of teachers."""
         release = self._plan_function(mechanism, public, len(shards))

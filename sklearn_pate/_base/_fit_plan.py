@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from sklearn_pate._base._argument_checks import check_delta_is_small
 from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
 from sklearn_pate._base._release_utility import (
     FEW_ROWS,
@@ -17,7 +18,6 @@ from sklearn_pate._base._release_utility import (
     why_steps_useless,
     why_useless,
 )
-from sklearn_pate._base._split_inputs import check_delta_is_small
 from sklearn_pate._base._terminal import WIDTH, fact_lines
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._base._argument_checks import check_delta_is_small, check_target
 from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
-    check_delta_is_small,
-    check_target,
     read_labels,
 )
 from sklearn_pate._estimators._hooks import autologging_off

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_pate._base._split_inputs import PublicInputs, check_delta_is_small
+from sklearn_pate._base._argument_checks import check_delta_is_small
+from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._features import check_public_features
 from sklearn_pate._inputs._labels import check_classes

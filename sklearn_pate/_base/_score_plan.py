@@ -1,11 +1,11 @@
 """Plan of a fit that releases the mean scores of teachers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_pate._base._function_plan import FunctionPlan, ReleasedFunction
@@ -22,7 +22,7 @@ __all__ = ["ScorePlan"]
 class ScorePlan(FunctionPlan):
     """Plan of a fit that releases the mean scores of teachers on private rows."""
 
-    shards: Sequence[NDArray[np.intp]]
+    shards: Sequence[Any]
 
     @property
     def rows_per_teacher(self) -> int | None:
@@ -62,23 +62,30 @@ class ScorePlan(FunctionPlan):
     def contributions(self, train: Any) -> Any:
         """Train teachers, and collect their score functions. Sensitive."""
         form = self.form
+        shape = (form.basis.shape[1], self.n_classes - 1)
+        n_steps = self.release.mechanism.n_steps
 
         def gather(contributions: Iterable[Any]) -> TeacherScores:
-            return TeacherScores(
-                contributions,
-                shape=(form.basis.shape[1], self.n_classes - 1),
-                n_steps=self.release.mechanism.n_steps,
-            )
+            return TeacherScores(contributions, shape=shape, n_steps=n_steps)
 
+        poll: Callable = partial(collect, aggregate=gather)
+        if self.private.on_cluster:
+            from sklearn_pate.distributed._dask_teachers import collect_scores
+
+            poll = partial(
+                collect_scores,
+                shape=shape,
+                n_steps=n_steps,
+                given=self.public.X_public,
+            )
         return train(
-            collect,
+            poll,
             self.shards,
             self.private,
             self.scored.X_for_teachers,
             self.scored.representation,
             self.seeds.key,
             form=form,
-            aggregate=gather,
         )
 
     def query(

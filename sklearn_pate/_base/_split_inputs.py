@@ -1,27 +1,41 @@
 """Arguments of `fit`, checked, and split into private and public inputs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._base._argument_checks import (
+    check_delta_is_small,
+    check_number_of_groups,
+    check_one_source,
+    check_target,
+    check_unit,
+    data_problems,
+    no_usable_row,
+    unwrapped,
+)
 from sklearn_pate._inputs._column_types import read_like_public
-from sklearn_pate._inputs._containers import Table, check_container
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import (
     check_features,
     check_held_out,
     check_public_features,
 )
 from sklearn_pate._inputs._labels import check_classes, class_indices, read_classes
-from sklearn_pate._inputs._odd_rows import is_frame
-from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._marginals._domain import Domain
 from sklearn_pate._marginals._noisy_tables import SyntheticRows
-from sklearn_pate._teachers import group_ids, hold_out_groups, hold_out_rows
+from sklearn_pate._teachers import (
+    group_ids,
+    hold_out_groups,
+    hold_out_rows,
+    rows_of_shards,
+    shard_groups,
+    shard_rows,
+)
 from sklearn_pate.accounting._assumptions import (
     COLUMNS,
     DOMAIN_DECLARED,
@@ -31,14 +45,12 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_ROWS,
     Assumption,
 )
-from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 __all__ = [
     "PrivateInputs",
     "PublicInputs",
-    "check_delta_is_small",
     "check_synthetic_rows",
-    "check_target",
     "of_groups",
     "read_labels",
     "read_rows",
@@ -83,11 +95,23 @@ class PrivateInputs:
     public_indices: NDArray[np.intp] | None
     #: Rows and classes that are not learned from.
     problems: tuple[str, ...]
+    on_cluster: ClassVar[bool] = False
 
     @property
     def n_rows(self) -> int:
         """Number of private rows."""
         return self.X.shape[0]
+
+    def rows(self) -> tuple[Any, ...]:
+        """Return what teachers are trained on."""
+        return self.X, self.codes
+
+    def shards(self, n_teachers: int, key: int) -> list[NDArray[np.intp]]:
+        """Assign rows to teachers, independently of X and y."""
+        if self.ids is None:
+            return shard_rows(self.n_rows, n_teachers, key)
+        shard_of_group = shard_groups(self.ids, n_teachers, key)
+        return rows_of_shards(shard_of_group[self.group_of_row], n_teachers)
 
     def content(self) -> tuple:
         """Return everything about the private rows, for a keyed fingerprint."""
@@ -104,11 +128,11 @@ def split_inputs(
     from; with public rows, also where a column of numbers holds text alone, or a list.
     """
     X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
-    _check_number_of_groups(estimator)
+    check_number_of_groups(estimator)
     assumptions = [label_set]
     domain, public_indices = None, None
     synthetic = estimator.synthetic
-    _check_one_source(estimator, X_public)
+    check_one_source(estimator, X_public)
     if synthetic is not None:
         domain = synthetic._read(X)
         uniform = domain.uniform(synthetic.n_rows, seed)
@@ -126,18 +150,18 @@ def split_inputs(
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append(HELD_OUT_ROWS)
     else:
-        X_public = check_public_features(estimator, _unwrapped(X_public, X), X)
+        X_public = check_public_features(estimator, unwrapped(X_public, X), X)
         assumptions.append(PUBLIC_ROWS)
     X = read_like_public(X, X_public, refuse=synthetic is None)
-    problems = [] if estimator.classes is None else _problems(classes, codes)
-    if group_of_row is not None:
-        n_without = np.count_nonzero(group_of_row < 0)
-        if n_without:
-            problems.append(f"{n_without} rows have no group id, and were left out.")
+    problems = data_problems(
+        classes[~np.isin(np.arange(len(classes)), codes)],
+        int(np.count_nonzero(codes < 0)),
+        0 if group_of_row is None else int(np.count_nonzero(group_of_row < 0)),
+    )
     codes = of_groups(codes, group_of_row, estimator.classes)
     assumptions.append(COLUMNS)
     return (
-        PrivateInputs(X, codes, ids, group_of_row, public_indices, tuple(problems)),
+        PrivateInputs(X, codes, ids, group_of_row, public_indices, problems),
         PublicInputs(
             classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
         ),
@@ -163,7 +187,7 @@ def read_rows(
     X = check_features(estimator, X, reset=True, private=True)
     check_consistent_length(X, y)
     ids = group_of_row = None
-    _check_unit(estimator.privacy_unit, groups)
+    check_unit(estimator.privacy_unit, groups)
     if groups is not None:
         ids, group_of_row = group_ids(groups)
         check_consistent_length(X, group_of_row)
@@ -180,11 +204,7 @@ def of_groups(
         # Such a row may belong to a group that has an id in another row.
         codes = np.where(group_of_row < 0, -1, codes)
     if np.all(codes < 0):
-        without_id = "" if group_of_row is None else " and a group id"
-        raise ValueError(
-            f"No private row of y has a label in classes={given!r}{without_id}; "
-            "compare their spelling and type."
-        )
+        raise no_usable_row(given, with_groups=group_of_row is not None)
     return codes
 
 
@@ -202,16 +222,6 @@ def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
         ) from error
 
 
-def check_target(estimator: Any, y: Any) -> None:
-    """Raise ValueError unless y is a container of labels."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is "
-            "None."
-        )
-    check_container("y", y)
-
-
 def read_labels(
     given: ArrayLike | None, y: Any
 ) -> tuple[NDArray[Any], NDArray[np.intp], Assumption]:
@@ -227,17 +237,6 @@ def read_labels(
     return classes, class_indices(y, classes), LABEL_SET
 
 
-def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
-    """Warn of a delta of one over the number of units or more."""
-    if delta >= 1 / n_units:
-        warn_user(
-            f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
-            "statement would allow the data of one of them to be published. "
-            "Choose a smaller delta.",
-            PrivacyLeakWarning,
-        )
-
-
 def _check_label_type(given: ArrayLike, classes: NDArray[Any], y: Any) -> None:
     """Raise if no label of the type that y declares could be in `classes`."""
     kind = np.asarray(y).dtype.kind if hasattr(y, "dtype") else "O"
@@ -246,76 +245,6 @@ def _check_label_type(given: ArrayLike, classes: NDArray[Any], y: Any) -> None:
         raise ValueError(
             f"No private row of y has a label in classes={given!r}, as y is of type "
             f"{y.dtype}; give both the same type."
-        )
-
-
-def _problems(classes: NDArray[Any], codes: NDArray[np.intp]) -> list[str]:
-    """Describe labels that are in y or in `classes` only. Sensitive."""
-    seen = np.isin(np.arange(len(classes)), codes)
-    problems = [f"No row has the label {label!r}." for label in classes[~seen].tolist()]
-    n_other = np.count_nonzero(codes < 0)
-    if n_other:
-        problems.append(f"{n_other} rows have a label that is not in classes.")
-    return problems
-
-
-def _check_one_source(estimator: Any, X_public: Any) -> None:
-    """Raise unless public rows have one source."""
-    name = type(estimator).__name__
-    given = [
-        one
-        for one, value in (
-            ("X_public", X_public),
-            (f"public_size={estimator.public_size!r}", estimator.public_size),
-            ("synthetic", estimator.synthetic),
-        )
-        if value is not None
-    ]
-    if not given:
-        raise ValueError(
-            f"{name} needs public rows: pass fit(..., X_public=PublicData(X_public)); "
-            "or set synthetic=PrivateMarginals(domain), which draws rows from noisy "
-            "counts of a domain that you declare; or set public_size=0.2, which leaves "
-            "a random fifth of the rows unprotected."
-        )
-    if len(given) > 1:
-        both = "both" if len(given) == 2 else "all"
-        raise ValueError(
-            f"{' and '.join(given)} were {both} given to {name}; give one of them."
-        )
-
-
-def _check_unit(privacy_unit: str, groups: Any) -> None:
-    """Raise unless groups are given for the unit "group", and for no other."""
-    if privacy_unit == "row" and groups is not None:
-        raise ValueError(
-            "groups were passed but privacy_unit='row' protects single rows; set "
-            "privacy_unit='group', or leave groups out."
-        )
-    if privacy_unit == "group" and groups is None:
-        raise ValueError(
-            "privacy_unit='group' needs groups in fit, and got none. Inside a search "
-            "or a pipeline, groups reach fit only with "
-            "set_config(enable_metadata_routing=True) and "
-            ".set_fit_request(groups=True) on the classifier."
-        )
-
-
-def _check_number_of_groups(estimator: Any) -> None:
-    """Raise ValueError if a number that is needed would depend on private rows."""
-    if estimator.privacy_unit != "group" or estimator.n_teachers != "auto":
-        return
-    if not hasattr(estimator, "n_groups"):
-        raise ValueError(
-            "n_teachers='auto' reads the number of rows, which is not public when a "
-            "group is the unit; pass a number, chosen independently of the data, such "
-            "as 100."
-        )
-    if estimator.n_groups is None:
-        raise ValueError(
-            "n_teachers='auto' reads the number of groups, which is not public when a "
-            "group is the unit; pass n_groups, a rounded or estimated number that was "
-            "chosen independently of the data, or n_teachers, such as 100."
         )
 
 
@@ -355,26 +284,3 @@ def _hold_out(
         PublicDataWarning,
     )
     return is_public
-
-
-def _unwrapped(X_public: Any, X: Table) -> Any:
-    """Return the public rows of PublicData, in a container like that of X."""
-    is_wrapped = isinstance(X_public, PublicData)
-    X_public = X_public.X if is_wrapped else X_public
-    check_container("X_public", X_public)
-    if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
-        warn_user(
-            f"X_public has as many rows as X ({X.shape[0]}): a search or a "
-            "cross-validation would split both. Wrap it: X_public=PublicData(...).",
-            PublicDataWarning,
-        )
-    if is_frame(X_public) != is_frame(X):
-        raise ValueError(
-            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}; pass "
-            "both as dataframes with the same columns, or neither."
-        )
-    if sp.issparse(X_public) != sp.issparse(X):
-        raise ValueError(
-            "One of X and X_public is sparse and the other is not; pass both alike."
-        )
-    return X_public

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -45,9 +46,6 @@ from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import (
     TeacherProblems,
     poll_teachers,
-    rows_of_shards,
-    shard_groups,
-    shard_rows,
     teacher_seeds,
 )
 from sklearn_pate._votes._votes import Votes
@@ -82,7 +80,6 @@ __all__ = [
     "TaughtClassifier",
     "TaughtPlan",
     "TeacherEnsemble",
-    "assign_shards",
 ]
 
 
@@ -228,9 +225,10 @@ class AnswerPlan(TaughtPlan):
 class FitSetup(AnswerPlan):
     """Plan of a fit on private rows."""
 
-    private: PrivateInputs
-    #: Private rows of each teacher, where teachers are trained.
-    shards: Sequence[NDArray[np.intp]] = ()
+    private: Any
+    #: Private rows of each teacher, where teachers are trained; their numbers alone on
+    #: a cluster.
+    shards: Sequence[Any] = ()
 
     @property
     def _n_rows(self) -> int | None:
@@ -238,8 +236,13 @@ class FitSetup(AnswerPlan):
 
     def contributions(self, train: Any) -> Any:
         """Train teachers, and count their votes. Sensitive."""
+        poll: Callable = poll_teachers
+        if self.private.on_cluster:
+            from sklearn_pate.distributed._dask_teachers import poll_on_dask
+
+            poll = partial(poll_on_dask, given=self.public.X_public)
         return train(
-            poll_teachers,
+            poll,
             self.shards,
             self.private,
             self.queries.X_for_teachers,
@@ -430,8 +433,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         with each_teacher(self, len(shards)) as on_teacher_done:
             contributions, problems = poll(
                 self._teacher(),
-                private.X,
-                private.codes,
+                *private.rows(),
                 shards,
                 X_for_teachers,
                 seeds=seeds,
@@ -500,16 +502,6 @@ class QueryingClassifier(TaughtClassifier):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.noise_seed is None
         return tags
-
-
-def assign_shards(
-    private: PrivateInputs, n_teachers: int, seed: int
-) -> list[NDArray[np.intp]]:
-    """Assign private rows to teachers, independently of X and y."""
-    if private.ids is None:
-        return shard_rows(private.n_rows, n_teachers, seed)
-    shard_of_group = shard_groups(private.ids, n_teachers, seed)
-    return rows_of_shards(shard_of_group[private.group_of_row], n_teachers)
 
 
 def _warn_of(problems: TeacherProblems) -> None:

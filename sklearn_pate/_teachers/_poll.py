@@ -12,11 +12,10 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
 
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._cache import TeacherMemory
-from sklearn_pate._teachers._task import Poll, Shard, TeacherResult
+from sklearn_pate._teachers._task import Poll, Shard, TeacherResult, rows_of
 from sklearn_pate._teachers._teacher_problems import TeacherProblems, raise_for_no_votes
 from sklearn_pate._teachers._threads import one_thread, this_thread
 from sklearn_pate._teachers._vote_form import Contribution, Form, VoteForm
@@ -24,7 +23,7 @@ from sklearn_pate._teachers._worker import vote_one_by_one
 from sklearn_pate._teachers.batched._batched_voting import are_like, vote_at_once
 from sklearn_pate._votes._votes import Votes
 
-__all__ = ["collect", "poll_teachers"]
+__all__ = ["collect", "plan_tasks", "poll_teachers"]
 
 Task = Callable[[Poll, Any, list[Shard]], list[TeacherResult]]
 
@@ -117,36 +116,30 @@ def collect(
             for index, teacher in enumerate(block):
                 rows, seed = shards[teacher], seeds[teacher]
                 rows = rows[codes[rows] >= 0]
-                shard = _safe_indexing(X, rows), codes[rows]
+                shard = rows_of(X, rows), codes[rows]
                 in_block = (index, block_seeds) if vote is vote_at_once else ()
                 slot = cache.of_teacher(*shard, seed, *in_block) if cache else None
                 assigned.append(Shard(teacher, *shard, seed, slot))
             yield delayed(vote)(poll, X_public, assigned)
 
     def contributions() -> Iterator[Contribution | None]:
-        vote, blocks = _plan(poll, X, X_public, len(shards), verbose)
+        vote, blocks = plan_tasks(poll, X, X_public, len(shards), verbose)
         parallel = _parallel(n_jobs=n_jobs, verbose=verbose)
         for result in chain.from_iterable(parallel(tasks(vote, blocks))):
-            if result.failure is not None:
-                problems.failures.append((result.teacher, result.failure))
-            problems.warnings.extend((result.teacher, text) for text in result.warnings)
-            if result.n_dropped:
-                problems.dropped.append((result.teacher, result.n_dropped))
+            problems.add(result)
             if on_teacher_done is not None:
                 on_teacher_done()
             yield result.contribution
 
     with one_thread(), _errors_of_backend():
         aggregated = aggregate(contributions())
-    problems.failures.sort()  # teachers finish in any order
-    problems.warnings.sort()
-    problems.dropped.sort()
+    problems.sort()  # teachers finish in any order
     if not aggregated.any_cast:
         raise_for_no_votes(len(shards), problems)
     return aggregated, problems
 
 
-def _plan(
+def plan_tasks(
     poll: Poll, X: Table, X_public: Table, n_teachers: int, verbose: int
 ) -> tuple[Task, list[list[int]]]:
     """Decide from public facts only which teachers are trained in one batch."""

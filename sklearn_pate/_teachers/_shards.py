@@ -18,6 +18,7 @@ from sklearn_pate._teachers._keyed_hash import keyed_words
 
 __all__ = [
     "ONE_GROUP",
+    "check_n_rows",
     "hold_out_groups",
     "hold_out_rows",
     "one_row_of_groups",
@@ -25,6 +26,7 @@ __all__ = [
     "shard_groups",
     "shard_of",
     "shard_rows",
+    "shard_spelled",
     "teacher_seeds",
 ]
 
@@ -88,7 +90,7 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
             f"ids has no id in {n_missing} of {len(has_id)} rows; drop these rows, as "
             "any person may own them."
         )
-    return _shards(texts, n_teachers, key)
+    return shard_spelled(texts, n_teachers, key)
 
 
 def shard_groups(
@@ -107,12 +109,13 @@ def shard_groups(
             f"n_teachers={n_teachers} is more than the {len(ids)} groups in groups; "
             "lower n_teachers, or pass rows as the unit."
         )
-    return _shards(ids, n_teachers, key)
+    return shard_spelled(ids, n_teachers, key)
 
 
-def _shards(
+def shard_spelled(
     ids: NDArray[np.bytes_], n_teachers: int, key: int | bytes
 ) -> NDArray[np.intp]:
+    """Assign each spelled id to a shard."""
     # The upper half of each hash, in whole numbers: all shards have the same share of
     # its values, up to one of 2^32.
     high = keyed_words(ids, key_bytes(key), b"shard") >> np.uint64(32)
@@ -127,12 +130,17 @@ def shard_rows(
     It depends on public numbers only (neighbours replace a row), so that replacing a
     row changes one shard (Papernot et al. 2017, Section 2.1). `key` may be public.
     """
+    check_n_rows(n_rows, n_teachers)
+    return rows_of_shards(shard_of(np.arange(n_rows), n_teachers, key), n_teachers)
+
+
+def check_n_rows(n_rows: int, n_teachers: int) -> None:
+    """Raise ValueError if there are more teachers than rows."""
     if n_rows < n_teachers:
         raise ValueError(
             f"n_teachers={n_teachers} is more than the private rows, "
             f"n_samples={n_rows}; lower n_teachers or pass more rows."
         )
-    return rows_of_shards(shard_of(np.arange(n_rows), n_teachers, key), n_teachers)
 
 
 def rows_of_shards(shards: NDArray[np.intp], n_teachers: int) -> list[NDArray[np.intp]]:

@@ -32,6 +32,7 @@ __all__ = [
     "count_dropped",
     "result_of",
     "result_without_training",
+    "rows_of",
     "usable_rows",
     "warning_texts",
 ]
@@ -94,7 +95,7 @@ class Shard:
         if not np.any(is_odd):
             return self
         rows = np.flatnonzero(~is_odd)
-        return replace(self, X=_safe_indexing(self.X, rows), codes=self.codes[rows])
+        return replace(self, X=rows_of(self.X, rows), codes=self.codes[rows])
 
 
 @dataclass
@@ -114,6 +115,12 @@ class PublicRowsError(Exception):
 
 class BlockError(ValueError):
     """Failure of a block; it ends the fit, as a shard must not change many votes."""
+
+
+def rows_of(X: Table, rows: Any) -> Any:
+    """Return some rows, of an array in C order: a sum in another order rounds so."""
+    some = _safe_indexing(X, rows)
+    return np.ascontiguousarray(some) if isinstance(some, np.ndarray) else some
 
 
 def usable_rows(estimator: Any, shard: Shard) -> Shard:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
+from sklearn_pate._teachers._task import ON_PUBLIC_ROWS, TeacherResult
 
 __all__ = ["TeacherProblems", "raise_for_no_votes"]
 
@@ -25,6 +25,19 @@ class TeacherProblems:
     warnings: list[tuple[int, str]] = field(default_factory=list)
     data: list[str] = field(default_factory=list)
     dropped: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, result: TeacherResult) -> None:
+        """Add the problems of a teacher."""
+        if result.failure is not None:
+            self.failures.append((result.teacher, result.failure))
+        self.warnings.extend((result.teacher, text) for text in result.warnings)
+        if result.n_dropped:
+            self.dropped.append((result.teacher, result.n_dropped))
+
+    def sort(self) -> None:
+        """Sort all problems by teacher."""
+        for problems in (self.failures, self.warnings, self.dropped):
+            problems.sort()
 
     def texts(self) -> list[tuple[int, str]]:
         """List warnings and dropped rows as texts, with the teacher's index."""

@@ -96,7 +96,12 @@ class TeacherScores:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of teachers, and number of steps."""
-        return len(self._coefficients), self._n_steps
+        return self.n_teachers, self._n_steps
+
+    @property
+    def n_teachers(self) -> int:
+        """Number of teachers."""
+        return len(self._coefficients)
 
     @property
     def n_classes(self) -> int:
@@ -119,10 +124,14 @@ class TeacherScores:
         step = self._step
         if step is None or np.asarray(indices).tolist() != [self._taken]:
             raise IndexError("Only the current step has a sum; call take first.")
+        return self.sum_of(step)[np.newaxis]
+
+    def sum_of(self, step: ScoreStep) -> NDArray[np.int64]:
+        """Return the sum of the vectors of a step. Sensitive."""
         total = np.zeros(self.n_classes, dtype=np.int64)
         for one in self._coefficients:
             total += step.vector(one).ravel()
-        return total[np.newaxis]
+        return total
 
     def __repr__(self) -> str:
         n_teachers, n_steps = self.shape

@@ -399,10 +399,35 @@ class Votes:
         cls, header: VoteHeader, counts: NDArray[Any], classes: NDArray[Any]
     ) -> Self:
         """Make votes of a header; shards without votes are teachers that abstain."""
-        votes = cls((), n_public=len(counts), n_classes=len(classes))
+        votes = cls.of_counts(
+            counts, n_teachers=header.n_of_all_sites, n_public=len(counts)
+        )
         votes.header, votes.classes = header, classes
-        votes._n_teachers = header.n_of_all_sites
-        votes._counts = counts.astype(np.min_scalar_type(votes._n_teachers))
+        return votes
+
+    @classmethod
+    def of_counts(cls, counts: NDArray[Any], *, n_teachers: int, n_public: int) -> Self:
+        """Make votes of counts by public row, or by cluster of public rows.
+
+        Parameters
+        ----------
+        counts : ndarray of int of shape (n_public or n_clusters, n_classes)
+            Numbers of teachers that voted for each class.
+
+        n_teachers : int
+            Number of teachers, with those that abstained.
+
+        n_public : int
+            Number of public rows.
+
+        Returns
+        -------
+        votes : Votes
+            Votes.
+        """
+        votes = cls((), n_public=n_public, n_classes=counts.shape[1])
+        votes._n_teachers = n_teachers
+        votes._counts = counts.astype(np.min_scalar_type(n_teachers))
         return votes
 
     @property

@@ -14,7 +14,7 @@ from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
 from sklearn_pate._base._party_inputs import check_parties, read_public_inputs
 from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
-from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble, assign_shards
+from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
@@ -433,7 +433,7 @@ class PETDLClassifier(TeacherEnsemble):
         )
         batches = self._plan_batches(public, seeds)
         n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
-        shards = assign_shards(private, n_teachers, seeds.key)
+        shards = private.shards(n_teachers, seeds.key)
         release = self._plan_release(public, batches, n_teachers)
         self._warn_of_counts(private, public, release)
         plan = SumFitPlan(public, release, seeds, batches, private, shards)

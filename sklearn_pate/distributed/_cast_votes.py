@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._inputs._checks import check_count
@@ -20,6 +19,7 @@ from sklearn_pate._teachers import (
     Shard,
     VoteForm,
     one_thread,
+    rows_of,
     teacher_seeds,
     this_thread,
     vote_one_by_one,
@@ -134,7 +134,7 @@ def cast_votes(
     codes = class_indices(y, known)
     rows = np.flatnonzero(codes >= 0)
     [teacher_seed] = teacher_seeds(seed, np.array([shard]))
-    task = Shard(shard, _safe_indexing(X, rows), codes[rows], teacher_seed, None)
+    task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed, None)
     poll = Poll(estimator, form, None, get_config(), this_thread())
     with one_thread():
         [result] = vote_one_by_one(poll, X_public, [task])

@@ -1,0 +1,360 @@
+"""Private rows in partitions of dask, which stay on the workers. Sensitive."""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import scipy.sparse as sp
+from dask import dataframe, delayed
+from distributed import Client, get_client
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._inputs._containers import Table, column_names
+from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate._inputs._odd_rows import is_frame
+from sklearn_pate._teachers import (
+    check_n_rows,
+    shard_of,
+    shard_spelled,
+    spelled_ids,
+)
+
+__all__ = [
+    "DaskRows",
+    "DaskShards",
+    "PartitionFacts",
+    "Piece",
+    "facts_of_partition",
+    "partitions",
+    "read_pieces",
+    "rows_like",
+]
+
+# Pieces travel as bytes: dask's shuffle would change the types of some columns.
+_PIECES = pd.DataFrame(
+    {
+        "block": pd.Series(dtype="int64"),
+        "piece": pd.Series(dtype=pd.ArrowDtype(pa.large_binary())),
+    }
+)
+# Bytes of the rows of a block, of which a worker holds a few copies.
+_BLOCK_BYTES = 2**26
+# Bytes of a value that is not a number, such as text.
+_VALUE_BYTES = 64
+# Blocks for each thread of a cluster, so that all threads end at about the same time.
+_BLOCKS_PER_THREAD = 4
+
+
+@dataclass(frozen=True)
+class PartitionFacts:
+    """What the client learns of a partition. Sensitive."""
+
+    n_rows: int
+    #: Distinct labels.
+    labels: NDArray[Any]
+    #: Number of rows with a label outside of the given classes.
+    n_other: int
+    n_without_id: int
+    #: Number of rows with a class and an id.
+    n_usable: int
+    #: The only id of the partition, or none; empty if it has no ids.
+    only_id: bytes | None
+    #: Hash of all its rows; None where no ledger asks.
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one partition for the teachers of one block, by shard. Sensitive."""
+
+    partition: int
+    X: Table
+    codes: NDArray[np.signedinteger]
+    shards: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class DaskShards:
+    """Numbers of shards, whose rows only workers know."""
+
+    n_teachers: int
+    key: int
+
+    def __len__(self) -> int:
+        return self.n_teachers
+
+
+@dataclass(frozen=True)
+class DaskRows:
+    """Private rows in partitions on a cluster, for teachers alone. Sensitive."""
+
+    #: Partitions of X, y and groups, as delayed objects; groups are None for rows.
+    parts: Sequence[tuple[Any, Any, Any]]
+    #: A table without rows, with the columns and types of X.
+    like: Table
+    classes: NDArray[Any]
+    facts: Sequence[PartitionFacts]
+    #: Rows and classes that are not learned from.
+    problems: tuple[str, ...]
+    public_indices: None = None
+    on_cluster: ClassVar[bool] = True
+
+    @staticmethod
+    def client() -> Client:
+        """Return the running client, or raise ValueError."""
+        try:
+            return get_client()
+        except ValueError:
+            raise ValueError(
+                "X is a dask collection, and no dask client is running; start one: "
+                "dask.distributed.Client(n_workers=2, threads_per_worker=1)."
+            ) from None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of private rows."""
+        return sum(one.n_rows for one in self.facts)
+
+    def rows(self) -> tuple[Any, ...]:
+        """Return what teachers are trained on."""
+        return (self,)
+
+    def shards(self, n_teachers: int, key: int) -> "DaskShards":
+        """Assign rows to teachers; the workers do it, as in memory."""
+        if self.parts[0][2] is None:
+            check_n_rows(self.n_rows, n_teachers)
+        return DaskShards(n_teachers, key)
+
+    def content(self) -> tuple[Any, ...]:
+        """Return everything about the private rows, for a keyed fingerprint."""
+        return "dask", [one.digest for one in self.facts], self.classes
+
+    def n_blocks(self, n_threads: int, n_units: int) -> int:
+        """Return the number of blocks for a cluster, by public numbers.
+
+        A block is at most one of `n_units`, which are teachers or batches of them.
+        """
+        per_row = _bytes_per_row(self.like)
+        by_size = -(-self.n_rows * per_row // _BLOCK_BYTES)
+        return min(n_units, max(by_size, _BLOCKS_PER_THREAD * n_threads))
+
+    def shuffled(self, bounds: Sequence[int], key: int) -> list[Any]:
+        """Return the pieces of each block as delayed frames.
+
+        Block b has the shards from ``bounds[b]`` to below ``bounds[b + 1]``. Rows move
+        between workers, by dask's own shuffle.
+        """
+        n_blocks = len(bounds) - 1
+        first = np.cumsum([0, *(one.n_rows for one in self.facts)]).tolist()
+        common = delayed(
+            _Cut(self.like, self.classes, key, np.array(bounds)), traverse=False
+        )
+        cut = [
+            delayed(_cut)(common, number, first[number], *part)
+            for number, part in enumerate(self.parts)
+        ]
+        pieces = dataframe.from_delayed(cut, meta=_PIECES, verify_meta=False)
+        divisions = [*range(n_blocks), n_blocks - 1]
+        by_block = pieces.set_index("block", divisions=divisions, sort=True)
+        blocks: list[Any] = by_block.to_delayed()
+        return blocks
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """What cutting a partition needs to know. Sensitive, as the key may be."""
+
+    like: Table
+    classes: NDArray[Any]
+    key: int
+    bounds: NDArray[np.intp]
+
+
+def _cut(
+    common: _Cut, number: int, first: int, X: Any, y: Any, groups: Any
+) -> pd.DataFrame:
+    """Cut a partition into pieces, one for each block, as bytes."""
+    X, y, groups = _checked(common.like, number, X, y, groups)
+    codes = class_indices(y, common.classes)
+    n_teachers = int(common.bounds[-1])
+    if groups is None:
+        shards = shard_of(np.arange(first, first + len(codes)), n_teachers, common.key)
+    else:
+        texts, has_id = spelled_ids(groups)
+        codes[~has_id] = -1
+        shards = np.zeros(len(codes), dtype=np.intp)
+        shards[has_id] = shard_spelled(texts[has_id], n_teachers, common.key)
+    # Rows keep their order within a shard.
+    order = np.argsort(shards, kind="stable")
+    order = order[codes[order] >= 0]
+    X, codes, shards = _safe_indexing(X, order), codes[order], shards[order]
+    ends = np.searchsorted(shards, common.bounds)
+    kind = np.min_scalar_type(-len(common.classes))
+    blocks, pieces = [], []
+    for block, (start, end) in enumerate(pairwise(ends)):
+        if start < end:
+            rows = slice(start, end)
+            piece = Piece(
+                number,
+                _safe_indexing(X, rows),
+                codes[rows].astype(kind),
+                shards[rows].astype(np.int32),
+            )
+            blocks.append(block)
+            pieces.append(pickle.dumps(piece, protocol=5))
+    return pd.DataFrame(
+        {
+            "block": np.array(blocks, dtype=np.int64),
+            "piece": pd.array(pieces, dtype=_PIECES["piece"].dtype),
+        }
+    )
+
+
+def read_pieces(
+    block: pd.DataFrame, like: Table
+) -> tuple[Table, NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of a block's pieces, their class indices and their shards.
+
+    Rows are in the order of their partitions, and within these in their own.
+    """
+    pieces: list[Piece] = [pickle.loads(one) for one in block["piece"]]
+    pieces.sort(key=lambda one: one.partition)
+    if not pieces:
+        nothing = np.zeros(0, dtype=np.intp)
+        return like, nothing, nothing
+    X = _stacked([one.X for one in pieces])
+    codes = np.concatenate([one.codes for one in pieces]).astype(np.intp)
+    shards = np.concatenate([one.shards for one in pieces])
+    order = np.argsort(shards, kind="stable")
+    return _safe_indexing(X, order), codes[order], shards[order]
+
+
+def _stacked(tables: list[Any]) -> Any:
+    if isinstance(tables[0], pd.DataFrame):
+        return pd.concat(tables, ignore_index=True)
+    if sp.issparse(tables[0]):
+        return sp.vstack(tables, format="csr")
+    return np.concatenate(tables)
+
+
+def rows_like(X: Any) -> Table:
+    """Return a table without rows that has the columns and types of a collection."""
+    if hasattr(X, "columns"):
+        like: Table = X._meta
+        return like
+    if X.ndim < 2 or not isinstance(X._meta, np.ndarray):
+        raise ValueError(
+            f"X is a dask array of {X.ndim} dimensions and chunks of type "
+            f"{type(X._meta).__name__}; pass rows in numpy arrays, of shape (n_rows, "
+            "n_features)."
+        )
+    return np.empty((0, *X.shape[1:]), dtype=X.dtype)
+
+
+def partitions(name: str, values: Any) -> list[Any]:
+    """Return the partitions of a dask collection as delayed objects."""
+    if not hasattr(values, "__dask_graph__"):
+        raise ValueError(
+            f"{name} is a {type(values).__name__} and X a dask collection; pass both "
+            "as dask collections with the same partitions."
+        )
+    if hasattr(values, "rechunk"):  # an array, which may be cut along its columns, too
+        values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
+        return list(values.to_delayed().ravel())
+    return list(values.to_delayed())
+
+
+def facts_of_partition(
+    like: Table,
+    classes: NDArray[Any] | None,
+    hashed: bool,
+    number: int,
+    X: Any,
+    y: Any,
+    groups: Any,
+) -> PartitionFacts:
+    """Read what the client learns of a partition; X is None unless it is `hashed`."""
+    _, y, groups = _checked(like, number, X, y, groups)
+    usable = np.ones(len(y), dtype=bool)
+    n_other, labels = 0, np.asarray(y)
+    if classes is not None:
+        usable = class_indices(y, classes) >= 0
+        n_other = int(np.count_nonzero(~usable))
+        labels = labels[usable]
+    n_without_id, only_id = 0, None
+    if groups is not None:
+        texts, has_id = spelled_ids(groups)
+        present = texts[has_id]
+        if np.all(present == present[:1]):
+            only_id = bytes(present[0]) if present.size else b""
+        n_without_id = int(np.count_nonzero(~has_id))
+        usable &= has_id
+    distinct = (
+        np.unique(labels)
+        if labels.dtype.kind in "biufUS"
+        else np.array([*dict.fromkeys(labels.tolist())], dtype=object)
+    )
+    return PartitionFacts(
+        len(y),
+        distinct,
+        n_other,
+        n_without_id,
+        int(np.count_nonzero(usable)),
+        only_id,
+        joblib.hash((X, y, groups)) if hashed else None,
+    )
+
+
+def _checked(
+    like: Table, number: int, X: Any, y: Any, groups: Any
+) -> tuple[Any, Any, Any]:
+    """Raise ValueError unless a partition is as dask announced it."""
+    where = f"Partition {number} of X"
+    if X is not None:
+        names, expected = column_names(X), column_names(like)
+        is_like = type(X) is type(like) and X.shape[1:] == like.shape[1:]
+        if not is_like or names != expected:
+            raise ValueError(
+                f"{where} has other columns than the collection; read all files with "
+                "the same columns, in the same order."
+            )
+        for name, found, wanted in _types(X, like):
+            if found != wanted:
+                raise ValueError(
+                    f"{where} has the type {found} in {name}, not {wanted} as the "
+                    "collection; convert it by astype, and categories by categorize."
+                )
+    n_rows = len(y) if X is None else X.shape[0]
+    for name, values in (("y", y), ("groups", groups)):
+        if values is not None and len(values) != n_rows:
+            raise ValueError(
+                f"{where} has {n_rows} rows, and that of {name} {len(values)}; make "
+                "both from one collection."
+            )
+    return X, y, groups
+
+
+def _types(X: Any, like: Any) -> list[tuple[str, Any, Any]]:
+    if not is_frame(X):
+        return [("its rows", X.dtype, like.dtype)]
+    return [
+        (f"column {name!r}", one, other)
+        for name, one, other in zip(X.columns, X.dtypes, like.dtypes, strict=True)
+    ]
+
+
+def _bytes_per_row(like: Any) -> int:
+    """Estimate the size of a row by the types of its columns."""
+    if not is_frame(like):
+        return int(np.prod(like.shape[1:])) * like.dtype.itemsize
+    return sum(
+        one.itemsize if getattr(one, "kind", "O") in "biufmM" else _VALUE_BYTES
+        for one in like.dtypes
+    )

@@ -1,0 +1,266 @@
+"""Teachers that are trained on the workers of dask, where their rows lie."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+from uuid import uuid4
+
+import numpy as np
+from dask import delayed
+from distributed import Client, Future, as_completed
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+
+from sklearn_pate._inputs._column_types import read_like_public
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._teachers import (
+    Form,
+    Poll,
+    Shard,
+    TeacherProblems,
+    TeacherResult,
+    VoteForm,
+    plan_tasks,
+    raise_for_no_votes,
+    rows_of,
+    this_thread,
+)
+from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
+from sklearn_pate._votes._votes import Votes
+from sklearn_pate.distributed._dask_rows import DaskRows, DaskShards, read_pieces
+
+__all__ = ["DaskScores", "collect_scores", "poll_on_dask"]
+
+# Partial sums added at once, on one worker.
+_FAN_IN = 8
+
+Results = list[TeacherResult]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What all teachers need, beside their rows."""
+
+    poll: Poll
+    vote: Callable[[Poll, Any, list[Shard]], Results]
+    X_public: Table
+    #: Public rows as they were given, and private rows without any row.
+    given: Table
+    like: Table
+    seeds: Sequence[int]
+
+
+def poll_on_dask(
+    estimator: BaseEstimator,
+    rows: DaskRows,
+    shards: DaskShards,
+    X_public: Table,
+    *,
+    n_classes: int,
+    clusters: Any = None,
+    **parameters: Any,
+) -> tuple[Votes, TeacherProblems]:
+    """Train a teacher on each shard, and count its votes on the workers. Sensitive.
+
+    Parameters are those of `poll_teachers`; the cluster decides how many teachers are
+    trained at once.
+    """
+    n_public = X_public.shape[0]
+    count = partial(
+        _counted,
+        n_public=n_public,
+        n_classes=n_classes,
+        clusters=None if clusters is None else clusters.of_row,
+    )
+    teachers = _train(
+        estimator, rows, shards, X_public, VoteForm(n_classes), **parameters
+    )
+    counts = teachers.sum(count)
+    votes = Votes.of_counts(counts, n_teachers=len(shards), n_public=n_public)
+    return votes, teachers.problems(any_cast=votes.any_cast)
+
+
+def collect_scores(
+    estimator: BaseEstimator,
+    rows: DaskRows,
+    shards: DaskShards,
+    X_public: Table,
+    *,
+    form: Form,
+    shape: tuple[int, int],
+    n_steps: int,
+    **parameters: Any,
+) -> tuple["DaskScores", TeacherProblems]:
+    """Train a teacher on each shard, and keep its score function there. Sensitive."""
+    teachers = _train(estimator, rows, shards, X_public, form, **parameters)
+    scores = DaskScores(teachers, shape, n_steps)
+    return scores, teachers.problems(any_cast=scores.any_cast)
+
+
+def _train(
+    estimator: BaseEstimator,
+    rows: DaskRows,
+    shards: DaskShards,
+    X_public: Table,
+    form: Form,
+    *,
+    given: Table,
+    seeds: Sequence[int],
+    representation: BaseEstimator | None,
+    verbose: int,
+    memory: None,
+    n_jobs: int | None,
+    on_teacher_done: Callable[[], object] | None,
+) -> "_Teachers":
+    """Train all teachers; their results stay on the workers."""
+    client, n_teachers = rows.client(), len(shards)
+    poll = Poll(estimator, form, representation, get_config(), this_thread())
+    vote, batches = plan_tasks(poll, rows.like, X_public, n_teachers, verbose)
+    n_blocks = rows.n_blocks(sum(client.nthreads().values()), len(batches))
+    blocks = [
+        [batches[one] for one in block]
+        for block in np.array_split(np.arange(len(batches)), n_blocks)
+    ]
+    bounds = [*(block[0][0] for block in blocks), n_teachers]
+    # Not scattered: data that were would be lost with their workers.
+    task = delayed(
+        _Task(poll, vote, X_public, given, rows.like, seeds),
+        name=f"teachers-{uuid4().hex}",
+        traverse=False,
+    )
+    train = delayed(_train_block, pure=False)
+    of_blocks = zip(rows.shuffled(bounds, shards.key), blocks, strict=True)
+    futures = client.compute(
+        [train(pieces, task, block) for pieces, block in of_blocks]
+    )
+    n_of = dict(zip(futures, np.diff(bounds).tolist(), strict=True))
+    for future in as_completed(futures):
+        if future.status != "finished":
+            client.cancel(futures)
+            raise future.exception()
+        if on_teacher_done is not None:
+            for _ in range(n_of[future]):
+                on_teacher_done()
+    return _Teachers(client, futures, n_teachers)
+
+
+def _train_block(pieces: Any, task: _Task, batches: list[list[int]]) -> Results:
+    """Train the teachers of a block, batch by batch."""
+    X, codes, shards = read_pieces(pieces, task.like)
+    X = read_like_public(X, task.given, refuse=False)
+    results: Results = []
+    for teachers in batches:
+        assigned = []
+        for teacher in teachers:
+            rows = slice(*np.searchsorted(shards, [teacher, teacher + 1]).tolist())
+            mine, seed = rows_of(X, rows), task.seeds[teacher]
+            assigned.append(Shard(teacher, mine, codes[rows], seed, None))
+        results += task.vote(task.poll, task.X_public, assigned)
+    return results
+
+
+class _Teachers:
+    """Results of teachers, on the workers. Sensitive."""
+
+    def __init__(self, client: Client, futures: list[Future], n_teachers: int) -> None:
+        self._client = client
+        self._futures = futures
+        self.n_teachers = n_teachers
+
+    def sum(self, function: Callable[[Results], NDArray[Any]]) -> NDArray[Any]:
+        """Add up a function of the results of each block, in a tree of workers."""
+        submit = partial(self._client.submit, pure=False)
+        parts = [submit(function, one) for one in self._futures]
+        while len(parts) > 1:
+            parts = [
+                submit(_added, parts[first : first + _FAN_IN])
+                for first in range(0, len(parts), _FAN_IN)
+            ]
+        total: NDArray[Any] = parts[0].result()
+        return total
+
+    def problems(self, *, any_cast: bool) -> TeacherProblems:
+        """Return the errors and warnings of teachers; raise if no one voted."""
+        problems = TeacherProblems()
+        parts = [self._client.submit(_without_contributions, f) for f in self._futures]
+        for results in self._client.gather(parts):
+            for result in results:
+                problems.add(result)
+        problems.sort()
+        if not any_cast:
+            raise_for_no_votes(self.n_teachers, problems)
+        return problems
+
+
+def _added(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.sum(parts, axis=0)
+
+
+def _without_contributions(results: Results) -> Results:
+    """Leave what the client reports, of those teachers that have something to say."""
+    return [
+        replace(one, contribution=None)
+        for one in results
+        if one.failure or one.warnings or one.n_dropped
+    ]
+
+
+def _counted(
+    results: Results, *, n_public: int, n_classes: int, clusters: Any
+) -> NDArray[np.uint32]:
+    votes = Votes(
+        (cast(Any, one.contribution) for one in results),
+        n_public=n_public,
+        n_classes=n_classes,
+        clusters=clusters,
+    )
+    return votes.counts(np.arange(votes.shape[1])).astype(np.uint32)
+
+
+class DaskScores(TeacherScores):
+    """Score functions of teachers that stay on the workers. Sensitive.
+
+    Only sums of clipped vectors of whole numbers reach the client.
+    """
+
+    __slots__ = ("_teachers",)
+
+    def __init__(
+        self, teachers: _Teachers, shape: tuple[int, int], n_steps: int
+    ) -> None:
+        super().__init__((), shape=shape, n_steps=n_steps)
+        self._teachers = teachers
+
+    @property
+    def n_teachers(self) -> int:
+        """Number of teachers."""
+        return self._teachers.n_teachers
+
+    @property
+    def any_cast(self) -> bool:
+        """Whether any teacher has scores. Sensitive."""
+        any_cast = partial(_any_cast, shape=self.coefficient_shape)
+        return bool(self._teachers.sum(any_cast))
+
+    def sum_of(self, step: ScoreStep) -> NDArray[np.int64]:
+        """Return the sum of the vectors of a step. Sensitive."""
+        add = partial(_step_sum, shape=self.coefficient_shape, step=step)
+        return self._teachers.sum(add)
+
+
+def _scores(results: Results, shape: tuple[int, int]) -> TeacherScores:
+    return TeacherScores(
+        (cast(Any, one.contribution) for one in results), shape=shape, n_steps=1
+    )
+
+
+def _any_cast(results: Results, *, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    return np.array(_scores(results, shape).any_cast)
+
+
+def _step_sum(
+    results: Results, *, shape: tuple[int, int], step: ScoreStep
+) -> NDArray[np.int64]:
+    return _scores(results, shape).sum_of(step)
