@@ -156,6 +156,7 @@ class Ray:
 
         self.ray = ray
         ray.init(
+            "local",
             num_cpus=N_CORES,
             include_dashboard=False,
             object_store_memory=2**30,

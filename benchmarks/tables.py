@@ -239,7 +239,9 @@ def engines():
         "start, s": ("start_seconds", decimals(1)),
         "first run, s": ("first_seconds", decimals(1)),
         "median of 3 runs, s": ("median_seconds", decimals(1)),
-        "kB that the driver receives": lambda row: f"{row['bytes_received'] / 1e3:,.0f}",
+        "kB that the driver receives": lambda row: (
+            f"{row['bytes_received'] / 1e3:,.0f}"
+        ),
         "votes of the fit": lambda row: "equal" if row["votes_equal"] else "different",
     }
     return table(results, columns)

@@ -129,6 +129,7 @@ def ray(environment):
     ray = pytest.importorskip("ray", reason="ray is not installed")
     pytest.importorskip("ray.data", reason="ray.data is not installed")
     ray.init(
+        "local",
         num_cpus=2,
         include_dashboard=False,
         object_store_memory=2**27,
