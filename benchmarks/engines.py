@@ -28,7 +28,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "guide" / "clusters.md"
 N_FEATURES = 10
 N_FILES = 8
 N_CORES = 2
-N_RUNS = 3
+N_RUNS = 4
 SEED = 0
 
 
@@ -206,7 +206,7 @@ def compare(options, folder):
                 "n_cores": N_CORES,
                 "start_seconds": started,
                 "first_seconds": times[0],
-                "median_seconds": float(np.median(times)),
+                "fastest_seconds": min(times),
                 "seconds": summary(times),
                 "bytes_received": names["bytes_received"],
                 "votes_equal": bool(np.array_equal(counts, expected)),
