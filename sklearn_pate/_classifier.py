@@ -659,7 +659,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         # Imported here, as it imports dask.
         from sklearn_pate._base._dask_inputs import read_dask_inputs
 
-        return read_dask_inputs(self, X, y, X_public, groups)
+        return read_dask_inputs(self, X, y, X_public, groups, key=seeds.key)
 
     def _with_public_rows(
         self, plan: FitSetup | FunctionPlan, public: PublicInputs

@@ -21,9 +21,9 @@ EXPECTED = {
     ],
     "plot_first_fit": ["This fit is (epsilon=4.000", "60 queries to 100 teachers"],
     "plot_five_hospitals": [
-        "votes of each hospital: 50",
+        "teachers of each hospital: 50",
         "500 queries to 250 teachers",
-        "change all votes of one party",
+        "add or remove one group",
     ],
     "plot_groups": [
         "A split of patients has 0.",

@@ -31,8 +31,9 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.distributed._dask_rows import (
     DaskRows,
     PartitionFacts,
-    facts_of_partition,
+    facts_of,
     partitions,
+    read_labels_of,
     rows_like,
 )
 
@@ -40,7 +41,7 @@ __all__ = ["read_dask_inputs"]
 
 
 def read_dask_inputs(
-    estimator: Any, X: Any, y: Any, X_public: Any, groups: Any
+    estimator: Any, X: Any, y: Any, X_public: Any, groups: Any, *, key: int
 ) -> tuple[DaskRows, PublicInputs]:
     """Check the arguments of `fit`, of which only public rows are in memory.
 
@@ -63,21 +64,25 @@ def read_dask_inputs(
     known = None if given is None else check_classes(given)
     parts = _parts(X, y, groups)
     hashed = estimator.ledger is not None
-    read = partial(delayed(facts_of_partition), delayed(like), known, hashed)
+    read = partial(delayed(read_labels_of), delayed(like), known, key)
+    # Labels and ids are read once; they are small, and stay on the workers.
+    labels = client.persist(
+        [
+            read(number, of_X if hashed else None, *others)
+            for number, (of_X, *others) in enumerate(parts)
+        ]
+    )
     facts: list[PartitionFacts] = client.gather(
-        client.compute(
-            [
-                read(number, rows if hashed else None, *rest)
-                for number, (rows, *rest) in enumerate(parts)
-            ]
-        )
+        client.compute([delayed(facts_of)(one) for one in labels])
     )
     classes, unseen = _classes(known, facts)
     rows = DaskRows(
-        parts,
+        [(of_X, one) for (of_X, *_), one in zip(parts, labels, strict=True)],
         like,
         classes,
         facts,
+        key,
+        groups is not None,
         data_problems(
             unseen,
             sum(one.n_other for one in facts),

@@ -1,4 +1,4 @@
-"""The command line: plan a fit, report on and add up models, audit a mechanism."""
+"""The command line: plans, reports, audits, and fits of sites that share no row."""
 
 import os
 import sys
@@ -8,8 +8,11 @@ from sklearn_pate import __version__
 from sklearn_pate._cli import (
     _add_command,
     _audit_command,
+    _fit_votes_command,
     _plan_command,
     _report_command,
+    _study_command,
+    _vote_command,
 )
 from sklearn_pate._cli._options import Parser
 
@@ -17,8 +20,8 @@ __all__ = ["main"]
 
 DESCRIPTION = """\
 Plan private learning with PATE, report on released models and add up their costs,
-and audit mechanisms.
-None of these commands reads private data.
+audit mechanisms, and fit one model for several sites that share no row.
+Only the command vote reads private rows, and fit-votes the votes of teachers.
 """
 EPILOG = """\
 examples:
@@ -26,6 +29,15 @@ examples:
   %(prog)s report model.skops -o report.html
   %(prog)s add first.json second.json
   %(prog)s audit
+
+  five hospitals: one runs study, each runs vote, one runs fit-votes
+    %(prog)s study --public public.csv --classes no,yes --teachers 20 \\
+        --sites north,south,east,west,centre
+    %(prog)s vote --study study.json --key study.key --site north \\
+        --data north.csv --public public.csv --label readmitted --group patient \\
+        --teacher teacher.py -o north.votes
+    %(prog)s fit-votes *.votes --study study.json --public public.csv \\
+        -o model.skops
 
 "%(prog)s COMMAND --help" explains the options of each command.
 
@@ -37,6 +49,15 @@ exit codes:
 """
 # Exit code of a process that SIGPIPE ends; Python's own, 1, is for audits.
 BROKEN_PIPE = 128 + 13
+_COMMANDS = (
+    _plan_command,
+    _report_command,
+    _add_command,
+    _audit_command,
+    _study_command,
+    _vote_command,
+    _fit_votes_command,
+)
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") -> int:
@@ -62,13 +83,13 @@ def _run(arguments: Sequence[str] | None, program: str) -> int:
         "--version", action="version", version=f"sklearn-pate {__version__}"
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (_plan_command, _report_command, _add_command, _audit_command):
+    for command in _COMMANDS:
         command.add_to(commands)
     given = parser.parse_args(arguments)
     try:
         return given.run(given)
     except BrokenPipeError:
         raise
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         parser_of_command: Parser = given.parser
         parser_of_command.refuse(error, given.names)

@@ -2,10 +2,27 @@
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
-__all__ = ["MECHANISMS", "Parser", "add_mechanism", "number", "whole_number"]
+from sklearn_pate.mechanisms import ConfidentGNMax
+
+__all__ = [
+    "MECHANISMS",
+    "Parser",
+    "add_mechanism",
+    "auto_or_whole_number",
+    "check_outputs",
+    "chosen_mechanism",
+    "list_of_texts",
+    "number",
+    "plain_warnings",
+    "whole_number",
+]
 
 #: Mechanisms that answer without a student.
 MECHANISMS = ("gnmax", "lnmax", "gumbel", "permute-and-flip", "confident")
@@ -57,6 +74,16 @@ def whole_number(text: str) -> int:
         ) from None
 
 
+def auto_or_whole_number(text: str) -> int | str:
+    """Parse the number of teachers or of queries."""
+    return text if text == "auto" else whole_number(text)
+
+
+def list_of_texts(text: str) -> list[str]:
+    """Parse texts that are separated by commas."""
+    return [one.strip() for one in text.split(",")]
+
+
 def number(text: str) -> float:
     """Parse a number; the library checks its range."""
     try:
@@ -93,3 +120,45 @@ def add_mechanism(
         help="for confident: votes that the largest count must reach, before noise; a "
         "number with a decimal point, at most 1.0, is a share of the teachers",
     )
+
+
+def chosen_mechanism(given: argparse.Namespace) -> str | ConfidentGNMax:
+    """Return the mechanism that the options of `add_mechanism` choose."""
+    if given.threshold is None:
+        return given.mechanism
+    if given.mechanism != "confident":
+        raise ValueError(
+            f"threshold={given.threshold!r} applies to mechanism=confident only, "
+            f"not to mechanism={given.mechanism}; leave it out."
+        )
+    return ConfidentGNMax(threshold=given.threshold)
+
+
+def check_outputs(paths: Sequence[Path], *, overwrite: bool | None) -> None:
+    """Check that files can be written, before work is done for them.
+
+    None refuses files that exist without a way to replace them.
+    """
+    for path in paths:
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {path.parent} for {path}; create it first."
+            )
+        if path.exists() and not overwrite:
+            advice = "" if overwrite is None else ", or add --overwrite to replace it"
+            raise FileExistsError(
+                f"{path} exists already; choose another path{advice}."
+            )
+
+
+@contextmanager
+def plain_warnings(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """Write warnings to stderr as the command's own words, without a line of code."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        print(f"{parser.prog}: warning: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

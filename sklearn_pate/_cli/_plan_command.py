@@ -5,10 +5,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sklearn_pate._cli._options import add_mechanism, number, whole_number
+from sklearn_pate._cli._options import (
+    add_mechanism,
+    auto_or_whole_number,
+    chosen_mechanism,
+    number,
+    whole_number,
+)
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.inspection import plan_fit
-from sklearn_pate.mechanisms import ConfidentGNMax
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
 __all__ = ["add_to"]
@@ -68,7 +73,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--queries",
-        type=_auto_or_whole_number,
+        type=auto_or_whole_number,
         metavar="N",
         default="auto",
         help="number of public rows that are labelled; more labels need more noise in "
@@ -83,7 +88,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--teachers",
-        type=_auto_or_whole_number,
+        type=auto_or_whole_number,
         metavar="N",
         default="auto",
         help='number of teachers, or "auto" (default): the root of the number of rows',
@@ -164,14 +169,6 @@ def add_to(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print a plan."""
-    mechanism = given.mechanism
-    if given.threshold is not None:
-        if given.mechanism != "confident":
-            raise ValueError(
-                f"threshold={given.threshold!r} applies to mechanism=confident only, "
-                f"not to mechanism={given.mechanism}; leave it out."
-            )
-        mechanism = ConfidentGNMax(threshold=given.threshold)
     prior = given.class_prior
     plan = plan_fit(
         n_rows=given.rows,
@@ -180,7 +177,7 @@ def run(given: argparse.Namespace) -> int:
         n_classes=given.classes,
         epsilon=given.epsilon,
         delta=given.delta,
-        mechanism=mechanism,
+        mechanism=chosen_mechanism(given),
         student=GraphSelfTrainingClassifier() if given.student != "averaging" else None,
         privacy_unit=given.unit,
         class_prior=prior[0] if prior and len(prior) == 1 else prior,
@@ -203,8 +200,3 @@ def _synthetic(given: argparse.Namespace) -> PrivateMarginals | None:
             "file with an object by column."
         ) from None
     return PrivateMarginals(domain, share=given.share)
-
-
-def _auto_or_whole_number(text: str) -> int | str:
-    """Parse the number of teachers or of queries."""
-    return text if text == "auto" else whole_number(text)

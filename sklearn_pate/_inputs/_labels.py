@@ -102,10 +102,16 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
     A label of another type does not change how the others are read.
     """
-    index = {label: k for k, label in enumerate(classes.tolist())}
     check_container("labels", labels)
     labels = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    codes = [_index(label, index) for label in column_or_1d(labels).tolist()]
+    labels = column_or_1d(labels)
+    if labels.dtype.kind in "bi" and classes.dtype.kind in "bi":  # compared exactly
+        order = np.argsort(classes)
+        place = np.searchsorted(classes, labels, sorter=order)
+        found = order[np.minimum(place, len(classes) - 1)]
+        return np.where(classes[found] == labels, found, -1)
+    index = {label: k for k, label in enumerate(classes.tolist())}
+    codes = [_index(label, index) for label in labels.tolist()]
     return np.array(codes, dtype=np.intp)
 
 

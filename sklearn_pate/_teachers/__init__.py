@@ -11,9 +11,10 @@ from sklearn_pate._teachers._shards import (
     one_row_of_groups,
     rows_of_shards,
     shard_groups,
+    shard_hashes,
     shard_of,
+    shard_of_hash,
     shard_rows,
-    shard_spelled,
     teacher_seeds,
 )
 from sklearn_pate._teachers._soft_voting import OutputsForm, SoftVoteForm
@@ -50,9 +51,10 @@ __all__ = [
     "rows_of",
     "rows_of_shards",
     "shard_groups",
+    "shard_hashes",
     "shard_of",
+    "shard_of_hash",
     "shard_rows",
-    "shard_spelled",
     "spelled_ids",
     "teacher_seeds",
     "this_thread",

@@ -24,9 +24,10 @@ __all__ = [
     "one_row_of_groups",
     "rows_of_shards",
     "shard_groups",
+    "shard_hashes",
     "shard_of",
+    "shard_of_hash",
     "shard_rows",
-    "shard_spelled",
     "teacher_seeds",
 ]
 
@@ -90,7 +91,7 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
             f"ids has no id in {n_missing} of {len(has_id)} rows; drop these rows, as "
             "any person may own them."
         )
-    return shard_spelled(texts, n_teachers, key)
+    return _shard_spelled(texts, n_teachers, key)
 
 
 def shard_groups(
@@ -109,17 +110,26 @@ def shard_groups(
             f"n_teachers={n_teachers} is more than the {len(ids)} groups in groups; "
             "lower n_teachers, or pass rows as the unit."
         )
-    return shard_spelled(ids, n_teachers, key)
+    return _shard_spelled(ids, n_teachers, key)
 
 
-def shard_spelled(
+def _shard_spelled(
     ids: NDArray[np.bytes_], n_teachers: int, key: int | bytes
 ) -> NDArray[np.intp]:
     """Assign each spelled id to a shard."""
-    # The upper half of each hash, in whole numbers: all shards have the same share of
-    # its values, up to one of 2^32.
-    high = keyed_words(ids, key_bytes(key), b"shard") >> np.uint64(32)
-    return ((high * np.uint64(n_teachers)) >> np.uint64(32)).astype(np.intp)
+    return shard_of_hash(shard_hashes(ids, key), n_teachers)
+
+
+def shard_hashes(ids: NDArray[np.bytes_], key: int | bytes) -> NDArray[np.uint32]:
+    """Return the upper half of the keyed hash of each spelled id."""
+    words = keyed_words(ids, key_bytes(key), b"shard")
+    return (words >> np.uint64(32)).astype(np.uint32)
+
+
+def shard_of_hash(hashes: NDArray[np.uint32], n_teachers: int) -> NDArray[np.intp]:
+    """Assign hashes to shards in whole numbers: all have the same share of 2^32."""
+    wide = hashes.astype(np.uint64) * np.uint64(n_teachers)
+    return (wide >> np.uint64(32)).astype(np.intp)
 
 
 def shard_rows(

@@ -45,8 +45,8 @@ class VoteHeader:
         """Number of shards of all sites, empty ones included."""
         return self.n_teachers * len(self.shards)
 
-    def merged(self, other: Self, part: int) -> Self:
-        """Add the shards of another part, whose number is for messages."""
+    def merged(self, other: Self, part: str, first: str) -> Self:
+        """Add the shards of another part; names of both are for messages."""
         for name, what in (
             ("unit", "protects another unit"),
             ("n_teachers", "has another number of teachers"),
@@ -59,8 +59,8 @@ class VoteHeader:
                     "" if name in ("public_rows", "key") else f" ({its}, not {mine})"
                 )
                 raise ValueError(
-                    f"Part {part} {what} than part 0{values}; ask its site to vote "
-                    "again with the same study."
+                    f"{part} {what} than {first}{values}; ask its site to vote again "
+                    "with the same study."
                 )
         shards = dict(self.shards)
         for site, more in other.shards.items():
@@ -68,9 +68,9 @@ class VoteHeader:
             if twice:
                 of_site = f" of site {site!r}" if site else ""
                 raise ValueError(
-                    f"Part {part} has votes of shard {min(twice)}{of_site}, as an "
-                    "earlier part has: it was sent twice, or its rows were split over "
-                    "two teachers; pass each shard once."
+                    f"{part} has votes of shard {min(twice)}{of_site}, as an earlier "
+                    "part has: it was sent twice, or its rows were split over two "
+                    "teachers; pass each shard once."
                 )
             shards[site] = sorted([*shards.get(site, ()), *more])
         return replace(self, shards=shards)

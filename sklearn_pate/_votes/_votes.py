@@ -329,7 +329,7 @@ class Votes:
                     f"{classes.tolist()}; ask its site to vote again with the same "
                     "study."
                 )
-            header = header.merged(part.header, number)
+            header = header.merged(part.header, f"Part {number}", "part 0")
             counts += part._counts
         if header is None:
             raise ValueError("No part was given; pass the votes of at least one site.")
@@ -383,8 +383,10 @@ class Votes:
             header = VoteHeader.from_dict(values)
             known = check_classes(values["classes"])
             n_shards = sum(map(len, header.shards.values()))
+            _, n_classes = counts.shape
             if (
-                counts.shape[1] != len(known)
+                n_classes != len(known)
+                or counts.max(initial=0) > n_shards  # so that no sum overflows
                 or counts.sum(axis=1).max(initial=0) > n_shards
             ):
                 raise ValueError("it has more votes than teachers")

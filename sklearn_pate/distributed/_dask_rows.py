@@ -21,18 +21,18 @@ from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._teachers import (
     check_n_rows,
+    shard_hashes,
     shard_of,
-    shard_spelled,
+    shard_of_hash,
     spelled_ids,
 )
 
 __all__ = [
     "DaskRows",
-    "DaskShards",
     "PartitionFacts",
-    "Piece",
-    "facts_of_partition",
+    "facts_of",
     "partitions",
+    "read_labels_of",
     "read_pieces",
     "rows_like",
 ]
@@ -71,6 +71,18 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True)
+class PartitionLabels:
+    """Labels and ids of a partition, which stay on its worker. Sensitive."""
+
+    facts: PartitionFacts
+    #: Indices of the labels in those of the facts.
+    codes: NDArray[np.signedinteger]
+    #: Keyed hashes of ids, and which rows have one; None where rows are the unit.
+    hashes: NDArray[np.uint32] | None
+    has_id: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class Piece:
     """Rows of one partition for the teachers of one block, by shard. Sensitive."""
 
@@ -81,26 +93,18 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class DaskShards:
-    """Numbers of shards, whose rows only workers know."""
-
-    n_teachers: int
-    key: int
-
-    def __len__(self) -> int:
-        return self.n_teachers
-
-
-@dataclass(frozen=True)
 class DaskRows:
     """Private rows in partitions on a cluster, for teachers alone. Sensitive."""
 
-    #: Partitions of X, y and groups, as delayed objects; groups are None for rows.
-    parts: Sequence[tuple[Any, Any, Any]]
+    #: Partitions of X, and their labels and ids, as delayed objects.
+    parts: Sequence[tuple[Any, Any]]
     #: A table without rows, with the columns and types of X.
     like: Table
     classes: NDArray[Any]
     facts: Sequence[PartitionFacts]
+    #: Key of the shards.
+    key: int
+    has_groups: bool
     #: Rows and classes that are not learned from.
     problems: tuple[str, ...]
     public_indices: None = None
@@ -126,11 +130,11 @@ class DaskRows:
         """Return what teachers are trained on."""
         return (self,)
 
-    def shards(self, n_teachers: int, key: int) -> "DaskShards":
-        """Assign rows to teachers; the workers do it, as in memory."""
-        if self.parts[0][2] is None:
+    def shards(self, n_teachers: int, key: int) -> range:
+        """List the shards, to which workers assign rows by the same `key`."""
+        if not self.has_groups:
             check_n_rows(self.n_rows, n_teachers)
-        return DaskShards(n_teachers, key)
+        return range(n_teachers)
 
     def content(self) -> tuple[Any, ...]:
         """Return everything about the private rows, for a keyed fingerprint."""
@@ -145,7 +149,7 @@ class DaskRows:
         by_size = -(-self.n_rows * per_row // _BLOCK_BYTES)
         return min(n_units, max(by_size, _BLOCKS_PER_THREAD * n_threads))
 
-    def shuffled(self, bounds: Sequence[int], key: int) -> list[Any]:
+    def shuffled(self, bounds: Sequence[int]) -> list[Any]:
         """Return the pieces of each block as delayed frames.
 
         Block b has the shards from ``bounds[b]`` to below ``bounds[b + 1]``. Rows move
@@ -154,7 +158,7 @@ class DaskRows:
         n_blocks = len(bounds) - 1
         first = np.cumsum([0, *(one.n_rows for one in self.facts)]).tolist()
         common = delayed(
-            _Cut(self.like, self.classes, key, np.array(bounds)), traverse=False
+            _Cut(self.like, self.classes, self.key, np.array(bounds)), traverse=False
         )
         cut = [
             delayed(_cut)(common, number, first[number], *part)
@@ -178,19 +182,17 @@ class _Cut:
 
 
 def _cut(
-    common: _Cut, number: int, first: int, X: Any, y: Any, groups: Any
+    common: _Cut, number: int, first: int, X: Any, labels: PartitionLabels
 ) -> pd.DataFrame:
     """Cut a partition into pieces, one for each block, as bytes."""
-    X, y, groups = _checked(common.like, number, X, y, groups)
-    codes = class_indices(y, common.classes)
+    _check_rows(common.like, number, X, len(labels.codes))
+    codes = class_indices(labels.facts.labels, common.classes)[labels.codes]
+    codes[~labels.has_id] = -1
     n_teachers = int(common.bounds[-1])
-    if groups is None:
+    if labels.hashes is None:
         shards = shard_of(np.arange(first, first + len(codes)), n_teachers, common.key)
     else:
-        texts, has_id = spelled_ids(groups)
-        codes[~has_id] = -1
-        shards = np.zeros(len(codes), dtype=np.intp)
-        shards[has_id] = shard_spelled(texts[has_id], n_teachers, common.key)
+        shards = shard_of_hash(labels.hashes, n_teachers)
     # Rows keep their order within a shard.
     order = np.argsort(shards, kind="stable")
     order = order[codes[order] >= 0]
@@ -268,77 +270,79 @@ def partitions(name: str, values: Any) -> list[Any]:
     if hasattr(values, "rechunk"):  # an array, which may be cut along its columns, too
         values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
         return list(values.to_delayed().ravel())
-    return list(values.to_delayed())
+    # Optimised further, a collection that reads few columns would join partitions.
+    return list(values.simplify().to_delayed(optimize_graph=False))
 
 
-def facts_of_partition(
+def read_labels_of(
     like: Table,
     classes: NDArray[Any] | None,
-    hashed: bool,
+    key: int,
     number: int,
     X: Any,
     y: Any,
     groups: Any,
-) -> PartitionFacts:
-    """Read what the client learns of a partition; X is None unless it is `hashed`."""
-    _, y, groups = _checked(like, number, X, y, groups)
-    usable = np.ones(len(y), dtype=bool)
-    n_other, labels = 0, np.asarray(y)
+) -> PartitionLabels:
+    """Read the labels and ids of a partition; with X, hash all of it."""
+    if X is not None:
+        _check_rows(like, number, X, len(y))
+    codes, labels = pd.factorize(np.asarray(y), use_na_sentinel=False)
+    usable = np.ones(len(codes), dtype=bool)
     if classes is not None:
-        usable = class_indices(y, classes) >= 0
-        n_other = int(np.count_nonzero(~usable))
-        labels = labels[usable]
-    n_without_id, only_id = 0, None
+        usable = (class_indices(labels, classes) >= 0)[codes]
+    n_other = int(np.count_nonzero(~usable))
+    hashes, only_id, has_id = None, None, np.ones(len(codes), dtype=bool)
     if groups is not None:
         texts, has_id = spelled_ids(groups)
+        if len(texts) != len(codes):
+            raise _differ(number, "y", len(codes), "groups", len(texts))
+        hashes = shard_hashes(texts, key)
         present = texts[has_id]
         if np.all(present == present[:1]):
             only_id = bytes(present[0]) if present.size else b""
-        n_without_id = int(np.count_nonzero(~has_id))
-        usable &= has_id
-    distinct = (
-        np.unique(labels)
-        if labels.dtype.kind in "biufUS"
-        else np.array([*dict.fromkeys(labels.tolist())], dtype=object)
-    )
-    return PartitionFacts(
-        len(y),
-        distinct,
+    facts = PartitionFacts(
+        len(codes),
+        labels,
         n_other,
-        n_without_id,
-        int(np.count_nonzero(usable)),
+        int(np.count_nonzero(~has_id)),
+        int(np.count_nonzero(usable & has_id)),
         only_id,
-        joblib.hash((X, y, groups)) if hashed else None,
+        None if X is None else joblib.hash((X, y, groups)),
     )
+    kind = np.min_scalar_type(-len(labels) - 1)
+    return PartitionLabels(facts, codes.astype(kind), hashes, has_id)
 
 
-def _checked(
-    like: Table, number: int, X: Any, y: Any, groups: Any
-) -> tuple[Any, Any, Any]:
-    """Raise ValueError unless a partition is as dask announced it."""
+def facts_of(labels: PartitionLabels) -> PartitionFacts:
+    """Return what the client learns."""
+    return labels.facts
+
+
+def _check_rows(like: Table, number: int, X: Any, n_labels: int) -> None:
+    """Raise ValueError unless a partition of X is as dask announced it."""
     where = f"Partition {number} of X"
-    if X is not None:
-        names, expected = column_names(X), column_names(like)
-        is_like = type(X) is type(like) and X.shape[1:] == like.shape[1:]
-        if not is_like or names != expected:
+    names, expected = column_names(X), column_names(like)
+    is_like = type(X) is type(like) and X.shape[1:] == like.shape[1:]
+    if not is_like or names != expected:
+        raise ValueError(
+            f"{where} has other columns than the collection; read all files with the "
+            "same columns, in the same order."
+        )
+    for name, found, wanted in _types(X, like):
+        if found != wanted:
             raise ValueError(
-                f"{where} has other columns than the collection; read all files with "
-                "the same columns, in the same order."
+                f"{where} has the type {found} in {name}, not {wanted} as the "
+                "collection; convert it by astype, and categories by categorize."
             )
-        for name, found, wanted in _types(X, like):
-            if found != wanted:
-                raise ValueError(
-                    f"{where} has the type {found} in {name}, not {wanted} as the "
-                    "collection; convert it by astype, and categories by categorize."
-                )
-    n_rows = len(y) if X is None else X.shape[0]
-    for name, values in (("y", y), ("groups", groups)):
-        if values is not None and len(values) != n_rows:
-            raise ValueError(
-                f"{where} has {n_rows} rows, and that of {name} {len(values)}; make "
-                "both from one collection."
-            )
-    return X, y, groups
+    if X.shape[0] != n_labels:
+        raise _differ(number, "X", X.shape[0], "y", n_labels)
+
+
+def _differ(number: int, one: str, n_one: int, other: str, n_other: int) -> ValueError:
+    return ValueError(
+        f"Partition {number} has {n_one} rows in {one} and {n_other} in {other}; make "
+        "both from one collection."
+    )
 
 
 def _types(X: Any, like: Any) -> list[tuple[str, Any, Any]]:

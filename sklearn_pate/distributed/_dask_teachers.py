@@ -29,7 +29,7 @@ from sklearn_pate._teachers import (
 )
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.distributed._dask_rows import DaskRows, DaskShards, read_pieces
+from sklearn_pate.distributed._dask_rows import DaskRows, read_pieces
 
 __all__ = ["DaskScores", "collect_scores", "poll_on_dask"]
 
@@ -55,7 +55,7 @@ class _Task:
 def poll_on_dask(
     estimator: BaseEstimator,
     rows: DaskRows,
-    shards: DaskShards,
+    shards: Sequence[Any],
     X_public: Table,
     *,
     n_classes: int,
@@ -85,7 +85,7 @@ def poll_on_dask(
 def collect_scores(
     estimator: BaseEstimator,
     rows: DaskRows,
-    shards: DaskShards,
+    shards: Sequence[Any],
     X_public: Table,
     *,
     form: Form,
@@ -102,7 +102,7 @@ def collect_scores(
 def _train(
     estimator: BaseEstimator,
     rows: DaskRows,
-    shards: DaskShards,
+    shards: Sequence[Any],
     X_public: Table,
     form: Form,
     *,
@@ -131,7 +131,7 @@ def _train(
         traverse=False,
     )
     train = delayed(_train_block, pure=False)
-    of_blocks = zip(rows.shuffled(bounds, shards.key), blocks, strict=True)
+    of_blocks = zip(rows.shuffled(bounds), blocks, strict=True)
     futures = client.compute(
         [train(pieces, task, block) for pieces, block in of_blocks]
     )

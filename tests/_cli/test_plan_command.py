@@ -58,7 +58,8 @@ def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, vote
 
 
 def test_help_has_examples(capsys):
-    for arguments in (["--help"], ["plan", "--help"]):
+    commands = ("plan", "report", "add", "audit", "study", "vote", "fit-votes")
+    for arguments in (["--help"], *([command, "--help"] for command in commands)):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
         assert stopped.value.code == 0
@@ -83,7 +84,7 @@ def test_it_runs_as_a_module():
         check=True,
     )
     assert done.stdout.startswith("usage: python -m sklearn_pate [-h]")
-    for command in ("plan", "report", "audit"):
+    for command in ("plan", "report", "audit", "study", "vote", "fit-votes"):
         assert f"\n    {command}" in done.stdout
 
 
