@@ -6,13 +6,14 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test-fast test test-oldest lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-oldest test-engines lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        a private fit on data of scikit-learn, under two minutes"
 	@echo "make test-fast   the quick tests, without torch, for every save"
 	@echo "make test        all tests"
 	@echo "make test-oldest all tests with the oldest supported scikit-learn"
+	@echo "make test-engines tests of Spark and Ray; needs Java"
 	@echo "make lint        check style, docstrings, import contracts, types and tables"
 	@echo "make format      apply the style"
 	@echo "make docs        build the site in docs/build, and check it"
@@ -57,6 +58,11 @@ test: $(VENV)/test
 test-oldest:
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt
 
+# Large packages that no other test needs.
+test-engines: $(VENV)/test
+	$(INSTALL) --editable '.[engines]'
+	$(RUN) -m pytest tests/distributed/test_engines.py
+
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -86,7 +92,8 @@ format: $(VENV)/lint
 	touch $@
 
 benchmarks: $(VENV)/test .venv-diffprivlib/installed
-	$(INSTALL) --editable '.[bench]'
+	$(INSTALL) --editable '.[bench,engines]'
+	$(RUN) benchmarks/engines.py
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py

@@ -231,6 +231,22 @@ def overhead():
     return f"{against_loop}\n\n{memory}\n\n{time}"
 
 
+def engines():
+    """Time of Spark and Ray, and of a fit of the same rows in memory."""
+    results = load("engines")["engines"]
+    columns = {
+        "": "engine",
+        "start, s": ("start_seconds", decimals(1)),
+        "first run, s": ("first_seconds", decimals(1)),
+        "fastest of 4 runs, s": ("fastest_seconds", decimals(1)),
+        "kB that the driver receives": lambda row: (
+            f"{row['bytes_received'] / 1e3:,.0f}"
+        ),
+        "votes of the fit": lambda row: "equal" if row["votes_equal"] else "different",
+    }
+    return table(results, columns)
+
+
 def _mechanism(row):
     if row["paper"] == 2017:
         return f"{row['data']}, LNMax, gamma {row['gamma']:g}"
@@ -467,6 +483,7 @@ BENCHMARK_TABLES = (
     defaults,
     release_time,
     overhead,
+    engines,
     accounting_votes,
     accounting_mechanisms,
     accounting_worst_case,

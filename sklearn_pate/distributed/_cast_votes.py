@@ -127,7 +127,7 @@ def cast_votes(
     X_public = check_public_features(features, X_public)
     form = VoteForm(len(known))
     if np.shape(X)[0] == 0:
-        return np.full(X_public.shape[0], -1, dtype=np.int8)
+        return form.constant(-1, X_public.shape[0])
     X = check_features(features, X, reset=False, private=True)
     X = read_like_public(X, X_public, refuse=False)
     check_consistent_length(X, y)
@@ -147,5 +147,5 @@ def cast_votes(
             TeacherWarning,
         )
     if result.contribution is None:
-        return np.full(X_public.shape[0], -1, dtype=np.int8)
+        return form.constant(-1, X_public.shape[0])
     return cast(NDArray[np.signedinteger], result.contribution)
