@@ -15,6 +15,7 @@ PUBLIC_PACKAGES = [
     "accounting.bounds",
     "baselines",
     "datasets",
+    "distributed",
     "inspection",
     "mechanisms",
     "model_selection",

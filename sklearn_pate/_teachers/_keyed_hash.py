@@ -9,8 +9,9 @@ __all__ = ["keyed_words"]
 
 _Words = NDArray[np.uint64]
 
-# Texts hashed at once, whose words fit in the processor's cache.
-_BLOCK = 2**14
+# Texts hashed at once. Their words fit in the processor's cache, and below the size at
+# which memory comes from the system and goes back each time.
+_BLOCK = 2**12
 _START = b"somepseudorandomlygeneratedbytes"
 
 

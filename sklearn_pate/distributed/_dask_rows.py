@@ -91,7 +91,7 @@ class Piece:
     partition: int
     X: Table
     codes: NDArray[np.signedinteger]
-    shards: NDArray[np.intp]
+    shards: NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,7 @@ def _cut(
         shards = shard_of(np.arange(first, first + len(codes)), n_teachers, common.key)
     else:
         shards = shard_of_hash(labels.hashes, n_teachers)
+    shards = shards.astype(np.min_scalar_type(n_teachers))  # which sorts faster
     # Rows keep their order within a shard.
     order = np.argsort(shards, kind="stable")
     order = order[codes[order] >= 0]
@@ -209,7 +210,7 @@ def _cut(
                 number,
                 _safe_indexing(X, rows),
                 codes[rows].astype(kind),
-                shards[rows].astype(np.int32),
+                shards[rows],
             )
             blocks.append(block)
             pieces.append(pickle.dumps(piece, protocol=5))
@@ -223,7 +224,7 @@ def _cut(
 
 def read_pieces(
     block: pd.DataFrame, like: Table
-) -> tuple[Table, NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Table, NDArray[np.intp], NDArray[np.integer]]:
     """Return the rows of a block's pieces, their class indices and their shards.
 
     Rows are in the order of their partitions, and within these in their own.

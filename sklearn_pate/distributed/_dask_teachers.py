@@ -138,9 +138,10 @@ def _train(
     n_of = dict(zip(futures, np.diff(bounds).tolist(), strict=True))
     for future in as_completed(futures):
         if future.status != "finished":
+            error = future.exception()
             client.cancel(futures)
             with clear_errors():
-                raise future.exception()
+                raise error
         if on_teacher_done is not None:
             for _ in range(n_of[future]):
                 on_teacher_done()

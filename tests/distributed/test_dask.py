@@ -132,8 +132,8 @@ def test_arrays_cut_along_rows_and_columns(client):
 @pytest.mark.parametrize("representation", [None, "auto"])
 def test_scores_are_released_in_two_rounds(client, table, X_public, representation):
     options = {"mechanism": "scores", "n_queries": "auto", "query_strategy": "auto"}
-    clf = make(LogisticRegression(), **options, noise_seed=0, student=None)
-    clf.set_params(representation=representation)
+    clf = make(LogisticRegression(), **options, representation=representation)
+    clf.set_params(student=None, noise_seed=0)
     numbers = PublicData(X_public.X[NUMBERS])
     frame = table.fillna(0.0)
 
@@ -177,11 +177,12 @@ def test_what_reaches_the_client_does_not_grow_with_the_rows(
     monkeypatch.setattr(distributed.Client, "_gather", counted)
     clf = make(encoded(LogisticRegression()))
     sizes = []
-    for n_copies in (1, 4):
+    for n_copies in (1, 8):
         received.clear()
         fitted(clf, cut(pd.concat(n_copies * [table])), X_public)
         sizes.append(sum(received))
-    assert sizes[1] < 1.02 * sizes[0]
+    # The facts of a few partitions, and one count of each class and public row.
+    assert sizes[1] < 1.2 * sizes[0]
     assert sizes[0] < len(pickle.dumps(table)) / 4
 
 
@@ -344,6 +345,7 @@ def test_parameters_that_need_rows_in_memory_are_refused(
     clf = make(encoded(LogisticRegression()), **changed)
     if "steps" in message:
         clf.set_params(estimator=None, n_teachers="auto", student=None)
+        clf.set_params(n_queries="auto", query_strategy="auto", representation="auto")
     given = None if clf.public_size else X_public
     with pytest.raises(ValueError, match=message):
         fitted(clf, cut(table), given)
