@@ -11,7 +11,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import scipy.sparse as sp
 from dask import dataframe, delayed
 from distributed import Client, get_client
 from numpy.typing import NDArray
@@ -89,7 +88,8 @@ class Piece:
     """Rows of one partition for the teachers of one block, by shard. Sensitive."""
 
     partition: int
-    X: Table
+    #: Rows of the table, or its columns as the rows of one array.
+    X: Any
     codes: NDArray[np.signedinteger]
     shards: NDArray[np.unsignedinteger]
 
@@ -199,19 +199,15 @@ def _cut(
     # Rows keep their order within a shard.
     order = np.argsort(shards, kind="stable")
     order = order[codes[order] >= 0]
-    X, codes, shards = _safe_indexing(X, order), codes[order], shards[order]
+    X, codes, shards = _packed(_safe_indexing(X, order)), codes[order], shards[order]
     ends = np.searchsorted(shards, common.bounds)
     kind = np.min_scalar_type(-len(common.classes))
     blocks, pieces = [], []
     for block, (start, end) in enumerate(pairwise(ends)):
         if start < end:
             rows = slice(start, end)
-            piece = Piece(
-                number,
-                _safe_indexing(X, rows),
-                codes[rows].astype(kind),
-                shards[rows],
-            )
+            some = X[:, rows] if _is_packed(X, common.like) else _safe_indexing(X, rows)
+            piece = Piece(number, some, codes[rows].astype(kind), shards[rows])
             blocks.append(block)
             pieces.append(pickle.dumps(piece, protocol=5))
     return pd.DataFrame(
@@ -234,19 +230,37 @@ def read_pieces(
     if not pieces:
         nothing = np.zeros(0, dtype=np.intp)
         return like, nothing, nothing
-    X = _stacked([one.X for one in pieces])
     codes = np.concatenate([one.codes for one in pieces]).astype(np.intp)
     shards = np.concatenate([one.shards for one in pieces])
     order = np.argsort(shards, kind="stable")
-    return _safe_indexing(X, order), codes[order], shards[order]
+    X = _stacked([one.X for one in pieces], like, order)
+    return X, codes[order], shards[order]
 
 
-def _stacked(tables: list[Any]) -> Any:
+def _packed(X: Any) -> Any:
+    """Return the columns of a frame as one array, if all are numbers of one type.
+
+    Many small frames take long to write and to read.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return X
+    types = {*X.dtypes}
+    kinds = {one.kind for one in types if isinstance(one, np.dtype)}
+    return X.to_numpy().T if len(types) == 1 and kinds and kinds <= {*"biuf"} else X
+
+
+def _is_packed(X: Any, like: Table) -> bool:
+    return isinstance(X, np.ndarray) and isinstance(like, pd.DataFrame)
+
+
+def _stacked(tables: list[Any], like: Any, order: NDArray[np.intp]) -> Any:
+    """Put rows of several tables on top of each other, in some order."""
+    if _is_packed(tables[0], like):
+        columns = np.concatenate(tables, axis=1)[:, order]
+        return pd.DataFrame(columns.T, columns=like.columns, copy=False)
     if isinstance(tables[0], pd.DataFrame):
-        return pd.concat(tables, ignore_index=True)
-    if sp.issparse(tables[0]):
-        return sp.vstack(tables, format="csr")
-    return np.concatenate(tables)
+        return pd.concat(tables, ignore_index=True).take(order)
+    return np.concatenate(tables)[order]
 
 
 def rows_like(X: Any) -> Table:
