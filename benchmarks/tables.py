@@ -231,6 +231,58 @@ def overhead():
     return f"{against_loop}\n\n{memory}\n\n{time}"
 
 
+def cluster():
+    """Time, traffic and memory of fits of files on two workers of dask."""
+    results = load("cluster")
+    parts, rows = ("read", "hash", "shuffle"), []
+    for row in results["logistic"]["rows"]:
+        fit, seconds = row["fit"], row["fit"]["seconds"]
+        rows.append(
+            [
+                f"{row['n_rows']:.0e}".replace("e+0", "e"),
+                *(f"{row[part]['seconds']:.0f}" for part in parts),
+                f"{seconds:.0f}",
+                f"{row['by hand']['seconds']:.0f}",
+                f"{seconds / row['by hand']['seconds']:.2f}",
+                f"{row['n_rows'] / seconds / 2:,.0f}",
+                f"{fit['peak_mebibytes']:.0f}",
+                f"{fit['bytes_received'] / 1e3:,.0f}",
+                f"{row['by hand']['bytes_received'] / 1e3:,.0f}",
+                f"{fit['spilled_gigabytes']:.1f}",
+                f"{fit['epsilon']:.2f}",
+            ]
+        )
+    logistic = table(
+        results["logistic"],
+        [
+            "rows",
+            "read, s",
+            "hash, s",
+            "read, hash and shuffle, s",
+            "whole fit, s",
+            "by hand, s",
+            "fit / by hand",
+            "rows a second a core",
+            "client, MiB",
+            "to the client, kB",
+            "by hand, kB",
+            "disks, GB",
+            "epsilon",
+        ],
+        rows=rows,
+    )
+    [row] = results["boosting"]["rows"]
+    fit, alone = row["fit"]["seconds"], row["alone"]["seconds"]
+    boosting = markdown(
+        ["2,000 boosting teachers on 1e7 rows", "seconds", "times training alone"],
+        [
+            ["training alone, rows in memory", f"{alone:.0f}", ""],
+            ["whole fit of files", f"{fit:.0f}", f"{fit / alone:.2f}"],
+        ],
+    )
+    return f"{boosting}\n\n{logistic}"
+
+
 def engines():
     """Time of Spark and Ray, and of a fit of the same rows in memory."""
     results = load("engines")["engines"]
@@ -483,6 +535,7 @@ BENCHMARK_TABLES = (
     defaults,
     release_time,
     overhead,
+    cluster,
     engines,
     accounting_votes,
     accounting_mechanisms,

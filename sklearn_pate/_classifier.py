@@ -126,11 +126,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         (:class:`~sklearn_pate.mechanisms.ScoreSteps`), or the mean of the teachers'
         class probabilities (:class:`~sklearn_pate.mechanisms.MeanScores`). All others
         answer queries on votes. "auto" is, for tables, "steps" without an `estimator`,
-        `n_teachers` and `representation`, and otherwise "scores" if the noise of
-        `epsilon` allows 32 coefficients for each class but one. It is "gnmax" in all
-        other cases: for a student that accepts unlabelled rows, for networks and
-        images, and where `n_queries`, `query_strategy` or `release` is given. A
-        mechanism object has further parameters, such as the threshold of
+        `n_teachers` and `representation` if X is in memory, and otherwise "scores" if
+        the noise of `epsilon` allows 32 coefficients for each class but one. It is
+        "gnmax" in all other cases: for a student that accepts unlabelled rows, for
+        networks and images, and where `n_queries`, `query_strategy` or `release` is
+        given. A mechanism object has further parameters, such as the threshold of
         ``ConfidentGNMax``. Its noise comes from the operating system, never from
         `random_state`.
 
@@ -379,10 +379,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. A row with a missing or infinite value, or with text in a
-            column of numbers, that the teacher does not accept is dropped inside its
-            shard, as an error would reveal it; ``privacy_analysis_`` counts them.
+        X : {array-like, sparse matrix, dataframe, dask collection} of shape \
+                (n_rows, n_features)
+            Private rows. Those of a dask DataFrame or array stay on its workers, where
+            the teachers are trained; then y and groups are dask collections with the
+            same partitions, and a client of dask is running. A row with a missing or
+            infinite value, or with text in a column of numbers, that the teacher does
+            not accept is dropped inside its shard, as an error would reveal it;
+            ``privacy_analysis_`` counts them.
             Public rows with such values are refused.
 
         y : array-like of shape (n_rows,)

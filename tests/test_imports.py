@@ -15,13 +15,18 @@ HEAVY = (
     "matplotlib",
     "dask",
     "distributed",
+    "pyarrow",
+    "pyspark",
+    "ray",
     "xgboost",
     "lightgbm",
     "opacus",
     "dp_accounting",
     "opendp",
 )
-IMPORT = "import sklearn_pate, sklearn_pate.datasets, sklearn_pate.mechanisms"
+IMPORT = """import sklearn_pate
+import sklearn_pate.datasets, sklearn_pate.distributed, sklearn_pate.mechanisms
+"""
 
 
 def run(code):
@@ -52,7 +57,7 @@ def test_the_package_imports_without_any_optional_package():
 @pytest.mark.slow
 def test_importing_the_package_imports_nothing_heavy():
     # scikit-learn itself imports pandas where it is installed.
-    report = f"; import sys; print(sorted(set({HEAVY}) & set(sys.modules)))"
+    report = f"\nimport sys; print(sorted(set({HEAVY}) & set(sys.modules)))"
     assert run(IMPORT + report) == run("import sklearn.base" + report)
 
 
