@@ -157,16 +157,15 @@ def shuffled(teacher, ddf):
 
 def alone(teacher, ddf):
     """Train teachers on shards that are in memory, in two processes."""
-    frame = some_rows(len(ddf), 1)
-    X, y = frame[COLUMNS].to_numpy(), frame["y"].to_numpy()
-    X_public = some_rows(N_PUBLIC, 0)[COLUMNS].to_numpy()
-    cut = np.array_split(np.arange(len(X)), N_TEACHERS)
+    n_rows = len(ddf) // N_TEACHERS
+    X_public = some_rows(N_PUBLIC, 0)[COLUMNS]
+    shards = [some_rows(n_rows, shard) for shard in range(N_TEACHERS)]
 
     def one(rows):
-        return TEACHERS[teacher].fit(X[rows], y[rows]).predict(X_public)
+        return TEACHERS[teacher].fit(rows[COLUMNS], rows["y"]).predict(X_public)
 
     start = time.perf_counter()
-    Parallel(n_jobs=N_WORKERS)(delayed(one)(rows) for rows in cut)
+    Parallel(n_jobs=N_WORKERS)(delayed(one)(rows) for rows in shards)
     return {"seconds": time.perf_counter() - start}
 
 

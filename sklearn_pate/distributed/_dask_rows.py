@@ -1,5 +1,6 @@
 """Private rows in partitions of dask, which stay on the workers. Sensitive."""
 
+import hashlib
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,12 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import dask
 import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from dask import dataframe, delayed
-from distributed import Client, get_client
+from dask.optimization import cull
+from distributed import Client, futures_of, get_client
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
@@ -47,6 +50,9 @@ _PIECES = pd.DataFrame(
 )
 # Bytes of the rows of a block, of which a worker holds a few copies.
 _BLOCK_BYTES = 2**26
+# Bytes of the rows that are cut at once, unless a partition has more: each task and
+# each piece takes some milliseconds, however small.
+_CUT_BYTES = 2**24
 # Bytes of a value that is not a number, such as text.
 _VALUE_BYTES = 64
 # Blocks for each thread of a cluster, so that all threads end at about the same time.
@@ -78,6 +84,8 @@ class PartitionLabels:
     facts: PartitionFacts
     #: Indices of the labels in those of the facts.
     codes: NDArray[np.signedinteger]
+    #: Hash of the index of the rows, in their order; None for arrays.
+    index: str | None
     #: Keyed hashes of ids, and which rows have one; None where rows are the unit.
     hashes: NDArray[np.uint32] | None
     has_id: NDArray[np.bool_]
@@ -85,9 +93,10 @@ class PartitionLabels:
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one partition for the teachers of one block, by shard. Sensitive."""
+    """Rows of some partitions for the teachers of one block, by shard. Sensitive."""
 
-    partition: int
+    #: Number of the first of the partitions.
+    first: int
     #: Rows of the table, or its columns as the rows of one array.
     X: Any
     codes: NDArray[np.signedinteger]
@@ -158,19 +167,31 @@ class DaskRows:
         between workers, by dask's own shuffle.
         """
         n_blocks = len(bounds) - 1
-        first = np.cumsum([0, *(one.n_rows for one in self.facts)]).tolist()
         common = delayed(
             _Cut(self.like, self.classes, self.key, np.array(bounds)), traverse=False
         )
-        cut = [
-            delayed(_cut)(common, number, first[number], *part)
-            for number, part in enumerate(self.parts)
-        ]
+        cut = [delayed(_cut)(common, some) for some in self._cuts(n_blocks)]
         pieces = dataframe.from_delayed(cut, meta=_PIECES, verify_meta=False)
         divisions = [*range(n_blocks), n_blocks - 1]
         by_block = pieces.set_index("block", divisions=divisions, sort=True)
         blocks: list[Any] = by_block.to_delayed()
         return blocks
+
+    def _cuts(self, n_blocks: int) -> list[list[tuple[int, int, Any, Any]]]:
+        """Join small partitions; list their number, first position, X and labels."""
+        joined: list[list[tuple[int, int, Any, Any]]] = []
+        most = min(_CUT_BYTES // _bytes_per_row(self.like), self.n_rows // n_blocks)
+        position = n_joined = 0
+        for number, (part, facts) in enumerate(
+            zip(self.parts, self.facts, strict=True)
+        ):
+            if not joined or n_joined + facts.n_rows > most:
+                joined.append([])
+                n_joined = 0
+            joined[-1].append((number, position, *part))
+            position += facts.n_rows
+            n_joined += facts.n_rows
+        return joined
 
 
 @dataclass(frozen=True)
@@ -184,18 +205,20 @@ class _Cut:
 
 
 def _cut(
-    common: _Cut, number: int, first: int, X: Any, labels: PartitionLabels
+    common: _Cut, parts: list[tuple[int, int, Any, PartitionLabels]]
 ) -> pd.DataFrame:
-    """Cut a partition into pieces, one for each block, as bytes."""
-    _check_rows(common.like, number, X, len(labels.codes))
-    codes = class_indices(labels.facts.labels, common.classes)[labels.codes]
-    codes[~labels.has_id] = -1
-    n_teachers = int(common.bounds[-1])
-    if labels.hashes is None:
-        shards = shard_of(np.arange(first, first + len(codes)), n_teachers, common.key)
-    else:
-        shards = shard_of_hash(labels.hashes, n_teachers)
-    shards = shards.astype(np.min_scalar_type(n_teachers))  # which sorts faster
+    """Cut partitions into pieces, one for each block, as bytes."""
+    tables, all_codes, all_shards = [], [], []
+    for number, first, part, labels in parts:
+        table = read(part)
+        _check_rows(common.like, number, table, labels)
+        codes = class_indices(labels.facts.labels, common.classes)[labels.codes]
+        codes[~labels.has_id] = -1
+        tables.append(table)
+        all_codes.append(codes)
+        all_shards.append(_shards(common, first, labels))
+    X, codes = _joined(tables), np.concatenate(all_codes)
+    shards = np.concatenate(all_shards)
     # Rows keep their order within a shard.
     order = np.argsort(shards, kind="stable")
     order = order[codes[order] >= 0]
@@ -207,7 +230,7 @@ def _cut(
         if start < end:
             rows = slice(start, end)
             some = X[:, rows] if _is_packed(X, common.like) else _safe_indexing(X, rows)
-            piece = Piece(number, some, codes[rows].astype(kind), shards[rows])
+            piece = Piece(parts[0][0], some, codes[rows].astype(kind), shards[rows])
             blocks.append(block)
             pieces.append(pickle.dumps(piece, protocol=5))
     return pd.DataFrame(
@@ -218,6 +241,20 @@ def _cut(
     )
 
 
+def _shards(
+    common: _Cut, first: int, labels: PartitionLabels
+) -> NDArray[np.unsignedinteger]:
+    """Return the shard of each row of a partition, in a small type, to sort fast."""
+    n_teachers = int(common.bounds[-1])
+    if labels.hashes is None:
+        positions = np.arange(first, first + len(labels.codes))
+        shards = shard_of(positions, n_teachers, common.key)
+    else:
+        shards = shard_of_hash(labels.hashes, n_teachers)
+    small: NDArray[np.unsignedinteger] = shards.astype(np.min_scalar_type(n_teachers))
+    return small
+
+
 def read_pieces(
     block: pd.DataFrame, like: Table
 ) -> tuple[Table, NDArray[np.intp], NDArray[np.integer]]:
@@ -226,7 +263,7 @@ def read_pieces(
     Rows are in the order of their partitions, and within these in their own.
     """
     pieces: list[Piece] = [pickle.loads(one) for one in block["piece"]]
-    pieces.sort(key=lambda one: one.partition)
+    pieces.sort(key=lambda one: one.first)
     if not pieces:
         nothing = np.zeros(0, dtype=np.intp)
         return like, nothing, nothing
@@ -258,9 +295,16 @@ def _stacked(tables: list[Any], like: Any, order: NDArray[np.intp]) -> Any:
     if _is_packed(tables[0], like):
         columns = np.concatenate(tables, axis=1)[:, order]
         return pd.DataFrame(columns.T, columns=like.columns, copy=False)
+    return _safe_indexing(_joined(tables), order)
+
+
+def _joined(tables: list[Any]) -> Any:
+    """Put tables on top of each other."""
+    if len(tables) == 1:
+        return tables[0]
     if isinstance(tables[0], pd.DataFrame):
-        return pd.concat(tables, ignore_index=True).take(order)
-    return np.concatenate(tables)[order]
+        return pd.concat(tables, ignore_index=True)
+    return np.concatenate(tables)
 
 
 def rows_like(X: Any) -> Table:
@@ -277,8 +321,25 @@ def rows_like(X: Any) -> Table:
     return np.empty((0, *X.shape[1:]), dtype=X.dtype)
 
 
+class Unread:
+    """A partition that is read inside the task that needs it."""
+
+    def __init__(self, tasks: dict[Any, Any], key: Any) -> None:
+        self._tasks = tasks
+        self._key = key
+
+    def read(self) -> Any:
+        """Read the partition, in this thread."""
+        return dask.get(self._tasks, self._key)
+
+
+def read(part: Any) -> Any:
+    """Return a partition that may be unread."""
+    return part.read() if isinstance(part, Unread) else part
+
+
 def partitions(name: str, values: Any) -> list[Any]:
-    """Return the partitions of a dask collection as delayed objects."""
+    """Return the partitions of a dask collection, delayed or unread."""
     if not hasattr(values, "__dask_graph__"):
         raise ValueError(
             f"{name} is a {type(values).__name__} and X a dask collection; pass both "
@@ -286,9 +347,25 @@ def partitions(name: str, values: Any) -> list[Any]:
         )
     if hasattr(values, "rechunk"):  # an array, which may be cut along its columns, too
         values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
-        return list(values.to_delayed().ravel())
+        return _unread(list(values.to_delayed().ravel()))
     # Optimised further, a collection that reads few columns would join partitions.
-    return list(values.simplify().to_delayed(optimize_graph=False))
+    return _unread(list(values.simplify().to_delayed(optimize_graph=False)))
+
+
+def _unread(parts: list[Any]) -> list[Any]:
+    """Make partitions unread, if no task of one is needed by another.
+
+    This spares the scheduler several tasks for each partition.
+    """
+    graph = parts[0].__dask_graph__()
+    if futures_of(parts[0]) or any(one.annotations for one in graph.layers.values()):
+        return parts
+    tasks = graph.to_dict()
+    of_parts = [cull(tasks, [part.key])[0] for part in parts]
+    is_shared = len(set().union(*of_parts)) < sum(map(len, of_parts))
+    if is_shared:
+        return parts
+    return [Unread(own, part.key) for own, part in zip(of_parts, parts, strict=True)]
 
 
 def read_labels_of(
@@ -301,8 +378,7 @@ def read_labels_of(
     groups: Any,
 ) -> PartitionLabels:
     """Read the labels and ids of a partition; with X, hash all of it."""
-    if X is not None:
-        _check_rows(like, number, X, len(y))
+    X, y, groups = read(X), read(y), read(groups)
     codes, labels = pd.factorize(np.asarray(y), use_na_sentinel=False)
     usable = np.ones(len(codes), dtype=bool)
     if classes is not None:
@@ -313,6 +389,7 @@ def read_labels_of(
         texts, has_id = spelled_ids(groups)
         if len(texts) != len(codes):
             raise _differ(number, "y", len(codes), "groups", len(texts))
+        _check_index(number, "groups", _index_of(groups), _index_of(y))
         hashes = shard_hashes(texts, key)
         present = texts[has_id]
         if np.all(present == present[:1]):
@@ -327,7 +404,12 @@ def read_labels_of(
         None if X is None else joblib.hash((X, y, groups)),
     )
     kind = np.min_scalar_type(-len(labels) - 1)
-    return PartitionLabels(facts, codes.astype(kind), hashes, has_id)
+    read_labels = PartitionLabels(
+        facts, codes.astype(kind), _index_of(y), hashes, has_id
+    )
+    if X is not None:
+        _check_rows(like, number, X, read_labels)
+    return read_labels
 
 
 def facts_of(labels: PartitionLabels) -> PartitionFacts:
@@ -335,8 +417,8 @@ def facts_of(labels: PartitionLabels) -> PartitionFacts:
     return labels.facts
 
 
-def _check_rows(like: Table, number: int, X: Any, n_labels: int) -> None:
-    """Raise ValueError unless a partition of X is as dask announced it."""
+def _check_rows(like: Table, number: int, X: Any, labels: PartitionLabels) -> None:
+    """Raise ValueError unless a partition of X is as announced, and has its labels."""
     where = f"Partition {number} of X"
     names, expected = column_names(X), column_names(like)
     is_like = type(X) is type(like) and X.shape[1:] == like.shape[1:]
@@ -351,8 +433,29 @@ def _check_rows(like: Table, number: int, X: Any, n_labels: int) -> None:
                 f"{where} has the type {found} in {name}, not {wanted} as the "
                 "collection; convert it by astype, and categories by categorize."
             )
-    if X.shape[0] != n_labels:
-        raise _differ(number, "X", X.shape[0], "y", n_labels)
+    if X.shape[0] != len(labels.codes):
+        raise _differ(number, "X", X.shape[0], "y", len(labels.codes))
+    _check_index(number, "X", _index_of(X), labels.index)
+
+
+def _index_of(values: Any) -> str | None:
+    """Return a hash of the index of a partition; None for arrays."""
+    if not isinstance(values, (pd.DataFrame, pd.Series)):
+        return None
+    if isinstance(values.index, pd.RangeIndex):
+        return repr(values.index)
+    hashes = pd.util.hash_pandas_object(values.index).to_numpy()
+    return hashlib.sha256(hashes).hexdigest()
+
+
+def _check_index(number: int, name: str, found: str | None, of_y: str | None) -> None:
+    """Raise ValueError if rows of one partition are not in the order of y."""
+    if found != of_y and found is not None and of_y is not None:
+        raise ValueError(
+            f"Partition {number} has rows of other index in {name} than in y, or in "
+            "another order; make both from one collection, and persist it first if its "
+            "rows were sorted, shuffled or merged."
+        )
 
 
 def _differ(number: int, one: str, n_one: int, other: str, n_other: int) -> ValueError:

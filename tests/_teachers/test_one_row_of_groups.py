@@ -24,7 +24,7 @@ def chosen(groups, seed, rows=None):
 def test_each_group_with_an_id_has_one_of_its_rows(groups, seed):
     by_id = chosen(groups, seed)
     assert set(by_id) == {b"%d" % one for one in groups if one is not None}
-    assert all(str(groups[row]) == one for one, row in by_id.items())
+    assert all(b"%d" % groups[row] == one for one, row in by_id.items())
 
 
 @pytest.mark.slow

@@ -69,6 +69,9 @@ NO_QUANTITY = {
     "fits-alike",
     "noise-seeded",
     "norm-read",
+    "shards-by-key",
+    "shard-own-rows",
+    "one-site-each",
 }
 
 

@@ -13,6 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
@@ -129,6 +130,32 @@ def test_arrays_cut_along_rows_and_columns(client):
     np.testing.assert_array_equal(counts(clf.fit(*chunks, X_public=X_public)), expected)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, about dask
+@pytest.mark.parametrize("stored", ["files", "persisted", "joined", "sorted"])
+@pytest.mark.parametrize("columns", [COLUMNS, ["a", "b"]], ids=["all", "one type"])
+def test_votes_do_not_depend_on_where_partitions_come_from(
+    client, table, X_public, stored, columns, tmp_path
+):
+    ddf = cut(table.fillna(0.0), 7)
+    if stored == "files":
+        ddf.to_parquet(tmp_path)
+        ddf = dd.read_parquet(tmp_path)
+    elif stored == "persisted":
+        ddf = ddf.persist()
+    elif stored == "joined":
+        ddf = ddf.repartition(npartitions=3)
+    else:  # each partition depends on all others
+        ddf = ddf.assign(order=-ddf["b"]).sort_values("order")
+    in_memory = ddf.compute()
+    teacher = encoded(LogisticRegression()) if columns == COLUMNS else GaussianNB()
+    clf = make(teacher).set_params(student=teacher)
+    public = PublicData(X_public.X[columns])
+    there = counts(clf.fit(ddf[columns], ddf["label"], X_public=public))
+    here = clf.fit(in_memory[columns], in_memory["label"], X_public=public)
+    np.testing.assert_array_equal(there, counts(here))
+
+
+@pytest.mark.filterwarnings("ignore:noise_seed")
 @pytest.mark.parametrize("representation", [None, "auto"])
 def test_scores_are_released_in_two_rounds(client, table, X_public, representation):
     options = {"mechanism": "scores", "n_queries": "auto", "query_strategy": "auto"}
@@ -323,6 +350,11 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
         fit(y=shorter["label"], groups=shorter["patient"])
     with pytest.raises(ValueError, match="600 rows in y and 599 in groups"):
         fit(groups=shorter["patient"])
+    turned = changed(ddf, 1, lambda rows: rows[::-1])
+    with pytest.raises(ValueError, match="Partition 1 has rows of other index in X"):
+        fit(y=turned["label"], groups=turned["patient"])
+    with pytest.raises(ValueError, match="other index in groups than in y"):
+        fit(groups=turned["patient"])
     with pytest.raises(ValueError, match="groups holds one group only"):
         fit(groups=ddf["patient"].map(lambda one: "p1", meta=("p", object)))
     with pytest.raises(ValueError, match="groups holds a fraction"):

@@ -157,11 +157,10 @@ def test_a_class_that_was_never_answered_has_probability_zero(digits):
 
 def pate(digits, **parameters):
     X, y = digits[0] / 16, digits[1]
-    defaults = {"mechanism": GNMax(sigma=0.3), "epsilon": None}
+    defaults = {"mechanism": GNMax(sigma=0.3), "epsilon": None, "n_queries": 60}
     return PATEClassifier(
         LogisticRegression(max_iter=1000),
         n_teachers=30,
-        n_queries=60,
         random_state=0,
         **defaults | parameters,
     ).fit(X[:900], y[:900], X_public=PublicData(X[900:1400]))
@@ -180,14 +179,15 @@ def test_the_privacy_cost_is_that_of_as_many_random_queries(digits, strategy):
 
 @pytest.mark.filterwarnings("ignore:The best order")  # little noise, a large epsilon
 def test_interactive_end_to_end(digits):
-    clf = pate(digits, mechanism=InteractiveGNMax(0.4, 4, 4, confidence=0.8))
+    mechanism = InteractiveGNMax(0.4, 4, 4, confidence=0.8)
+    clf = pate(digits, mechanism=mechanism, n_queries=200)
     assert isinstance(clf.query_strategy_, InteractiveQueries)
     analysis = clf.privacy_analysis_
     assert analysis.along_transcript
     assert analysis.optimal_epsilon is None
     assert analysis.epsilon <= clf.privacy_spent_.epsilon
     assert clf.score(digits[0][1400:] / 16, digits[1][1400:]) > 0.6
-    assert clf.privacy_spent_.n_queries == 60
+    assert clf.privacy_spent_.n_queries == 200
 
 
 @pytest.mark.slow
