@@ -84,7 +84,8 @@ def cast_votes(
 
     seed : int, default=0
         Seeds the teachers, each with its own seed. It may be public. The votes are
-        those of a fit with ``random_state=seed`` if the shards have that key.
+        those of a fit with ``random_state=seed`` and ``representation=None`` if the
+        shards have that key.
 
     Returns
     -------
