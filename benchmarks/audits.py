@@ -36,7 +36,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData, _classifier
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._noisy_counts import (
@@ -221,12 +222,12 @@ def answer_again(answer, oracle, rows, probabilities=None):
     return answer(oracle, rows, probabilities)
 
 
-def all_rows_to_all(split, private, n_teachers, seed):
+def all_rows_to_all(shards, private, n_teachers, key):
     """Give all rows to every teacher."""
     return [np.arange(private.n_rows)] * n_teachers
 
 
-def deal_by_class(split, private, n_teachers, seed):
+def deal_by_class(shards, private, n_teachers, key):
     """Assign the rows of each class in turn: stratified shards."""
     teacher = np.empty(private.n_rows, dtype=int)
     for code in np.unique(private.codes):
@@ -290,14 +291,14 @@ def defects(n_audits=3):
                 mechanism=repr(mechanism),
                 n_repeats=n_repeats,
             )
-    with planted(_classifier, "assign_shards", all_rows_to_all):
+    with planted(PrivateInputs, "shards", all_rows_to_all):
         for release in ("answers", "histogram"):
             add(
                 "all rows go to all teachers",
                 lambda r=release: secret_bits(250, 100, epsilon=1.0, release=r),
                 release=release,
             )
-    with planted(_classifier, "assign_shards", deal_by_class):
+    with planted(PrivateInputs, "shards", deal_by_class):
         add(
             "rows are assigned by class",
             lambda: stratified_shards(48, 11.9, 100),

@@ -27,13 +27,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
+from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
-    _petdl,
 )
 from sklearn_pate.baselines.dpsgd import _dpsgd_training
 from sklearn_pate.baselines.linear import _perturbation
@@ -192,7 +192,7 @@ def full_sample(original):
 
 def all_rows(original):
     """Return a function that gives every teacher all rows."""
-    return lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers
+    return lambda private, n_teachers, key: [np.arange(private.n_rows)] * n_teachers
 
 
 DEFECTS = {
@@ -324,7 +324,7 @@ CANARY_DEFECTS = {
     "Private-kNN": DEFECTS["Private-kNN"],
     "PETDL": (
         "all rows go to all teachers",
-        lambda: replaced(_petdl, "assign_shards", all_rows),
+        lambda: replaced(PrivateInputs, "shards", all_rows),
     ),
 }
 

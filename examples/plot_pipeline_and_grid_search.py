@@ -16,7 +16,7 @@ search is then made in three places; in two of them it has no privacy cost.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -27,7 +27,7 @@ from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
 
 
 def pate(estimator, student):
-    """Return a classifier with 80 queries at epsilon 4, as patients are few."""
+    """Return a classifier with 80 queries at epsilon 4, as teachers are few."""
     return PATEClassifier(
         estimator,
         student,
@@ -56,7 +56,7 @@ for place, model in {"in front": in_front, "inside": inside}.items():
 # 3. Of the student: it reads noisy answers only, so that its search has no privacy
 #    cost.
 
-X, y = load_breast_cancer(return_X_y=True)
+X, y = make_classification(3000, 20, n_informative=8, class_sep=1.5, random_state=0)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
 X, X_public, y, _ = train_test_split(X, y, test_size=0.2, random_state=0)
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._teachers import poll_teachers
 
 N_TEACHERS, N_WORKERS = 100, 2
 SLOW = 0.05  # seconds a fit, so that a kill interrupts a teacher
@@ -42,7 +42,7 @@ def poll(estimator, memory, *, n_jobs=1, n_teachers=N_TEACHERS, data=None):
         estimator,
         X,
         y[:800],
-        shard_rows(800, n_teachers, 0),
+        np.array_split(np.random.default_rng(0).permutation(800), n_teachers),
         X_public,
         n_classes=3,
         seeds=list(range(n_teachers)),

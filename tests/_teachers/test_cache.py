@@ -220,16 +220,19 @@ def test_another_fit_with_other_noise_trains_no_teacher_and_has_its_cost(
     as_parameter, diary, tmp_path, capfd
 ):
     fit(diary, as_parameter(tmp_path), epsilon=1.0)
+    first = n_fits(diary)
+    assert first > N_TEACHERS / 2
     again = fit(diary, as_parameter(tmp_path), epsilon=2.0, n_queries=20)
-    assert n_fits(diary) == 2 + N_TEACHERS  # a rehearsal on public rows in each fit
+    assert n_fits(diary) == first + 1  # a rehearsal on public rows
     assert again.privacy_spent_.epsilon == pytest.approx(2.0, rel=1e-3)
     assert "".join(capfd.readouterr()) == "", "joblib.Memory prints arguments"
 
 
 def test_another_random_state_polls_again(diary, tmp_path):
     fit(diary, tmp_path)
+    first = n_fits(diary)
     fit(diary, tmp_path, random_state=1)
-    assert n_fits(diary) == 2 * (1 + N_TEACHERS)
+    assert n_fits(diary) > first + N_TEACHERS / 2
 
 
 def test_what_is_kept_can_be_read_by_this_user_only(diary, tmp_path):

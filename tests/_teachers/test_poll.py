@@ -95,9 +95,9 @@ def test_a_teacher_depends_on_its_own_shard_only(blobs):
 
 
 def test_replacing_one_row_changes_one_teacher_only(blobs):
-    X, y, X_public, _ = blobs
+    X, y, X_public, y_public = blobs
     X_changed, y_changed = X.copy(), y.copy()
-    X_changed[17], y_changed[17] = 1000.0, (y[17] + 1) % 3
+    X_changed[17], y_changed[17] = X_public[0], (y_public[0] + 1) % 3
     estimator = DecisionTreeClassifier(max_features=1)
     before, _ = poll(estimator, X, y, X_public)
     after, _ = poll(estimator, X_changed, y_changed, X_public)

@@ -56,14 +56,15 @@ def test_a_shard_that_empties_moves_its_own_votes_only(images, one_class_more):
 
 @pytest.mark.slow
 def test_votes_are_as_good_as_those_of_one_by_one(images):
-    net = make_net(module__dropout=0.1, max_epochs=30, **SGD, **SHUFFLE)
+    net = make_net(module__dropout=0.1, max_epochs=30, lr=0.03, **SGD, **SHUFFLE)
     y_public = images[1][1000:]
     accuracy = [
         np.mean(poll(each, images)[0][np.arange(len(y_public)), y_public]) / 10
         for each in (net, one_by_one(net))
     ]
-    assert accuracy[0] > 0.6
-    assert accuracy[0] == pytest.approx(accuracy[1], abs=0.005)
+    assert accuracy[0] > 0.8
+    # Their draws of dropout differ: by 0.005 over assignments of rows, as measured.
+    assert accuracy[0] == pytest.approx(accuracy[1], abs=0.01)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger
+from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate.inspection import audit_canaries
 from sklearn_pate.inspection.audits._statistics import (
     bound_from_guesses,
@@ -149,8 +150,9 @@ def test_canaries_are_seen_where_there_is_next_to_no_noise():
 @pytest.mark.parametrize("release", ["answers", "histogram"])
 def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, release):
     monkeypatch.setattr(
-        "sklearn_pate._classifier.assign_shards",
-        lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers,
+        PrivateInputs,
+        "shards",
+        lambda private, n_teachers, key: [np.arange(private.n_rows)] * n_teachers,
     )
     X, y, X_canaries = canaries(400, 100)
     result = audit_canaries(

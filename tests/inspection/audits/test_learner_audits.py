@@ -7,6 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
+from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -168,8 +169,9 @@ def test_canaries_show_that_noise_is_missing(name, monkeypatch):
 def test_canaries_among_public_rows_of_petdl(monkeypatch):
     assert not guess_in_plane().contradicted
     monkeypatch.setattr(
-        "sklearn_pate.baselines._petdl.assign_shards",
-        lambda private, n_teachers, seed: [np.arange(private.n_rows)] * n_teachers,
+        PrivateInputs,
+        "shards",
+        lambda private, n_teachers, key: [np.arange(private.n_rows)] * n_teachers,
     )
     assert guess_in_plane().contradicted
 

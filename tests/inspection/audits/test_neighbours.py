@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.inspection.audits._statistics import epsilon_lower_bound
@@ -39,7 +40,7 @@ def dealt(n_teachers):
     return (X, y), (X, changed)
 
 
-def deal_by_class(private, n_teachers, seed):
+def deal_by_class(private, n_teachers, key):
     teacher = np.empty(private.n_rows, dtype=int)
     for code in np.unique(private.codes):
         rows = np.flatnonzero(private.codes == code)
@@ -79,7 +80,7 @@ def test_one_changed_label_does_not_contradict_the_package():
 
 @pytest.mark.slow
 def test_shards_that_look_at_labels_are_found(monkeypatch):
-    monkeypatch.setattr("sklearn_pate._classifier.assign_shards", deal_by_class)
+    monkeypatch.setattr(PrivateInputs, "shards", deal_by_class)
     assert in_two_worlds(100).contradicted
 
 
