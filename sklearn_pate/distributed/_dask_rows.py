@@ -358,9 +358,10 @@ def _unread(parts: list[Any]) -> list[Any]:
     This spares the scheduler several tasks for each partition.
     """
     graph = parts[0].__dask_graph__()
-    if futures_of(parts[0]) or any(one.annotations for one in graph.layers.values()):
+    layers = getattr(graph, "layers", {}).values()
+    if futures_of(parts[0]) or any(one.annotations for one in layers):
         return parts
-    tasks = graph.to_dict()
+    tasks = dict(graph)
     of_parts = [cull(tasks, [part.key])[0] for part in parts]
     is_shared = len(set().union(*of_parts)) < sum(map(len, of_parts))
     if is_shared:

@@ -144,8 +144,8 @@ def test_votes_do_not_depend_on_where_partitions_come_from(
         ddf = ddf.persist()
     elif stored == "joined":
         ddf = ddf.repartition(npartitions=3)
-    else:  # each partition depends on all others
-        ddf = ddf.assign(order=-ddf["b"]).sort_values("order")
+    else:
+        ddf = ddf.assign(order=-ddf["b"]).sort_values("order").persist()
     in_memory = ddf.compute()
     teacher = encoded(LogisticRegression()) if columns == COLUMNS else GaussianNB()
     clf = make(teacher).set_params(student=teacher)
