@@ -69,9 +69,7 @@ def test_the_statement_is_about_parties(blobs, outputs):
     ],
     ids=["plain", "weighted", "hint", "random"],
 )
-def test_outputs_of_parties_give_the_same_release_as_a_fit(
-    blobs, outputs, parameters
-):
+def test_outputs_of_parties_give_the_same_release_as_a_fit(blobs, outputs, parameters):
     X, y, X_public, _ = blobs
     petdl = make(estimator=GaussianNB(), noise_seed=3, **parameters)
     here = clone(petdl).set_params(n_teachers=N_PARTIES)
