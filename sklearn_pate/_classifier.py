@@ -13,9 +13,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_pate._base._defaults import (
     allows_scores,
     default_representation,
+    default_steps,
     default_student,
     default_teacher,
     has_landmarks_of_synthetic_rows,
+    in_order_of_importance,
     releases_function,
     representation_for_steps,
     takes_steps,
@@ -93,8 +95,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rows without protection. It is cloned; do not fit this object yourself, as the
         classifier is printed with it. A teacher must not store anything outside itself
         (in files, module or class variables), or teachers would learn from each other.
-        None trains no teachers on tables: each row, or group, is a shard of its own
-        that takes part in a logistic regression
+        None trains no teachers: each row, image or group is a shard of its own that
+        takes part in a logistic regression
         (:class:`~sklearn_pate.mechanisms.ScoreSteps`). With `n_teachers` given, or for
         answers to queries, None means ``LogisticRegression(C=10)``.
 
@@ -125,14 +127,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         public basis, without teachers
         (:class:`~sklearn_pate.mechanisms.ScoreSteps`), or the mean of the teachers'
         class probabilities (:class:`~sklearn_pate.mechanisms.MeanScores`). All others
-        answer queries on votes. "auto" is, for tables, "steps" without an `estimator`,
-        `n_teachers` and `representation` if X is in memory, and otherwise "scores" if
+        answer queries on votes. "auto" is "steps" without an `estimator`, `n_teachers`
+        and `representation` if X is in memory, and otherwise, for tables, "scores" if
         the noise of `epsilon` allows 32 coefficients for each class but one. It is
         "gnmax" in all other cases: for a student that accepts unlabelled rows, for
-        networks and images, and where `n_queries`, `query_strategy` or `release` is
-        given. A mechanism object has further parameters, such as the threshold of
-        ``ConfidentGNMax``. Its noise comes from the operating system, never from
-        `random_state`.
+        teachers that are networks or see images, and where `n_queries`,
+        `query_strategy` or `release` is given. A mechanism object has further
+        parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes from
+        the operating system, never from `random_state`.
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
@@ -152,14 +154,16 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     representation : transformer, "auto" or None, default="auto"
         Fitted on public rows only. It transforms the shards of the teachers and the
-        public rows that query strategies compare and that mean scores are written in;
-        a given student gets the rows themselves. Teachers with few rows gain most. It
-        has no privacy cost if it transforms each row by itself. "auto" is a
-        :class:`~sklearn_pate.students.TableRepresentation` for the default teacher and
-        for linear, nearest-neighbour and discriminant classifiers, and None for all
-        others, such as trees and a Pipeline with an encoder of its own. None means the
-        rows themselves, standardized columns for query strategies, and a
-        TableRepresentation for the release of a function.
+        public rows that query strategies compare and that a released function is
+        written in; a given student gets the rows themselves. Teachers with few rows
+        gain most. It has no privacy cost if it transforms each row by itself. "auto" is
+        a :class:`~sklearn_pate.students.TableRepresentation`, or an
+        :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
+        of images, for the default teacher and for linear, nearest-neighbour and
+        discriminant classifiers, and None for all others, such as trees and a Pipeline
+        with an encoder of its own. None means the rows themselves, standardized columns
+        for query strategies, and a TableRepresentation for the release of a function.
+        The first columns of one that is given to "steps" should matter most.
 
     threshold : float or "auto", default="auto"
         With two classes and a released function, the probability of the second class
@@ -688,7 +692,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             self._vote_mechanism(),
             n_queries=self.n_queries if n_queries is None else n_queries,
             query_strategy=self.query_strategy,
-            representation=self._chosen_representation(),
+            representation=self._chosen_representation(public.X_public),
             seed=seeds.representation,
         )
 
@@ -770,7 +774,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ):
             return None
         if takes_steps(self) and not private.on_cluster:
-            return ScoreSteps(noise_seed=self.noise_seed)
+            return default_steps(public.X_public, self.noise_seed)
         n_teachers = self._resolve_n_teachers(private)
         if allows_scores(n_teachers, n_classes, self.epsilon, self.delta):
             return MeanScores(noise_seed=self.noise_seed)
@@ -835,15 +839,20 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     ) -> ScoredRows:
         """Choose the public rows that are scored, and the basis of a function."""
         mechanism = release.mechanism
-        representation = self._chosen_representation()
+        representation = self._chosen_representation(public.X_public)
         max_coordinates = mechanism.max_coordinates
-        has_landmarks = self._has_landmarks(mechanism)
+        has_landmarks = self._has_landmarks(mechanism, public)
         if isinstance(mechanism, ScoreSteps):
             if mechanism.basis == "auto" and public.domain is not None:
                 has_landmarks = has_landmarks_of_synthetic_rows(release.n_teachers)
-            representation = representation_for_steps(public.X_public)
+            representation = representation_for_steps(
+                self.representation, public.X_public
+            )
             max_coordinates = mechanism.n_coordinates(
-                release.n_teachers, public.n_public, len(public.classes)
+                release.n_teachers,
+                public.n_public,
+                len(public.classes),
+                ordered=in_order_of_importance(self.representation, public.X_public),
             )
         return plan_scored_rows(
             public.X_public,
@@ -864,7 +873,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
                 f"{n_classes}; leave threshold='auto'."
             )
         # Drawn rows may be published as their counts are.
-        holds_public_rows = public.domain is None and self._has_landmarks(mechanism)
+        holds_public_rows = public.domain is None and self._has_landmarks(
+            mechanism, public
+        )
         return plan_function_release(
             mechanism,
             epsilon=self.epsilon,
@@ -879,11 +890,15 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             counts=partial(self._counts, public),
         )
 
-    def _has_landmarks(self, mechanism: FunctionRelease) -> bool:
+    def _has_landmarks(self, mechanism: FunctionRelease, public: PublicInputs) -> bool:
         """Return whether the basis holds public rows; held-out rows are patients."""
-        if mechanism.basis == "auto":
-            return self.public_size is None
-        return mechanism.basis == "rbf"
+        if mechanism.basis != "auto":
+            return mechanism.basis == "rbf"
+        if isinstance(mechanism, ScoreSteps) and in_order_of_importance(
+            self.representation, public.X_public
+        ):
+            return False
+        return self.public_size is None
 
     def _n_units(self, private: PrivateInputs) -> int:
         """Return the public number of rows or groups, or raise ValueError."""
@@ -891,8 +906,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             return private.n_rows
         return cast(int, self.n_groups)  # checked with the groups
 
-    def _chosen_representation(self) -> Any:
-        return default_representation(self.estimator, self.representation)
+    def _chosen_representation(self, X_public: Table | None = None) -> Any:
+        return default_representation(self.estimator, self.representation, X_public)
 
     def _teacher(self) -> Any:
         return default_teacher(self.estimator)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -15,17 +16,20 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate.accounting._gdp import largest_gdp_mu
+from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.publication._student_state import is_of
-from sklearn_pate.students import TableRepresentation
+from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from sklearn_pate.students._score_basis import ScoreBasis
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 __all__ = [
     "allows_scores",
     "default_representation",
+    "default_steps",
     "default_student",
     "default_teacher",
     "has_landmarks_of_synthetic_rows",
+    "in_order_of_importance",
     "releases_function",
     "representation_for_steps",
     "takes_steps",
@@ -47,6 +51,8 @@ _FEWEST_COORDINATES = 32
 _OF_STUDENT, _ROWS_OF_STUDENT = 100, 10
 # Components of sparse rows.
 _OF_SPARSE = 200
+# Components of images; noise and public images usually allow fewer.
+_OF_IMAGES = 1000
 
 
 def default_teacher(estimator: Any) -> Any:
@@ -54,16 +60,29 @@ def default_teacher(estimator: Any) -> Any:
     return LogisticRegression(C=10, max_iter=1000) if estimator is None else estimator
 
 
-def default_representation(estimator: Any, representation: Any) -> Any:
+def default_representation(
+    estimator: Any, representation: Any, X_public: Table | None
+) -> Any:
     """Return the representation that teachers see, None for the columns.
 
     A teacher with an encoder of its own gets the columns, and so do trees and networks.
     """
-    if not (isinstance(representation, str) and representation == "auto"):
+    if not is_auto(representation):
         return representation
     if estimator is None or isinstance(estimator, _GAIN_FROM_REPRESENTATION):
-        return TableRepresentation()
+        return _of_rows_or_images(X_public)
     return None
+
+
+def is_auto(representation: Any) -> bool:
+    """Return whether a representation is left to a rule of public rows."""
+    return isinstance(representation, str) and representation == "auto"
+
+
+def _of_rows_or_images(X_public: Table | None) -> BaseEstimator:
+    if X_public is None or is_table(X_public):
+        return TableRepresentation()
+    return ImageRepresentation()
 
 
 def default_student(estimator: Any, X_public: Table | None) -> Any:
@@ -75,7 +94,7 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
     if is_of(estimator, "skorch") or (estimator is not None and of_images):
         return estimator
     return make_pipeline(
-        TableRepresentation(),
+        _of_rows_or_images(X_public),
         ScoreBasis(
             _OF_STUDENT, rbf=True, random_state=0, rows_per_coordinate=_ROWS_OF_STUDENT
         ),
@@ -106,9 +125,33 @@ def releases_function(classifier: Any, X_public: Table | None, n_classes: int) -
     )
 
 
-def representation_for_steps(X_public: Table) -> TableRepresentation:
-    """Return the input of the basis: all columns, or components of sparse ones."""
+def representation_for_steps(representation: Any, X_public: Table) -> BaseEstimator:
+    """Return the input of the basis.
+
+    By default, components of images, all columns of a table, or components of sparse
+    ones.
+    """
+    if representation is not None and not is_auto(representation):
+        return representation
+    if not is_table(X_public):
+        return ImageRepresentation(n_components=_OF_IMAGES)
     return TableRepresentation(_OF_SPARSE if sp.issparse(X_public) else None)
+
+
+def default_steps(X_public: Table, noise_seed: int | None) -> ScoreSteps:
+    """Return the release in steps; images have more components that matter."""
+    if is_table(X_public):
+        return ScoreSteps(noise_seed=noise_seed)
+    return ScoreSteps(max_coordinates=_OF_IMAGES, noise_seed=noise_seed)
+
+
+def in_order_of_importance(representation: Any, X_public: Table) -> bool:
+    """Return whether the first columns of the basis' input matter most.
+
+    So do the components of images, and those of a representation that is given.
+    """
+    given = representation is not None and not is_auto(representation)
+    return given or not is_table(X_public)
 
 
 def has_landmarks_of_synthetic_rows(n_units: int) -> bool:

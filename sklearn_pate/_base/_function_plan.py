@@ -35,7 +35,7 @@ from sklearn_pate.students import (
 )
 from sklearn_pate.students._score_basis import ScoreBasis
 from sklearn_pate.students._score_function import resolve_threshold
-from sklearn_pate.students._train_student import train_student
+from sklearn_pate.students._train_student import accepts_soft_labels, train_student
 from sklearn_pate.students.queries._row_similarity import numeric_features
 
 __all__ = [
@@ -190,7 +190,7 @@ class FunctionPlan(TaughtPlan, ABC):
 
 def taking_soft_labels(student: BaseEstimator, seed: int) -> BaseEstimator:
     """Return a student that learns from class probabilities."""
-    if getattr(student, "accepts_soft_labels", False):
+    if accepts_soft_labels(student):
         return student
     return DistillationClassifier(student, random_state=seed)
 

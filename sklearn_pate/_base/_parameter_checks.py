@@ -15,7 +15,10 @@ from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
-from sklearn_pate.students._train_student import accepts_unlabeled
+from sklearn_pate.students._train_student import (
+    accepts_soft_labels,
+    accepts_unlabeled,
+)
 
 __all__ = [
     "check_classifier",
@@ -115,7 +118,7 @@ def check_function_release(classifier: Any, ready: FunctionRelease) -> None:
     mechanism = classifier.mechanism
     unused: dict[str, Any] = {"n_queries": "auto", "query_strategy": "auto"}
     if isinstance(ready, ScoreSteps):
-        unused |= {"estimator": None, "n_teachers": "auto", "representation": "auto"}
+        unused |= {"estimator": None, "n_teachers": "auto"}
     for name, default in unused.items():
         value = getattr(classifier, name)
         if not (value is default or (isinstance(value, str) and value == default)):
@@ -125,9 +128,11 @@ def check_function_release(classifier: Any, ready: FunctionRelease) -> None:
                 f"{name}={value!r} and mechanism={mechanism!r} do not go together, as "
                 f"{why}; leave {name}={default!r}, or use mechanism='gnmax'."
             )
-    if classifier.student is not None and accepts_unlabeled(classifier.student):
+    student = classifier.student
+    takes_labels_only = accepts_unlabeled(student) and not accepts_soft_labels(student)
+    if student is not None and takes_labels_only:
         raise ValueError(
-            f"student={classifier.student!r} learns from unlabelled rows, and "
+            f"student={student!r} learns from unlabelled rows and labels only, and "
             f"mechanism={mechanism!r} labels all; use another student, or "
             "mechanism='gnmax'."
         )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing
 
 from sklearn_pate._base._function_plan import FunctionPlan, ReleasedFunction
 from sklearn_pate._base._release_utility import why_steps_useless
@@ -15,6 +16,7 @@ from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.students import TableRepresentation
 
 __all__ = ["StepPlan"]
 
@@ -65,9 +67,8 @@ class StepPlan(FunctionPlan):
 
     def contributions(self, train: Any) -> tuple[UnitUpdates, TeacherProblems]:
         """Represent the private rows. Sensitive."""
-        X = np.asarray(self.scored.of_basis.transform(self.private.X), dtype=np.float64)
         updates = UnitUpdates(
-            X,
+            self._represented(),
             self.private.codes,
             self.private.group_of_row,
             self.scored.basis.transform,
@@ -76,6 +77,23 @@ class StepPlan(FunctionPlan):
             n_steps=self.release.mechanism.n_steps,
         )
         return updates, TeacherProblems(data=[*self.private.problems])
+
+    def _represented(self) -> NDArray[np.float64]:
+        """Return the private rows as the basis sees them. Sensitive.
+
+        The position of a row depends on other groups, and so may its rounding where
+        several rows are transformed together. Those of a table are functions of the row
+        bit by bit.
+        """
+        of_basis, X = self.scored.of_basis, self.private.X
+        if self.private.group_of_row is None or isinstance(
+            of_basis, TableRepresentation
+        ):
+            return np.asarray(of_basis.transform(X), dtype=np.float64)
+        parts = [
+            of_basis.transform(_safe_indexing(X, [row])) for row in range(X.shape[0])
+        ]
+        return np.concatenate(parts).astype(np.float64)
 
     def query(
         self, updates: UnitUpdates, student: BaseEstimator, entry: FitEntry | None

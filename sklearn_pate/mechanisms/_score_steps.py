@@ -19,8 +19,9 @@ __all__ = ["ScoreSteps", "StepsEstimate"]
 
 # Share of the squared length of a unit's updates in each step: later ones matter more.
 _SHARES = (0.15, 0.25, 0.6)
-# Coordinates for each unit of mu and each of the units of privacy.
-_COORDINATES, _FEWEST = 0.05, 5
+# Coordinates for each unit of mu and each of the units of privacy, more where the
+# first ones matter most. Measured on tables, and on images.
+_COORDINATES, _ORDERED, _FEWEST = 0.05, 0.25, 5
 # Public rows for each coordinate, as their covariance stands for that of private rows.
 _ROWS_PER_COORDINATE = 10
 # Radius of the clipping, in root mean squares of an update under the model.
@@ -52,6 +53,8 @@ class ScoreSteps(FunctionRelease):
     released with noise. The basis has principal components of the represented rows and
     functions of their distances to public rows, so that the function is not linear in
     the columns. Public rows also determine the curvature, so that three steps suffice.
+    For images, and with `representation` given, "auto" is a basis without distances,
+    and has more functions: the first columns of the representation matter most.
 
     Parameters
     ----------
@@ -89,7 +92,9 @@ class ScoreSteps(FunctionRelease):
 
     n_steps: ClassVar[int] = len(_SHARES)
 
-    def n_coordinates(self, n_units: int, n_public: int, n_classes: int) -> int:
+    def n_coordinates(
+        self, n_units: int, n_public: int, n_classes: int, *, ordered: bool = False
+    ) -> int:
         """Compute the number of functions that noise and public rows allow.
 
         Parameters
@@ -103,12 +108,17 @@ class ScoreSteps(FunctionRelease):
         n_classes : int
             Number of classes, at least 2.
 
+        ordered : bool, default=False
+            Whether the functions are in order of importance, as components of images
+            are. Then more of them are used.
+
         Returns
         -------
         n_coordinates : int
             At most `max_coordinates`.
         """
-        n_values = min(_COORDINATES * n_units * self._mu, MOST_VALUES)
+        by_unit = _ORDERED if ordered else _COORDINATES
+        n_values = min(by_unit * n_units * self._mu, MOST_VALUES)
         allowed = n_values / (n_classes - 1)
         return min(
             self.max_coordinates,

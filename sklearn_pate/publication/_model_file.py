@@ -62,6 +62,7 @@ TRUSTED = (
             "baselines.linear._dp_linear.DPLogisticRegression",
             "baselines.linear._norm_bounds.Bounds",
             "students._distillation.DistillationClassifier",
+            "students._image_representation.ImageRepresentation",
             "students._score_basis.ScoreBasis",
             "students._score_function.ScoreFunction",
             "students._table_representation.TableRepresentation",

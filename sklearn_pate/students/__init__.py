@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn_pate.students._distillation import DistillationClassifier
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
+from sklearn_pate.students._image_representation import ImageRepresentation
 from sklearn_pate.students._score_function import ScoreFunction
 from sklearn_pate.students._table_representation import TableRepresentation
 from sklearn_pate.students.queries._adaptive import (
@@ -31,6 +32,7 @@ __all__ = [
     "GANClassifier",
     "GraphSelfTrainingClassifier",
     "ImageAugmentation",
+    "ImageRepresentation",
     "InteractiveQueries",
     "QuerySession",
     "QueryStrategy",

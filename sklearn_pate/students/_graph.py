@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from sklearn_pate._estimators._delegation import WrappingClassifier
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count, check_number
-from sklearn_pate._inputs._labels import UNLABELED, encode_semi_supervised
+from sklearn_pate._inputs._labels import UNLABELED, read_targets
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students._train_student import accepts_unlabeled
 
@@ -34,9 +34,10 @@ _RELATIVE = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
 class GraphSelfTrainingClassifier(WrappingClassifier):
     """Spread labels over a nearest-neighbour graph; train on the most confident rows.
 
-    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers and
-    all public rows, and is fast without a GPU. It uses public rows and released answers
-    only: none of its parameters has a privacy cost.
+    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers, or
+    from the soft labels of a released function, and from all public rows; it is fast
+    without a GPU. It uses public rows and what was released only: none of its
+    parameters has a privacy cost.
 
     Parameters
     ----------
@@ -120,6 +121,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
     #: Rows with y = -1 are unlabelled, as in scikit-learn.
     accepts_unlabeled = True
+    #: Each row of y may be a histogram, or probabilities.
+    accepts_soft_labels = True
 
     def __init__(
         self,
@@ -148,10 +151,11 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows, with and without label.
 
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels, -1 for an unlabelled row. Where y holds only one label beside -1, as
             in {-1, 1}, -1 counts as a class. Among labels that are text, no row is
-            unlabelled.
+            unlabelled. Several columns are probabilities of classes 0, 1, ...; a row of
+            zeros or with a NaN is unlabelled.
 
         Returns
         -------
@@ -171,18 +175,21 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         self._check_parameters()
         X = self._check_rows(X, reset=True)
         check_consistent_length(X, y)
-        classes, codes = encode_semi_supervised(y)
+        classes, read = read_targets(y)
+        targets = read.astype(np.float64)
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=2)
 
         rows = X
         if self.representation is not None:
             # Some transformers need a y; a frozen one has no fit_transform.
             rows = self._seeded(self.representation, seeds[0]).fit(X, None).transform(X)
-        prior = _class_shares(codes, len(classes))
-        spread = _spread(self._graph(rows), codes, prior, self.alpha)
+        prior = (targets.sum(axis=0) + 1) / (targets.sum() + len(classes))
+        spread = _spread(self._graph(rows), targets, prior, self.alpha)
         distributions = spread + _NEGLIGIBLE * prior
         distributions /= distributions.sum(axis=1, keepdims=True)
 
+        labeled = targets.any(axis=1)
+        codes = np.where(labeled, targets.argmax(axis=1), UNLABELED)
         labels = _labels(distributions, codes)
         reached = spread.sum(axis=1) > _NEGLIGIBLE
         confidence = np.where(reached, distributions.max(axis=1), -np.inf)
@@ -263,25 +270,18 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         return tags
 
 
-def _class_shares(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
-    """Return the shares of classes among the labels and one more label of each."""
-    counts = np.bincount(codes[codes != UNLABELED], minlength=n_classes) + 1
-    return counts / counts.sum()
-
-
 def _spread(
     graph: sp.csr_matrix,
-    codes: NDArray[np.intp],
+    targets: NDArray[np.float64],
     prior: NDArray[np.float64],
     alpha: float,
 ) -> NDArray[np.float64]:
     """Spread the labels of each class over the graph; columns sum to `prior`."""
     # Each row has neighbours, so its degree is positive.
     scale = sp.diags(np.asarray(graph.sum(axis=1)).ravel() ** -0.5)
-    system = sp.identity(len(codes), format="csr") - alpha * (scale @ graph @ scale)
+    system = sp.identity(len(targets), format="csr") - alpha * (scale @ graph @ scale)
     columns = []
-    for code in range(len(prior)):
-        given = (codes == code).astype(np.float64)
+    for given in targets.T:
         column, failed = cg(
             system, given, atol=0.0, maxiter=_MAX_ITER, **{_RELATIVE: _TOLERANCE}
         )
@@ -299,9 +299,10 @@ def _spread(
 def _labels(
     distributions: NDArray[np.floating], codes: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return the most probable class of each row; each class keeps a row at least."""
+    """Return the most probable class of each row; each given class keeps a row."""
     labels = distributions.argmax(axis=1)
     for code in range(distributions.shape[1]):
         own = np.flatnonzero(codes == code)
-        labels[own[distributions[own, code].argmax()]] = code
+        if len(own):
+            labels[own[distributions[own, code].argmax()]] = code
     return labels

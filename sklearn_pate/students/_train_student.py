@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "accepts_hints",
+    "accepts_soft_labels",
     "accepts_unlabeled",
     "train_student",
 ]
@@ -46,6 +47,15 @@ def accepts_unlabeled(student: Any) -> bool:
     return isinstance(
         last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
     )
+
+
+def accepts_soft_labels(student: Any) -> bool:
+    """Check whether each row of y may be a histogram, or probabilities.
+
+    True for any estimator with an attribute ``accepts_soft_labels = True``, and for a
+    Pipeline that ends in one.
+    """
+    return bool(_declares(student, "accepts_soft_labels"))
 
 
 def accepts_hints(student: Any) -> bool:
@@ -98,7 +108,7 @@ def train_student(
         return _constant_student(labels, n_classes)
     student = seeded_clone(student, seed)
     unlabeled = np.full(X_public.shape[0], UNLABELED, dtype=np.int64)
-    if histograms is not None and _declares(student, "accepts_soft_labels"):
+    if histograms is not None and accepts_soft_labels(student):
         labels = soften(histograms[answered])
         unlabeled = np.zeros((X_public.shape[0], n_classes))
     if clusters is not None:

@@ -12,7 +12,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
-from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import (
     BudgetExceededError,
@@ -89,7 +88,6 @@ def test_public_rows_of_another_population_are_warned_of(adult):
     [
         {"estimator": RandomForestClassifier()},
         {"n_teachers": 50},
-        {"representation": StandardScaler()},
         {"n_queries": 10},
         {"query_strategy": "random"},
     ],

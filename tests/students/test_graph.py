@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
@@ -282,3 +283,40 @@ def test_as_a_student_it_learns_more_from_a_hundred_answers(digits):
 
     graph = mean_score(GraphSelfTrainingClassifier(SVC(C=10)))
     assert graph > mean_score(SVC(C=10)) + 0.01
+
+
+# Soft labels
+
+
+def test_certain_soft_labels_are_labels(few_labels):
+    X, _, labels = few_labels
+    soft = np.eye(10)[labels] * (labels >= 0)[:, np.newaxis]
+    by_label, same = (
+        GraphSelfTrainingClassifier(NEAREST).fit(X, y) for y in (labels, soft)
+    )
+    assert_array_equal(by_label.label_distributions_, same.label_distributions_)
+    assert_array_equal(by_label.transduction_, same.transduction_)
+
+
+def test_neighbours_correct_wrong_soft_labels(few_labels):
+    X, y, _ = few_labels
+    rng = np.random.default_rng(0)
+    named = np.where(rng.uniform(size=len(y)) < 0.3, rng.integers(10, size=len(y)), y)
+    soft = 0.05 + 0.5 * np.eye(10)[named]
+    student = GraphSelfTrainingClassifier(NEAREST).fit(X, soft)
+    assert np.mean(named == y) < 0.8
+    assert np.mean(student.transduction_ == y) > 0.95
+
+
+def test_a_released_function_teaches_on_all_public_rows(digits):
+    X, y = digits
+    clf = PATEClassifier(
+        mechanism="steps",
+        student=GraphSelfTrainingClassifier(SVC(C=10), share=0.9),
+        epsilon=8.0,
+        random_state=0,
+    ).fit(X[:1000], y[:1000], X_public=PublicData(X[1000:1500]))
+    again = GraphSelfTrainingClassifier(SVC(C=10), share=0.9)
+    again.fit(X[1000:1500], clf.soft_answers_)
+    assert_array_equal(clf.student_.transduction_, again.transduction_)
+    assert clf.score(X[1500:], y[1500:]) > 0.7

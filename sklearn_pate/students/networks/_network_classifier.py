@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from copy import deepcopy
-from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_count, check_device, check_number
+from sklearn_pate._inputs._image_shape import read_input_shape
 from sklearn_pate._inputs._labels import read_targets
 from sklearn_pate.students.networks._modules import build_module, default_module
 from sklearn_pate.students.networks._network_training import (
@@ -45,7 +45,7 @@ class NetworkEstimator(BaseEstimator):
             X = np.asarray(X).reshape(shape[0], -1)
         X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
         if reset:
-            self.input_shape_ = _input_shape(self.image_shape, shape, X.shape[1])
+            self.input_shape_ = read_input_shape(self.image_shape, shape)
         return X
 
     def _learn_scale(self, X: NDArray[np.floating]) -> None:
@@ -221,21 +221,3 @@ class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
         if self.module is None:
             return default_module(self.input_shape_, n_classes)
         return build_module(self.module, self.input_shape_, n_classes)
-
-
-def _input_shape(
-    image_shape: Any, shape: tuple[int, ...], n_features: int
-) -> tuple[int, ...]:
-    """Return (n_features,), or (channels, height, width)."""
-    if image_shape is None:
-        image_shape = shape[1:]
-        if len(image_shape) == 1:
-            return (n_features,)
-    given = tuple(image_shape)
-    input_shape = (1, *given) if len(given) == 2 else given
-    if len(input_shape) != 3 or prod(input_shape) != n_features:
-        raise ValueError(
-            f"image_shape={image_shape!r} must be (height, width) or (channels, "
-            f"height, width), with the {n_features} values of each row of X."
-        )
-    return input_shape
