@@ -23,43 +23,29 @@ OF_COLUMNS = {
 }
 
 
-def diffprivlib(data, epsilons, seeds):
-    """Return the rows of diffprivlib, on the same rows at the same regularisation."""
+def diffprivlib(data, epsilon, seeds):
+    """Measure diffprivlib, on the same rows at the same regularisation."""
     arrays = {
         name: getattr(data, name) for name in ("X_train", "y_train", "X_test", "y_test")
     }
     metric = getattr(data, "metric", "accuracy")
-    rows = []
-    for epsilon in epsilons:
-        ours = PRIVATE["objective perturbation, logistic"](data, epsilon, 0)
-        # Its theorem covers no intercept.
-        options = ["--no-intercept", "--epsilon", epsilon, "--C", ours.C_]
-        options += ["--seed", *seeds]
-        fits = _fits("DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options)
-        facts = {"epsilon": epsilon, "delta": 0.0, "replace_one_epsilon": epsilon}
-        rows += _row(DIFFPRIVLIB, epsilon, "row", fits, facts, metric)
-    return rows
+    ours = PRIVATE["objective perturbation, logistic"](data, epsilon, 0)
+    # Its theorem covers no intercept.
+    options = ["--no-intercept", "--epsilon", epsilon, "--C", ours.C_]
+    fits = _fits("DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options, seeds)
+    facts = {"epsilon": epsilon, "delta": 0.0, "replace_one_epsilon": epsilon}
+    return _row(DIFFPRIVLIB, epsilon, "row", fits, facts, metric)
 
 
-def of_columns(learners, epsilons, seeds):
-    """Return the rows of learners on the columns of Adult, by replace-one epsilon."""
-    arrays = adult_columns()
-    rows = []
-    for learner in learners:
-        variable, script = OF_COLUMNS[learner]
-        for epsilon in epsilons:
-            options = ["--epsilon", epsilon, "--seed", *seeds]
-            fits = _fits(variable, script, arrays, options)
-            facts = {
-                name: fits[0][name]
-                for name in ("epsilon", "delta", "replace_one_epsilon")
-                if fits
-            }
-            rows += _row(learner, epsilon, "row-add-remove", fits, facts, "accuracy")
-    return rows
+def of_columns(learner, epsilon, seeds):
+    """Measure a learner on the columns of Adult, by the epsilon of replacing a row."""
+    fits = _fits(*OF_COLUMNS[learner], adult_columns(), ["--epsilon", epsilon], seeds)
+    names = ("epsilon", "delta", "replace_one_epsilon")
+    facts = {name: fits[0][name] for name in names if fits}
+    return _row(learner, epsilon, "row-add-remove", fits, facts, "accuracy")
 
 
-def _fits(variable, script, arrays, options):
+def _fits(variable, script, arrays, options, seeds):
     """Run a script on rows; return what it prints for each fit."""
     python = os.environ.get(variable)
     if python is None:
@@ -69,6 +55,7 @@ def _fits(variable, script, arrays, options):
         path = Path(folder, "rows.npz")
         np.savez(path, **arrays)
         command = [python, Path(__file__).with_name(script), path, *options]
+        command += ["--seed", *seeds]
         lines = subprocess.run(
             [str(part) for part in command], check=True, capture_output=True, text=True
         ).stdout.splitlines()

@@ -37,7 +37,11 @@ SEEDS = range(5)
 QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
 WITH_DEFAULTS = {"PATE, defaults": defaults} | PRIVATE
-REPLACE_ONE_EPSILONS = (1.0,)
+REPLACE_ONE_EPSILONS = {
+    "adult": (0.5, 1.0, 2.0),
+    "kddcup99": (1.0,),
+    "diabetes": (1.0,),
+}
 REPLACE_ONE_SEEDS = range(3)
 PACKAGES = ("torch", "skorch", "opacus")
 #: Names of result files for the unit and relation of a statement.
@@ -117,62 +121,62 @@ def comparison(name, runs, kept):
     """
     # Boosting on raw pixels is no ceiling of these learners.
     ceilings = [one for one in NOT_PRIVATE if name != "mnist" or "boosting" not in one]
-    settings = [
-        *({"learner": learner, "epsilon": None} for learner in ceilings),
-        *(
-            {"learner": learner, "epsilon": epsilon}
-            for learner in PRIVATE
-            for epsilon in EPSILONS
-        ),
-    ]
-    rows = []
-    for one in settings:
-        if (one["learner"], one["epsilon"]) in kept:
-            rows.append(kept[one["learner"], one["epsilon"]])
-            continue
-        [results] = runs(
-            SimpleNamespace(name=name), [one], seeds_of(name, one["learner"], SEEDS)
-        )
-        rows.append(_row(one, results))
+    measure = partial(measured, name, runs, kept, seeds=SEEDS)
+    rows = [measure(learner, None) for learner in ceilings]
+    rows += [measure(learner, epsilon) for learner in PRIVATE for epsilon in EPSILONS]
     return rows + of_diffprivlib(name, kept, EPSILONS)
 
 
 def at_replace_one(name, runs, kept):
     """Return the rows of one data set, at epsilons for replacing one row or patient."""
-    rows = []
-    for learner, fit in WITH_DEFAULTS.items():
-        for epsilon in REPLACE_ONE_EPSILONS:
-            if (learner, epsilon) in kept:
-                rows.append(kept[learner, epsilon])
-                continue
-            plan = partial(fit, load(name), seed=0, call="plan_privacy")
-            setting = {"learner": learner, "epsilon": own_epsilon(plan, epsilon)}
-            seeds = seeds_of(name, learner, REPLACE_ONE_SEEDS)
-            [results] = runs(SimpleNamespace(name=name), [setting], seeds)
-            rows.append(_row(setting, results) | {"target": epsilon})
-    rows += of_diffprivlib(name, kept, REPLACE_ONE_EPSILONS)
+    measure = partial(measured, name, runs, kept, seeds=REPLACE_ONE_SEEDS)
+    epsilons = REPLACE_ONE_EPSILONS[name]
+    rows = [measure(learner, None) for learner in NOT_PRIVATE]
+    rows += [
+        measure(learner, epsilon, replace_one=True)
+        for learner in WITH_DEFAULTS
+        for epsilon in epsilons
+    ]
+    rows += of_diffprivlib(name, kept, epsilons)
     return rows + (of_columns(kept) if name == "adult" else [])
+
+
+def measured(name, runs, kept, learner, target, *, seeds, replace_one=False):
+    """Return the row of one learner, measured unless it is kept."""
+    if (learner, target) in kept:
+        return kept[learner, target]
+    epsilon = target
+    if replace_one:
+        fit = partial(WITH_DEFAULTS[learner], load(name), seed=0)
+        epsilon = own_epsilon(partial(fit, call="plan_privacy"), target)
+    quick = name in ("adult", "kddcup99") and "perturbation" in learner
+    setting = {"learner": learner, "epsilon": epsilon}
+    [results] = runs(SimpleNamespace(name=name), [setting], QUICK if quick else seeds)
+    return _row(learner, target, results)
 
 
 def of_columns(kept):
     """Return the rows of learners on the columns of Adult, measured unless kept."""
-    rows = [row for (learner, _), row in kept.items() if learner in peers.OF_COLUMNS]
-    before = {row["learner"] for row in rows}
-    missing = [learner for learner in peers.OF_COLUMNS if learner not in before]
-    return rows + peers.of_columns(missing, REPLACE_ONE_EPSILONS, REPLACE_ONE_SEEDS)
-
-
-def seeds_of(name, learner, seeds):
-    """Return the seeds of a learner; quick ones have more."""
-    quick = name in ("adult", "kddcup99") and "perturbation" in learner
-    return QUICK if quick else seeds
+    rows = []
+    for learner in peers.OF_COLUMNS:
+        for epsilon in REPLACE_ONE_EPSILONS["adult"]:
+            if (learner, epsilon) in kept:
+                rows.append(kept[learner, epsilon])
+            else:
+                rows += peers.of_columns(learner, epsilon, REPLACE_ONE_SEEDS)
+    return rows
 
 
 def of_diffprivlib(name, kept, epsilons):
     """Return the rows of diffprivlib, measured unless they are kept."""
-    before = [row for (learner, _), row in kept.items() if learner == peers.DIFFPRIVLIB]
-    many = QUICK if name in ("adult", "kddcup99") else SEEDS
-    return before or peers.diffprivlib(rows_of(name), epsilons, many)
+    seeds = QUICK if name in ("adult", "kddcup99") else SEEDS
+    rows = []
+    for epsilon in epsilons:
+        if (peers.DIFFPRIVLIB, epsilon) in kept:
+            rows.append(kept[peers.DIFFPRIVLIB, epsilon])
+        else:
+            rows += peers.diffprivlib(rows_of(name), epsilon, seeds)
+    return rows
 
 
 def rows_of(name):
@@ -185,11 +189,11 @@ def rows_of(name):
     return Rows(load_images("mnist"), SEEDS[0])
 
 
-def _row(setting, results):
+def _row(learner, target, results):
     facts = ("epsilon", "delta", "unit", "replace_one_epsilon")
     return {
-        "learner": setting["learner"],
-        "target": setting["epsilon"],
+        "learner": learner,
+        "target": target,
         **{fact: results[0].get(fact) for fact in facts},
         **{
             name: summary([one[name] for one in results])
