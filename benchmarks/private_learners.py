@@ -37,12 +37,12 @@ SEEDS = range(5)
 QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
 WITH_DEFAULTS = {"PATE, defaults": defaults} | PRIVATE
-REPLACE_ONE_EPSILONS = {
-    "adult": (0.5, 1.0, 2.0),
-    "kddcup99": (1.0,),
-    "diabetes": (1.0,),
+#: Epsilons for replacing one row or patient, and seeds.
+REPLACE_ONE = {
+    "adult": ((0.5, 1.0, 2.0), range(3)),
+    "kddcup99": ((1.0,), range(3)),
+    "diabetes": ((1.0,), range(1)),
 }
-REPLACE_ONE_SEEDS = range(3)
 PACKAGES = ("torch", "skorch", "opacus")
 #: Names of result files for the unit and relation of a statement.
 UNITS = {
@@ -129,8 +129,8 @@ def comparison(name, runs, kept):
 
 def at_replace_one(name, runs, kept):
     """Return the rows of one data set, at epsilons for replacing one row or patient."""
-    measure = partial(measured, name, runs, kept, seeds=REPLACE_ONE_SEEDS)
-    epsilons = REPLACE_ONE_EPSILONS[name]
+    epsilons, seeds = REPLACE_ONE[name]
+    measure = partial(measured, name, runs, kept, seeds=seeds)
     rows = [measure(learner, None) for learner in NOT_PRIVATE]
     rows += [
         measure(learner, epsilon, replace_one=True)
@@ -157,13 +157,14 @@ def measured(name, runs, kept, learner, target, *, seeds, replace_one=False):
 
 def of_columns(kept):
     """Return the rows of learners on the columns of Adult, measured unless kept."""
+    epsilons, seeds = REPLACE_ONE["adult"]
     rows = []
     for learner in peers.OF_COLUMNS:
-        for epsilon in REPLACE_ONE_EPSILONS["adult"]:
+        for epsilon in epsilons:
             if (learner, epsilon) in kept:
                 rows.append(kept[learner, epsilon])
             else:
-                rows += peers.of_columns(learner, epsilon, REPLACE_ONE_SEEDS)
+                rows += peers.of_columns(learner, epsilon, seeds)
     return rows
 
 
@@ -217,11 +218,10 @@ def kept_rows(table, learners):
     }
 
 
-REPLACE_ONE = {
-    f"replace-one-{name}": partial(at_replace_one, name)
-    for name in ("adult", "kddcup99", "diabetes")
+TABLES = {name: (partial(comparison, name), SEEDS) for name in RUNS} | {
+    f"replace-one-{name}": (partial(at_replace_one, name), seeds)
+    for name, (_, seeds) in REPLACE_ONE.items()
 }
-TABLES = {name: partial(comparison, name) for name in RUNS} | REPLACE_ONE
 
 
 def main():
@@ -235,12 +235,13 @@ def main():
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "private-learners.jsonl", run, lambda *_: None, given.jobs)
     for table in given.tables or TABLES:
-        rows = TABLES[table](runs, kept_rows(table, given.learners))
+        measure, seeds = TABLES[table]
+        rows = measure(runs, kept_rows(table, given.learners))
         save(
             "private_learners",
             {table: rows},
             packages=PACKAGES,
-            seeds=list(REPLACE_ONE_SEEDS if table in REPLACE_ONE else SEEDS),
+            seeds=list(seeds),
         )
 
 
