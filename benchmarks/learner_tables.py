@@ -19,7 +19,6 @@ _UNITS_ALONE = {
     "group": "patient",
     "group-add-remove": "patient",
 }
-_SIZED = {"nonlinear": "nonlinear rows, accuracy in %", "adult": "Adult, accuracy in %"}
 _SHOWN = 1.0  # the epsilon of the third column
 
 
@@ -137,12 +136,7 @@ def replace_one_adult():
 
 def sizes():
     """Accuracy of learners by the number of private rows."""
-    return "\n\n".join(
-        _by_size(results, _SIZED[data]) for data, results in load("sizes").items()
-    )
-
-
-def _by_size(results, title):
+    results = load("sizes")["nonlinear"]
     learners, numbers = {}, set()
     for row in results["rows"]:
         learners.setdefault(row["learner"], {})[row["n_rows"]] = row["accuracy"]
@@ -151,7 +145,8 @@ def _by_size(results, title):
         [name, *(percent(found[n]) if n in found else "" for n in sorted(numbers))]
         for name, found in learners.items()
     ]
-    return table(results, [title, *(f"{n:,}" for n in sorted(numbers))], rows=lines)
+    columns = ["accuracy in %, private rows", *(f"{n:,}" for n in sorted(numbers))]
+    return table(results, columns, rows=lines)
 
 
 def pate_in_short():

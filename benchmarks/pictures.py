@@ -179,30 +179,27 @@ SIZES = {
 
 def sizes():
     """Accuracy against the number of private rows."""
-    titles = {"nonlinear": "Nonlinear rows", "adult": "Adult"}
-    results = load("sizes")
-    figure, axes = plt.subplots(1, len(results), figsize=(9, 5.4), layout="constrained")
-    for ax, (data, found) in zip(np.ravel(axes), results.items(), strict=True):
-        for learner, (color, style, marker) in SIZES.items():
-            rows = [row for row in found["rows"] if row["learner"] == learner]
-            means, deviations = _moments([row["accuracy"] for row in rows])
-            ax.errorbar(
-                [row["n_rows"] for row in rows],
-                100 * means,
-                yerr=100 * deviations,
-                color=color,
-                linestyle=style,
-                marker=marker,
-                markersize=5,
-                capsize=2,
-                label=learner,
-            )
-        numbers = sorted({row["n_rows"] for row in found["rows"]})
-        ax.set(xscale="log", title=titles[data], xlabel="private rows")
-        ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
-        ax.minorticks_off()
-    np.ravel(axes)[0].set_ylabel("accuracy, %")
-    handles = np.ravel(axes)[0].get_legend_handles_labels()
+    found = load("sizes")["nonlinear"]["rows"]
+    figure, ax = plt.subplots(figsize=(9, 5.4), layout="constrained")
+    for learner, (color, style, marker) in SIZES.items():
+        rows = [row for row in found if row["learner"] == learner]
+        means, deviations = _moments([row["accuracy"] for row in rows])
+        ax.errorbar(
+            [row["n_rows"] for row in rows],
+            100 * means,
+            yerr=100 * deviations,
+            color=color,
+            linestyle=style,
+            marker=marker,
+            markersize=5,
+            capsize=2,
+            label=learner,
+        )
+    numbers = sorted({row["n_rows"] for row in found})
+    ax.set(xscale="log", xlabel="private rows", ylabel="accuracy, %")
+    ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    ax.minorticks_off()
+    handles = ax.get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
