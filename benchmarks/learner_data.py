@@ -16,7 +16,6 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 from sklearn.datasets import make_classification
-from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.preprocessing import normalize
 from tabular import N_EVALUATED
 
@@ -24,7 +23,6 @@ from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
 from sklearn_pate.datasets._files import DataFile, read_data_file
 
 SPLIT_SEED = 0  # one split for all; the seeds of a benchmark are those of its learners
-METRICS = {"accuracy": accuracy_score, "roc_auc": roc_auc_score}
 
 ADULT_RANGES = {"age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99)}
 ADULT_CAPS = {"capital-gain": 100_000, "capital-loss": 10_000}
@@ -161,10 +159,6 @@ class LearnerData:
     groups_train: np.ndarray | None
     metric: str
 
-    def score(self, predicted):
-        """Score predictions for the evaluated rows."""
-        return float(METRICS[self.metric](self.y_test, predicted))
-
 
 @cache
 def load(name):
@@ -178,11 +172,43 @@ def encode(frame, categories, ranges, caps):
     `categories` are one-hot encoded, `ranges` scaled linearly, `caps` logarithmically.
     """
     blocks = [_one_hot(frame[name], values) for name, values in categories.items()]
-    for name, (low, high) in ranges.items():
-        blocks.append((np.clip(frame[name], low, high) - low) / (high - low))
-    for name, cap in caps.items():
-        blocks.append(np.log1p(np.clip(frame[name], 0, cap)) / np.log1p(cap))
+    blocks += _scaled(frame, ranges, caps)
     return normalize(np.column_stack(blocks), copy=False)
+
+
+def adult_columns():
+    """Return Adult with a number for each column, for learners with an encoder.
+
+    Categories are numbered, with one number more for a missing value; other columns are
+    scaled to [0, 1] as in `encode`. The sizes are numbers of categories, 0 for a scale.
+    """
+    data = load("adult")
+    parts = [_numbered(frame) for frame in (data.frame_train, data.frame_test)]
+    (X_train, sizes), (X_test, _) = parts
+    return {
+        "X_train": X_train,
+        "y_train": data.y_train,
+        "X_test": X_test,
+        "y_test": data.y_test,
+        "sizes": sizes,
+    }
+
+
+def _numbered(frame):
+    columns, sizes = [], []
+    for _, column in frame.select_dtypes("category").items():
+        codes, n_categories = column.cat.codes, len(column.cat.categories)
+        columns.append(codes.where(codes >= 0, n_categories))
+        sizes.append(n_categories + 1)
+    scaled = list(_scaled(frame, ADULT_RANGES, ADULT_CAPS))
+    return np.column_stack([*columns, *scaled]), np.array(sizes + [0] * len(scaled))
+
+
+def _scaled(frame, ranges, caps):
+    for name, (low, high) in ranges.items():
+        yield (np.clip(frame[name], low, high) - low) / (high - low)
+    for name, cap in caps.items():
+        yield np.log1p(np.clip(frame[name], 0, cap)) / np.log1p(cap)
 
 
 def _one_hot(values, categories):

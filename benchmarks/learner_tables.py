@@ -11,6 +11,14 @@ UNITS = {
     "row-add-remove": "one row added or removed",
     "group-add-remove": "one patient added or removed",
 }
+#: The same units on Diabetes, without the relation.
+_UNITS_ALONE = {
+    None: "",
+    "row": "encounter",
+    "row-add-remove": "encounter",
+    "group": "patient",
+    "group-add-remove": "patient",
+}
 _SHOWN = 1.0  # the epsilon of the third column
 
 
@@ -68,6 +76,77 @@ def learners_diabetes():
 def learners_mnist():
     """Comparison of all learners on MNIST."""
     return _comparison("mnist", percent)
+
+
+def replace_one():
+    """Comparison of all learners at one epsilon for replacing a row or patient."""
+    tables = {
+        name: by_learner(f"replace-one-{name}")
+        for name in ("adult", "kddcup99", "diabetes")
+    }
+    lines = []
+    for learner, shown in tables["adult"].items():
+        target = None if None in shown else _SHOWN
+        rows = [found.get(learner, {}).get(target) for found in tables.values()]
+        lines.append(
+            [
+                learner,
+                "" if target is None else decimals(2)(rows[0]["epsilon"]),
+                _UNITS_ALONE[rows[2] and rows[2]["unit"]],
+                *_scores([row and row["score"] for row in rows]),
+            ]
+        )
+    columns = ["", "own epsilon on Adult", "unit on Diabetes"]
+    columns += ["Adult, accuracy", "KDDCup99, accuracy", "Diabetes, AUC"]
+    return table(load("private_learners")["replace-one-adult"], columns, rows=lines)
+
+
+def _scores(scores):
+    writers = (percent, percent, area)
+    return [
+        "" if score is None else write(score)
+        for score, write in zip(scores, writers, strict=True)
+    ]
+
+
+def replace_one_adult():
+    """Accuracy and AUC of all learners on Adult, by the epsilon of replacing a row."""
+    learners = by_learner("replace-one-adult")
+    targets = sorted({one for rows in learners.values() for one in rows if one})
+    lines = []
+    for learner, rows in learners.items():
+        found = [rows.get(one, rows.get(None)) for one in targets]
+        lines.append(
+            [
+                learner,
+                *(percent(row["score"]) for row in found),
+                *(area(row["auc"]) for row in found),
+            ]
+        )
+    columns = ["", *(f"accuracy, epsilon {one:g}" for one in targets)]
+    columns += [f"AUC, {one:g}" for one in targets]
+    results = load("private_learners")["replace-one-adult"]
+    versions = {}
+    for row in results["rows"]:
+        versions |= row.get("versions", {})
+    names = ("diffprivlib", "interpret-core", "dpmm")
+    note = f" Peers: {', '.join(f'{one} {versions[one]}' for one in names)}."
+    return table(results, columns, rows=lines, note=note)
+
+
+def sizes():
+    """Accuracy of learners by the number of private rows."""
+    results = load("sizes")["nonlinear"]
+    learners, numbers = {}, set()
+    for row in results["rows"]:
+        learners.setdefault(row["learner"], {})[row["n_rows"]] = row["accuracy"]
+        numbers.add(row["n_rows"])
+    lines = [
+        [name, *(percent(found[n]) if n in found else "" for n in sorted(numbers))]
+        for name, found in learners.items()
+    ]
+    columns = ["accuracy in %, private rows", *(f"{n:,}" for n in sorted(numbers))]
+    return table(results, columns, rows=lines)
 
 
 def pate_in_short():
@@ -176,6 +255,8 @@ def search_adult():
 
 
 LEARNER_TABLES = (
+    replace_one,
+    replace_one_adult,
     learners_adult,
     learners_kddcup99,
     learners_diabetes,
@@ -183,6 +264,7 @@ LEARNER_TABLES = (
     dpsgd_mnist,
     erm_epsilon,
     erm_size,
+    sizes,
     search_costs,
     search_adult,
 )

@@ -79,24 +79,25 @@ PATE = {
 }
 
 
-def _with_queries(classifier, data, X, X_public):
-    """Fit a learner with queries about public rows, with patients as groups if any."""
+def _with_queries(classifier, data, X, X_public, call):
+    """Fit a learner on public rows too, with patients as groups if any."""
     groups = {} if data.groups_train is None else {"groups": data.groups_train}
     classifier.set_params(
         privacy_unit="group" if groups else "row", classes=np.unique(data.y_test)
     )
-    return classifier.fit(X, data.y_train, X_public=PublicData(X_public), **groups)
+    public = PublicData(X_public)
+    return getattr(classifier, call)(X, data.y_train, X_public=public, **groups)
 
 
-def defaults(data, epsilon, seed, **parameters):
+def defaults(data, epsilon, seed, call="fit", **parameters):
     """Fit PATE with its defaults, and with `parameters`, on the original columns."""
     classifier = PATEClassifier(epsilon=epsilon, random_state=seed, **parameters)
     if data.groups_train is not None:
         classifier.set_params(n_groups=N_GROUPS)
-    return _with_queries(classifier, data, data.frame_train, data.frame_public)
+    return _with_queries(classifier, data, data.frame_train, data.frame_public, call)
 
 
-def pate(data, epsilon, seed, **parameters):
+def pate(data, epsilon, seed, call="fit", **parameters):
     """Fit PATE on the original columns; teachers and student encode and scale."""
     teacher, student, n_queries = PATE[data.name]
     settings = {
@@ -109,16 +110,16 @@ def pate(data, epsilon, seed, **parameters):
     classifier = PATEClassifier(
         teacher, student, epsilon=epsilon, random_state=seed, **settings | parameters
     )
-    return _with_queries(classifier, data, data.frame_train, data.frame_public)
+    return _with_queries(classifier, data, data.frame_train, data.frame_public, call)
 
 
-def private_knn(data, epsilon, seed):
+def private_knn(data, epsilon, seed, call="fit"):
     """Fit Private-kNN with its defaults and a logistic student."""
     classifier = PrivateKNNClassifier(logistic(), epsilon=epsilon, random_state=seed)
-    return _with_queries(classifier, data, data.X_train, data.X_public)
+    return _with_queries(classifier, data, data.X_train, data.X_public, call)
 
 
-def petdl(data, epsilon, seed):
+def petdl(data, epsilon, seed, call="fit"):
     """Fit logistic teachers with few rows each, and a student of their noisy sum.
 
     Rows have norm 1, so that teachers need weak regularisation.
@@ -131,31 +132,34 @@ def petdl(data, epsilon, seed):
         memory=VOTES,
         random_state=seed,
     )
-    return _with_queries(classifier, data, data.X_train, data.X_public)
+    return _with_queries(classifier, data, data.X_train, data.X_public, call)
 
 
-def output_logistic(data, epsilon, seed):
+def output_logistic(data, epsilon, seed, call="fit"):
     """Add noise to the minimiser (Chaudhuri, Monteleoni, Sarwate 2011, Algorithm 1)."""
-    return _linear(DPLogisticRegression(method="output", epsilon=epsilon), data)
+    classifier = DPLogisticRegression(method="output", epsilon=epsilon)
+    return _linear(classifier, data, call)
 
 
-def objective_logistic(data, epsilon, seed):
+def objective_logistic(data, epsilon, seed, call="fit"):
     """Add noise to the objective (their Algorithm 2)."""
-    return _linear(DPLogisticRegression(method="objective", epsilon=epsilon), data)
+    classifier = DPLogisticRegression(method="objective", epsilon=epsilon)
+    return _linear(classifier, data, call)
 
 
-def gaussian_svc(data, epsilon, seed):
+def gaussian_svc(data, epsilon, seed, call="fit", delta=DELTA):
     """Add Gaussian noise to it (Redberg, Koskela, Wang 2023), with the Huber hinge."""
-    return _linear(DPLinearSVC(method="gaussian", epsilon=epsilon, delta=DELTA), data)
+    classifier = DPLinearSVC(method="gaussian", epsilon=epsilon, delta=delta)
+    return _linear(classifier, data, call)
 
 
-def _linear(classifier, data):
+def _linear(classifier, data, call):
     # The columns of a category sum to a constant, which replaces an intercept.
     classifier.set_params(data_norm=1.0, fit_intercept=False)
-    return classifier.fit(data.X_train, data.y_train)
+    return getattr(classifier, call)(data.X_train, data.y_train)
 
 
-def dp_sgd(data, epsilon, seed):
+def dp_sgd(data, epsilon, seed, call="fit", delta=DELTA):
     """Fit a linear map, with the batches of Abadi et al. (2016) for MNIST."""
     net = NeuralNetClassifier(
         Linear,
@@ -169,8 +173,8 @@ def dp_sgd(data, epsilon, seed):
         train_split=None,
         verbose=0,
     )
-    classifier = DPSGDClassifier(net, epsilon=epsilon, delta=DELTA, random_state=seed)
-    return classifier.fit(data.X_train, data.y_train)
+    classifier = DPSGDClassifier(net, epsilon=epsilon, delta=delta, random_state=seed)
+    return getattr(classifier, call)(data.X_train, data.y_train)
 
 
 def not_private_logistic(data, seed):
@@ -185,7 +189,8 @@ def not_private_boosting(data, seed):
     )
 
 
-#: Private learners as functions of data, epsilon and seed.
+#: Private learners as functions of data, epsilon, seed, and the method to call: fit, or
+#: plan_privacy.
 PRIVATE = {
     "PATE": pate,
     "Private-kNN": private_knn,

@@ -165,6 +165,45 @@ def private_learners():
     return figure
 
 
+SIZES = {
+    "PATE, defaults": ("#0072b2", "-", "o"),
+    "PATE, mean scores of boosting": ("#56b4e9", "-", "s"),
+    "PATE, votes of boosting": ("#009e73", "-", "^"),
+    "Gaussian objective perturbation, Huber SVM": ("#d55e00", "--", "P"),
+    "DP-SGD, logistic": ("#cc79a7", "-.", "X"),
+    "teachers' plurality, not private": ("0.45", ":", "^"),
+    "not private, logistic": ("0.45", ":", "x"),
+    "not private, boosting": ("#000000", ":", "."),
+}
+
+
+def sizes():
+    """Accuracy against the number of private rows."""
+    found = load("sizes")["nonlinear"]["rows"]
+    figure, ax = plt.subplots(figsize=(9, 5.4), layout="constrained")
+    for learner, (color, style, marker) in SIZES.items():
+        rows = [row for row in found if row["learner"] == learner]
+        means, deviations = _moments([row["accuracy"] for row in rows])
+        ax.errorbar(
+            [row["n_rows"] for row in rows],
+            100 * means,
+            yerr=100 * deviations,
+            color=color,
+            linestyle=style,
+            marker=marker,
+            markersize=5,
+            capsize=2,
+            label=learner,
+        )
+    numbers = sorted({row["n_rows"] for row in found})
+    ax.set(xscale="log", xlabel="private rows", ylabel="accuracy, %")
+    ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    ax.minorticks_off()
+    handles = ax.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
 METHODS = {None: "not private", "output": "output", "objective": "objective"}
 METHODS["gaussian"] = "Gaussian objective (add/remove, delta 1e-6)"
 
@@ -233,7 +272,7 @@ def main():
     """Draw all figures."""
     mpl.use("Agg")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for draw in (mnist_noise, mnist_queries, private_learners, erm_errors):
+    for draw in (mnist_noise, mnist_queries, private_learners, erm_errors, sizes):
         path = PICTURES / f"{draw.__name__}.png"
         draw().savefig(path, dpi=150)
         print(f"wrote {path}")

@@ -1,6 +1,8 @@
 """Comparison of private learners. Writes results/private_learners.json.
 
 adult, kddcup99, diabetes, mnist    accuracy against epsilon, all learners
+replace-one-adult, -kddcup99, -diabetes
+                                    the same at one epsilon for replacing one row
 
 Run some of them with ``python benchmarks/private_learners.py adult``, all of them
 without a name: more than an hour on two cores. ``--learners Private-kNN`` measures
@@ -8,36 +10,39 @@ these again and keeps the rows of the others. Finished runs are stored in
 ``benchmarks/work``; after an interruption, the same command resumes. Seeds are those of
 shards, teachers and students; noise comes from the operating system.
 
-diffprivlib's logistic regression is measured too, if ``DIFFPRIVLIB_PYTHON`` is the path
-of the Python of its environment, see ``peer_diffprivlib.py``.
+Learners of other packages are measured too, if ``DIFFPRIVLIB_PYTHON``,
+``DP_EBM_PYTHON`` or ``SYNTHESISER_PYTHON`` is the path of the Python of their
+environment, see ``peers.py``.
 """
 
 import argparse
-import json
-import os
-import subprocess
-import tempfile
 import time
 import warnings
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
+import peers
 from learner_data import load
-from learners import DELTA, NOT_PRIVATE, PRIVATE
+from learners import NOT_PRIVATE, PRIVATE, defaults
 from record import environment, save, summary
 from record import load as load_results
+from replace_one import own_epsilon, replace_one_epsilon
 from runs import Runs
-
-from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
+from sklearn.metrics import accuracy_score, roc_auc_score
 
 WORK = Path(__file__).parent / "work"
 SEEDS = range(5)
 # Fits that take less than a second have more repetitions.
 QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
-PEER = "diffprivlib, logistic"
+WITH_DEFAULTS = {"PATE, defaults": defaults} | PRIVATE
+#: Epsilons for replacing one row or patient, and seeds.
+REPLACE_ONE = {
+    "adult": ((0.5, 1.0, 2.0), range(3)),
+    "kddcup99": ((1.0,), range(3)),
+    "diabetes": ((1.0,), range(1)),
+}
 PACKAGES = ("torch", "skorch", "opacus")
 #: Names of result files for the unit and relation of a statement.
 UNITS = {
@@ -53,22 +58,22 @@ def run(name, setting, seed, key):
     """Fit one learner; return the key, its score and its statement."""
     warnings.simplefilter("ignore")
     start = time.process_time()
-    score, spent = RUNS[name](setting, seed)
+    scores, spent = RUNS[name](setting, seed)
     return key, {
-        "score": float(score),
+        **scores,
         "cpu_seconds": time.process_time() - start,
         **({} if spent is None else stated(spent)),
     }
 
 
 def run_rows(name, setting, seed):
-    """Fit one learner on rows; return its score, and its statement."""
+    """Fit one learner on rows; return its scores, and its statement."""
     data = load(name)
     learner, epsilon = setting["learner"], setting["epsilon"]
     if epsilon is None:
-        return data.score(predicted(NOT_PRIVATE[learner](data, seed), data)), None
-    fitted = PRIVATE[learner](data, epsilon, seed)
-    return data.score(predicted(fitted, data)), fitted.privacy_spent_
+        return scored(NOT_PRIVATE[learner](data, seed), data), None
+    fitted = WITH_DEFAULTS[learner](data, epsilon, seed)
+    return scored(fitted, data), fitted.privacy_spent_
 
 
 def run_images(setting, seed):
@@ -76,7 +81,8 @@ def run_images(setting, seed):
     from image_learners import run_mnist  # slow to import
     from petdl_teachers import load_images
 
-    return run_mnist(load_images("mnist"), setting, seed)
+    accuracy, spent = run_mnist(load_images("mnist"), setting, seed)
+    return {"score": accuracy}, spent
 
 
 RUNS = {name: partial(run_rows, name) for name in ("adult", "kddcup99", "diabetes")} | {
@@ -86,26 +92,26 @@ RUNS = {name: partial(run_rows, name) for name in ("adult", "kddcup99", "diabete
 
 def stated(spent):
     """Return the facts of a statement that a table shows."""
-    epsilon = spent.epsilon
-    if spent.relation != "replace-one":
-        epsilon = add_remove_to_replace_one(spent.curve).quiet_epsilon(DELTA)
     return {
         "epsilon": spent.epsilon,
         "delta": spent.delta,
         "unit": UNITS[spent.unit, spent.relation],
-        "replace_one_epsilon": epsilon,
+        "replace_one_epsilon": replace_one_epsilon(spent),
     }
 
 
-def predicted(fitted, data):
-    """Return predictions for the evaluated rows, suited to the metric."""
+def scored(fitted, data):
+    """Score a learner on the evaluated rows: the metric of the data, and the AUC."""
     takes_frames = hasattr(fitted, "feature_names_in_")
     X = data.frame_test if takes_frames else data.X_test
-    if data.metric == "accuracy":
-        return fitted.predict(X)
     if hasattr(fitted, "decision_function"):
-        return fitted.decision_function(X)
-    return fitted.predict_proba(X)[:, 1]
+        ranking = fitted.decision_function(X)
+    else:
+        ranking = fitted.predict_proba(X)[:, 1]
+    auc = roc_auc_score(data.y_test, ranking)
+    if data.metric == "roc_auc":
+        return {"score": auc, "auc": auc}
+    return {"score": accuracy_score(data.y_test, fitted.predict(X)), "auc": auc}
 
 
 def comparison(name, runs, kept):
@@ -115,25 +121,63 @@ def comparison(name, runs, kept):
     """
     # Boosting on raw pixels is no ceiling of these learners.
     ceilings = [one for one in NOT_PRIVATE if name != "mnist" or "boosting" not in one]
-    settings = [
-        *({"learner": learner, "epsilon": None} for learner in ceilings),
-        *(
-            {"learner": learner, "epsilon": epsilon}
-            for learner in PRIVATE
-            for epsilon in EPSILONS
-        ),
+    measure = partial(measured, name, runs, kept, seeds=SEEDS)
+    rows = [measure(learner, None) for learner in ceilings]
+    rows += [measure(learner, epsilon) for learner in PRIVATE for epsilon in EPSILONS]
+    return rows + of_diffprivlib(name, kept, EPSILONS)
+
+
+def at_replace_one(name, runs, kept):
+    """Return the rows of one data set, at epsilons for replacing one row or patient."""
+    epsilons, seeds = REPLACE_ONE[name]
+    measure = partial(measured, name, runs, kept, seeds=seeds)
+    rows = [measure(learner, None) for learner in NOT_PRIVATE]
+    rows += [
+        measure(learner, epsilon, replace_one=True)
+        for learner in WITH_DEFAULTS
+        for epsilon in epsilons
     ]
-    many = QUICK if name in ("adult", "kddcup99") else SEEDS
+    rows += of_diffprivlib(name, kept, epsilons)
+    return rows + (of_columns(kept) if name == "adult" else [])
+
+
+def measured(name, runs, kept, learner, target, *, seeds, replace_one=False):
+    """Return the row of one learner, measured unless it is kept."""
+    if (learner, target) in kept:
+        return kept[learner, target]
+    epsilon = target
+    if replace_one:
+        fit = partial(WITH_DEFAULTS[learner], load(name), seed=0)
+        epsilon = own_epsilon(partial(fit, call="plan_privacy"), target)
+    quick = name in ("adult", "kddcup99") and "perturbation" in learner
+    setting = {"learner": learner, "epsilon": epsilon}
+    [results] = runs(SimpleNamespace(name=name), [setting], QUICK if quick else seeds)
+    return _row(learner, target, results)
+
+
+def of_columns(kept):
+    """Return the rows of learners on the columns of Adult, measured unless kept."""
+    epsilons, seeds = REPLACE_ONE["adult"]
     rows = []
-    for one in settings:
-        if (one["learner"], one["epsilon"]) in kept:
-            rows.append(kept[one["learner"], one["epsilon"]])
-            continue
-        seeds = many if "perturbation" in one["learner"] else SEEDS
-        [results] = runs(SimpleNamespace(name=name), [one], seeds)
-        rows.append(_row(one, results))
-    of_peer = [row for (learner, _), row in kept.items() if learner == PEER]
-    return rows + (of_peer or peer(rows_of(name), many))
+    for learner in peers.OF_COLUMNS:
+        for epsilon in epsilons:
+            if (learner, epsilon) in kept:
+                rows.append(kept[learner, epsilon])
+            else:
+                rows += peers.of_columns(learner, epsilon, seeds)
+    return rows
+
+
+def of_diffprivlib(name, kept, epsilons):
+    """Return the rows of diffprivlib, measured unless they are kept."""
+    seeds = QUICK if name in ("adult", "kddcup99") else SEEDS
+    rows = []
+    for epsilon in epsilons:
+        if (peers.DIFFPRIVLIB, epsilon) in kept:
+            rows.append(kept[peers.DIFFPRIVLIB, epsilon])
+        else:
+            rows += peers.diffprivlib(rows_of(name), epsilon, seeds)
+    return rows
 
 
 def rows_of(name):
@@ -146,64 +190,18 @@ def rows_of(name):
     return Rows(load_images("mnist"), SEEDS[0])
 
 
-def _row(setting, results):
+def _row(learner, target, results):
     facts = ("epsilon", "delta", "unit", "replace_one_epsilon")
     return {
-        "learner": setting["learner"],
-        "target": setting["epsilon"],
+        "learner": learner,
+        "target": target,
         **{fact: results[0].get(fact) for fact in facts},
         **{
             name: summary([one[name] for one in results])
-            for name in ("score", "cpu_seconds")
+            for name in ("score", "auc", "cpu_seconds")
             if name in results[0]
         },
     }
-
-
-def peer(data, seeds):
-    """Return the rows of diffprivlib, on the same rows at the same regularisation."""
-    python = os.environ.get("DIFFPRIVLIB_PYTHON")
-    if python is None:
-        print("DIFFPRIVLIB_PYTHON is not set: diffprivlib is left out")
-        return []
-    metric = getattr(data, "metric", "accuracy")
-
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "rows.npz")
-        np.savez(
-            path,
-            X_train=data.X_train,
-            y_train=data.y_train,
-            X_test=data.X_test,
-            y_test=data.y_test,
-        )
-        for epsilon in EPSILONS:
-            ours = PRIVATE["objective perturbation, logistic"](data, epsilon, 0)
-            # Its theorem covers no intercept.
-            command = [python, "benchmarks/peer_diffprivlib.py", path, "--no-intercept"]
-            command += ["--epsilon", epsilon, "--C", ours.C_, "--seed", *seeds]
-            lines = subprocess.run(
-                [str(part) for part in command],
-                check=True,
-                capture_output=True,
-                text=True,
-            ).stdout.splitlines()
-            fits = [json.loads(line) for line in lines]
-            rows.append(
-                {
-                    "learner": PEER,
-                    "target": epsilon,
-                    "epsilon": epsilon,
-                    "delta": 0.0,
-                    "unit": "row",
-                    "replace_one_epsilon": epsilon,
-                    "score": summary([fit[metric] for fit in fits]),
-                    "cpu_seconds": summary([fit["seconds"] for fit in fits]),
-                    "versions": fits[0]["versions"],
-                }
-            )
-    return rows
 
 
 def kept_rows(table, learners):
@@ -220,24 +218,30 @@ def kept_rows(table, learners):
     }
 
 
-TABLES = {name: partial(comparison, name) for name in RUNS}
+TABLES = {name: (partial(comparison, name), SEEDS) for name in RUNS} | {
+    f"replace-one-{name}": (partial(at_replace_one, name), seeds)
+    for name, (_, seeds) in REPLACE_ONE.items()
+}
 
 
 def main():
     """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
-    parser.add_argument("--learners", nargs="+", choices=[*PRIVATE, *NOT_PRIVATE])
+    names = [*WITH_DEFAULTS, *NOT_PRIVATE, peers.DIFFPRIVLIB, *peers.OF_COLUMNS]
+    parser.add_argument("--learners", nargs="+", choices=names)
+    parser.add_argument("--jobs", type=int, default=2, help="fits at a time")
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "private-learners.jsonl", run, lambda *_: None)
+    runs = Runs(WORK / "private-learners.jsonl", run, lambda *_: None, given.jobs)
     for table in given.tables or TABLES:
-        rows = TABLES[table](runs, kept_rows(table, given.learners))
+        measure, seeds = TABLES[table]
+        rows = measure(runs, kept_rows(table, given.learners))
         save(
             "private_learners",
             {table: rows},
             packages=PACKAGES,
-            seeds=list(SEEDS),
+            seeds=list(seeds),
         )
 
 

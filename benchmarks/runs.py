@@ -11,13 +11,14 @@ class Runs:
 
     `run` takes the name of the images, a setting, a seed and a key, and returns the key
     and a dict of results. `prepare` takes images, a setting and a seed, and computes
-    common inputs of the runs in this process.
+    common inputs of the runs in this process. `n_jobs` new runs are done at a time.
     """
 
-    def __init__(self, path, run, prepare):
+    def __init__(self, path, run, prepare, n_jobs=2):
         self.path = path
         self.run = run
         self.prepare = prepare
+        self.n_jobs = n_jobs
         self.kept = {}
         if path.exists():
             for line in path.read_text().splitlines():
@@ -25,13 +26,13 @@ class Runs:
                 self.kept[run.pop("key")] = run
 
     def __call__(self, images, settings, seeds):
-        """Return the runs of each setting, one per seed; two new ones run at a time."""
+        """Return the runs of each setting, one per seed."""
         wanted = [(one, seed) for one in settings for seed in seeds]
         keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
         missing = [i for i, key in enumerate(keys) if key not in self.kept]
         for i in missing:
             self.prepare(images, *wanted[i])
-        results = Parallel(n_jobs=2, return_as="generator_unordered")(
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(
             delayed(self.run)(images.name, *wanted[i], keys[i]) for i in missing
         )
         for key, run in results:
