@@ -91,31 +91,32 @@ format: $(VENV)/lint
 	.venv-diffprivlib/bin/python -m pip install --quiet diffprivlib==0.6.6 'scikit-learn<1.8'
 	touch $@
 
-/tmp/peer-ebm/installed:
-	$(PYTHON) -m venv /tmp/peer-ebm
-	/tmp/peer-ebm/bin/python -m pip install --quiet interpret-core==0.7.8
+.venv-ebm/installed:
+	$(PYTHON) -m venv .venv-ebm
+	.venv-ebm/bin/python -m pip install --quiet interpret-core==0.7.8
 	touch $@
 
 # dpmm needs Python 3.10 or 3.11.
-/tmp/peer-synth/installed:
-	$(PYTHON) -m venv /tmp/peer-synth
-	/tmp/peer-synth/bin/python -m pip install --quiet dpmm==0.1.9
+.venv-synthesiser/installed:
+	$(PYTHON) -m venv .venv-synthesiser
+	.venv-synthesiser/bin/python -m pip install --quiet dpmm==0.1.9
 	touch $@
 
-benchmarks: $(VENV)/test .venv-diffprivlib/installed /tmp/peer-ebm/installed /tmp/peer-synth/installed
+benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed
 	$(INSTALL) --editable '.[bench,engines]'
 	$(RUN) benchmarks/engines.py
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py
+	$(RUN) benchmarks/image_recipe.py
 	$(RUN) benchmarks/petdl.py
 	$(RUN) benchmarks/petdl_paper.py
 	$(RUN) benchmarks/dpsgd.py
 	$(RUN) benchmarks/vat.py
 	$(RUN) benchmarks/erm.py
 	$(RUN) benchmarks/private_search.py
-	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python DP_EBM_PYTHON=/tmp/peer-ebm/bin/python \
-	SYNTHESISER_PYTHON=/tmp/peer-synth/bin/python $(RUN) benchmarks/private_learners.py
+	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python DP_EBM_PYTHON=.venv-ebm/bin/python \
+	SYNTHESISER_PYTHON=.venv-synthesiser/bin/python $(RUN) benchmarks/private_learners.py
 	$(RUN) benchmarks/sizes.py
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py

@@ -2,8 +2,8 @@
 
 This script runs in an environment of its own, and imports nothing of this project::
 
-    python -m venv /tmp/peer-ebm
-    /tmp/peer-ebm/bin/python -m pip install interpret-core==0.7.8
+    python -m venv .venv-ebm
+    .venv-ebm/bin/python -m pip install interpret-core==0.7.8
 
 A file holds ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``sizes``: a number of
 categories for each column, 0 for a number between 0 and 1. These bounds are declared as

@@ -2,8 +2,8 @@
 
 This script runs in an environment of its own, and imports nothing of this project::
 
-    python -m venv /tmp/peer-synth
-    /tmp/peer-synth/bin/python -m pip install dpmm==0.1.9
+    python -m venv .venv-synthesiser
+    .venv-synthesiser/bin/python -m pip install dpmm==0.1.9
 
 A file holds ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``sizes``: a number of
 categories for each column, 0 for a number between 0 and 1, which is cut into 16 equal
