@@ -192,9 +192,7 @@ def network_student(seed):
     )
     augmentation = ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
     return GraphSelfTrainingClassifier(
-        FixMatchClassifier(
-            augmentation=augmentation, max_epochs=60, labeled_batch_size=64
-        ),
+        FixMatchClassifier(augmentation=augmentation, labeled_batch_size=64),
         representation,
         n_neighbors=5,
         share=0.95,
@@ -224,7 +222,7 @@ def run(name, setting, seed, key):
 
 def measure_learner(images, data, setting, seed):
     """Fit one learner at an epsilon for replacing one image."""
-    learner, epsilon = setting["learner"], setting["epsilon"]
+    learner, epsilon = setting["learner"], setting["target"]
     if epsilon is None:
         fitted = logistic(C=NOT_PRIVATE[learner]).fit(data.train, data.y_train)
         return {"accuracy": fitted.score(data.test, data.y_test)}
@@ -245,7 +243,7 @@ def measure_learner(images, data, setting, seed):
 
 def measure_network(images, data, setting, seed):
     """Train a network on the function that the recipe releases."""
-    fitted = steps(data, setting["epsilon"], seed)
+    fitted = steps(data, setting["target"], seed)
     X, y = images.test
     student = network_student(seed).fit(X[data.public], fitted.soft_answers_)
     return {
@@ -298,9 +296,9 @@ MEASURES = {
 def comparison(images, runs):
     """Measure all learners at every epsilon."""
     settings = [
-        *({"learner": learner, "epsilon": None} for learner in NOT_PRIVATE),
+        *({"learner": learner, "target": None} for learner in NOT_PRIVATE),
         *(
-            {"learner": learner, "epsilon": epsilon}
+            {"learner": learner, "target": epsilon}
             for learner in LEARNERS
             for epsilon in EPSILONS
         ),
@@ -310,7 +308,7 @@ def comparison(images, runs):
 
 def network(images, runs):
     """Measure a network as student."""
-    return _rows(images, runs, [{"epsilon": one} for one in OF_NETWORK], "network")
+    return _rows(images, runs, [{"target": one} for one in OF_NETWORK], "network")
 
 
 def limits(images, runs):

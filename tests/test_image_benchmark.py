@@ -1,0 +1,73 @@
+"""The benchmark of images on the official files of SVHN, here small ones."""
+
+import hashlib
+import importlib
+import io
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from sklearn_pate.datasets import _svhn
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def recipe(monkeypatch, tmp_path):
+    """Return the benchmark, which writes to a temporary folder."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    before = set(sys.modules)
+    module = importlib.import_module("image_recipe")
+    monkeypatch.setattr(module, "WORK", tmp_path / "work")
+    monkeypatch.setattr(importlib.import_module("record"), "RESULTS", tmp_path)
+    yield module
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "__file__", "").startswith(str(BENCHMARKS)):
+            del sys.modules[name]
+
+
+def put_svhn(home, monkeypatch, sizes):
+    """Write small files as the official ones, with bright images for even digits."""
+    rng = np.random.default_rng(0)
+    (home / "svhn").mkdir()
+    for subset, n_rows in sizes.items():
+        labels = np.arange(n_rows) % 10
+        X = rng.integers(120, size=(n_rows, 32, 32, 3))
+        X[:, 4:28, 2:30] += 12 * labels[:, np.newaxis, np.newaxis, np.newaxis]
+        X[np.arange(n_rows), 3 * labels] = 255  # a line, the higher the smaller
+        content = io.BytesIO()
+        file_labels = np.where(labels == 0, 10, labels)[:, np.newaxis]
+        images = X.transpose(1, 2, 3, 0).astype(np.uint8)
+        savemat(content, {"X": images, "y": file_labels})
+        (home / "svhn" / f"{subset}_32x32.mat").write_bytes(content.getvalue())
+        sha256 = hashlib.sha256(content.getvalue()).hexdigest()
+        official = replace(_svhn._FILES[subset], sha256=sha256)
+        monkeypatch.setitem(_svhn._FILES, subset, official)
+
+
+def test_one_command_takes_the_official_files(recipe, monkeypatch, tmp_path):
+    put_svhn(tmp_path, monkeypatch, {"train": 700, "extra": 800, "test": 500})
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
+    monkeypatch.setattr(recipe, "SHUFFLES", range(1))
+    monkeypatch.setattr(recipe, "EPSILONS", (8.0,))
+    steps = {"PATE, steps (the recipe)": recipe.steps}
+    monkeypatch.setattr(recipe, "LEARNERS", steps)
+    monkeypatch.setattr(recipe, "Runs", partial(recipe.Runs, n_jobs=1))
+    monkeypatch.setattr(sys, "argv", ["", "svhn", "--data", "svhn-official"])
+    recipe.main()
+    rows = json.loads((tmp_path / "image_recipe.json").read_text())["svhn"]["rows"]
+    assert {row["data"] for row in rows} == {"SVHN"}
+    [private] = [row for row in rows if row["target"] is not None]
+    assert private["accuracy"]["mean"] > 0.5
+    images = recipe.load("SVHN")
+    assert images.private[0].shape == (1500, 3, 32, 32)
+    assert [len(part) for part in images.shuffled(0)] == [200, 300]
+    assert set(images.private[1]) == set(range(10))
