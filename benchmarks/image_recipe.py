@@ -36,6 +36,7 @@ from replace_one import own_epsilon, replace_one_epsilon
 from runs import Runs, summaries
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, normalize
 
@@ -76,7 +77,7 @@ class Components:
             joblib.dump(_components(images, seed), kept)
         parts = joblib.load(kept, mmap_mode="r")
         self.public, self.held_out = images.shuffled(seed)
-        self.train, test, self.seconds = parts
+        self.representation, self.train, test, self.seconds = parts
         self.y_train = images.private[1]
         self.of_public, self.test = test[self.public], test[self.held_out]
         self.y_test = images.test[1][self.held_out]
@@ -89,7 +90,7 @@ def _components(images, seed):
     representation.fit(images.test[0][public])
     train = representation.transform(images.private[0])
     test = representation.transform(images.test[0])
-    return train, test, time.perf_counter() - start
+    return representation, train, test, time.perf_counter() - start
 
 
 def _with_public(classifier, data, call):
@@ -185,15 +186,12 @@ LINEAR = {"DP-SGD, logistic", "Gaussian objective perturbation, Huber SVM"}
 OF_OTHER_RELATION = LINEAR | {"Private-kNN"}
 
 
-def network_student(seed):
+def network_student(representation, seed):
     """Return a network, trained on labels that neighbouring public images agree on."""
-    representation = make_pipeline(
-        ImageRepresentation(n_components=N_COMPONENTS), Normalizer()
-    )
     augmentation = ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
     return GraphSelfTrainingClassifier(
         FixMatchClassifier(augmentation=augmentation, labeled_batch_size=64),
-        representation,
+        make_pipeline(FrozenEstimator(representation), Normalizer()),
         n_neighbors=5,
         share=0.95,
         random_state=seed,
@@ -245,7 +243,8 @@ def measure_network(images, data, setting, seed):
     """Train a network on the function that the recipe releases."""
     fitted = steps(data, setting["target"], seed)
     X, y = images.test
-    student = network_student(seed).fit(X[data.public], fitted.soft_answers_)
+    student = network_student(data.representation, seed)
+    student.fit(X[data.public], fitted.soft_answers_)
     return {
         "accuracy": student.score(X[data.held_out], data.y_test),
         "of_function": fitted.score(data.test, data.y_test),
