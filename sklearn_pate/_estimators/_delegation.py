@@ -109,6 +109,7 @@ class WrappingClassifier(
             accept_sparse="csr" if tags.sparse else False,
             ensure_all_finite="allow-nan" if tags.allow_nan else True,
             ensure_min_samples=2 if reset else 1,
+            allow_nd=True,  # images, which the estimator takes or refuses
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -10,12 +10,13 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
 from sklearn_pate.datasets import fetch_mnist
 from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._oracle import Oracle
-from sklearn_pate.students import ImageRepresentation
+from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
 
 
 @pytest.fixture(scope="module")
@@ -240,3 +241,17 @@ def test_components_are_better_than_principal_ones_on_mnist():
     ]
     assert scores[0] > 0.93
     assert scores[0] > scores[1] + 0.05
+
+
+def test_images_of_a_graph_are_those_in_flat_rows(images, digits):
+    X, y = digits[0][:300], digits[1][:300].copy()
+    y[50:] = -1
+    by_shape = {
+        one.ndim: GraphSelfTrainingClassifier(
+            make_pipeline(FunctionTransformer(flat), SVC()),
+            ImageRepresentation((8, 8), n_filters=20, random_state=0),
+        ).fit(one, y)
+        for one in (X, images[:300])
+    }
+    assert_array_equal(by_shape[2].transduction_, by_shape[3].transduction_)
+    assert_array_equal(by_shape[2].predict(X), by_shape[3].predict(images[:300]))
