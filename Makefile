@@ -101,6 +101,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed
 	$(RUN) benchmarks/petdl_paper.py
 	$(RUN) benchmarks/dpsgd.py
 	$(RUN) benchmarks/vat.py
+	$(RUN) benchmarks/siamese.py
 	$(RUN) benchmarks/erm.py
 	$(RUN) benchmarks/private_search.py
 	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python $(RUN) benchmarks/private_learners.py
