@@ -200,7 +200,7 @@ def search_tuning():
                 + [percent(row["accuracy"]) for row in rows]
             )
     totals = dict.fromkeys(row["target"] for row in results["rows"])
-    columns = ["data", "choice of C", "epsilon of one fit / total, at epsilon 2"]
+    columns = ["data", "choice of C", "epsilon of one fit / total"]
     columns += [f"total epsilon {total:g}" for total in totals]
     return table(results, columns, rows=lines)
 
