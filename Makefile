@@ -113,6 +113,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(RUN) benchmarks/petdl_paper.py
 	$(RUN) benchmarks/dpsgd.py
 	$(RUN) benchmarks/vat.py
+	$(RUN) benchmarks/siamese.py
 	$(RUN) benchmarks/erm.py
 	$(RUN) benchmarks/private_search.py
 	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python DP_EBM_PYTHON=.venv-ebm/bin/python \

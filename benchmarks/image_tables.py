@@ -132,12 +132,43 @@ def images_vat():
     return table(load("vat")["mnist"], columns)
 
 
+def siamese_teachers():
+    """Comparison of teachers trained on pairs with teachers trained on labels."""
+    columns = {
+        "teachers": "n_teachers",
+        "trained on": "way",
+        "augmentation": lambda row: "yes" if row["augmented"] else "no",
+        "mean accuracy, %": ("mean_accuracy", percent),
+        "gap, % of teachers": ("gap", percent),
+        "right plurality, %": ("plurality", percent),
+        "right answers with Laplace noise of scale 20, %": ("scale_20", percent),
+        "CPU seconds per teacher": ("cpu_seconds", decimals(2)),
+    }
+    return table(load("siamese")["teachers"], columns)
+
+
+def siamese_student():
+    """Right labels of images without an answer, by the confidence in them."""
+    columns = {
+        "answers": "n_answers",
+        "trained on": "way",
+        "right of the most confident tenth, %": lambda row: percent(
+            row["right"]["0.1"]
+        ),
+        "of the most confident half, %": lambda row: percent(row["right"]["0.5"]),
+        "of all, %": lambda row: percent(row["right"]["1"]),
+    }
+    return table(load("siamese")["student"], columns)
+
+
 IMAGE_TABLES = (
     images_pate_g,
     images_ours,
     images_ablation,
     images_vat,
     images_noise,
+    siamese_teachers,
+    siamese_student,
     images_queries,
     images_distillation,
     images_svhn,

@@ -24,10 +24,11 @@ import joblib
 import numpy as np
 from image_data import DATA
 from image_models import STUDENTS, TEACHERS
-from record import save, summary
+from record import save
 from runs import Runs, summaries
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_union
+from vote_figures import GAMMA, vote_figures
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate._teachers import poll_teachers, shard_rows
@@ -36,7 +37,6 @@ from sklearn_pate.mechanisms import LNMax
 WORK = Path(__file__).parent / "work"
 SHUFFLES = range(5)
 DELTA = 1e-5
-GAMMA = 0.05  # Laplace noise of scale 20
 OURS = {
     "teacher": "discriminant",
     "n_teachers": 1000,
@@ -266,7 +266,6 @@ def noise(images, runs):
     for n_teachers in (10, 100, 250):
         setting = OURS | {"teacher": "network", "n_teachers": n_teachers}
         counts = _all_votes(images, setting)
-        ranked = np.sort(counts, axis=1)
         labels = {
             gamma: np.mean(LNMax(gamma=gamma).answer(counts) == y)
             for gamma in np.geomspace(0.01, 1, 13).round(4).tolist()
@@ -274,14 +273,7 @@ def noise(images, runs):
         rows.append(
             {
                 "n_teachers": n_teachers,
-                "mean_accuracy": float(
-                    counts[np.arange(len(y)), y].mean() / n_teachers
-                ),
-                "gap": float((ranked[:, -1] - ranked[:, -2]).mean() / n_teachers),
-                "plurality": float(np.mean(counts.argmax(axis=1) == y)),
-                "scale_20": summary(
-                    np.mean(LNMax(gamma=GAMMA).answer(counts) == y) for _ in range(5)
-                ),
+                **vote_figures(counts, y, n_teachers),
                 "gamma": list(labels),
                 "label_accuracy": [float(one) for one in labels.values()],
             }

@@ -254,6 +254,36 @@ def search_adult():
     return table(results, columns, rows=lines)
 
 
+#: Ways to choose C, in words.
+WAYS = {
+    "one fit": 'one fit, `C="auto"`, no search',
+    "disjoint": "disjoint parts (2011)",
+    "geometric": "geometric number of trials (2019)",
+    "logarithmic": "logarithmic (2022)",
+    "poisson": "Poisson (2022), delta 1e-5",
+    "naive composition": "naive composition, all candidates on all rows",
+    "best C": "one fit, best C by the test rows (not private)",
+}
+
+
+def search_tuning():
+    """Accuracy of ways to choose C, at equal total epsilon."""
+    results = load("private_search")["tuning"]
+    lines = []
+    for data in dict.fromkeys(row["data"] for row in results["rows"]):
+        for way, words in WAYS.items():
+            rows = [r for r in results["rows"] if (r["data"], r["way"]) == (data, way)]
+            share = rows[-1]["epsilon_of_one"] / rows[-1]["target"]
+            lines.append(
+                [data, words, f"{share:.2f}"]
+                + [percent(row["accuracy"]) for row in rows]
+            )
+    totals = dict.fromkeys(row["target"] for row in results["rows"])
+    columns = ["data", "choice of C", "epsilon of one fit / total"]
+    columns += [f"total epsilon {total:g}" for total in totals]
+    return table(results, columns, rows=lines)
+
+
 LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
@@ -267,4 +297,5 @@ LEARNER_TABLES = (
     sizes,
     search_costs,
     search_adult,
+    search_tuning,
 )
