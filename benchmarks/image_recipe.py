@@ -1,8 +1,9 @@
 """One recipe for images on three data sets. Writes results/image_recipe.json.
 
-mnist, svhn, cifar10    learners on one representation, at equal replace-one epsilon
+mnist, svhn, svhn-grey, cifar10
+                        learners on one representation, at equal replace-one epsilon
 network                 MNIST with a network as student, at small epsilon
-limits                  teachers' votes on SVHN, by the number of teachers
+limits, limits-grey     teachers' votes on SVHN, by the number of teachers
 
 The recipe is ``PATEClassifier().fit`` on arrays of images: an ImageRepresentation of
 public images, and a logistic regression released in steps. Nothing is set for a data
@@ -333,9 +334,11 @@ def _rows(images, runs, settings, measure):
 TABLES = {
     "mnist": ("mnist", comparison),
     "svhn": ("svhn", comparison),
+    "svhn-grey": ("svhn-grey", comparison),
     "cifar10": ("cifar10", comparison),
     "network": ("mnist", network),
     "limits": ("svhn", limits),
+    "limits-grey": ("svhn-grey", limits),
 }
 
 
@@ -349,15 +352,13 @@ def main():
     """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
-    parser.add_argument("--data", choices=["svhn-official"])
+    parser.add_argument("--data", choices=["svhn", "svhn-official"], default="svhn")
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "image-recipe.jsonl", run, prepare)
     for table in given.tables or TABLES:
         name, measure = TABLES[table]
-        if name == "svhn" and given.data is not None:
-            name = given.data
-        images = load(IMAGE_SETS[name][0])
+        images = load(IMAGE_SETS[given.data if name == "svhn" else name][0])
         rows = measure(images, runs)
         save("image_recipe", {table: rows}, packages=PACKAGES, shuffles=len(SHUFFLES))
 

@@ -84,6 +84,20 @@ def load_svhn_part():
     )
 
 
+def load_svhn_grey():
+    """Load all test digits of SVHN, cut and turned to grey by others, by position."""
+    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
+    with np.load(home / "svhn_test_derived_grey32_26032.npz") as file:
+        X, y = file["X"].reshape(-1, 1, 32, 32), file["y"].astype(int)
+    return ImageSet(
+        "SVHN (derived grey)",
+        (X[:15032], y[:15032]),
+        (X[15032:], y[15032:]),
+        n_public=9000,
+        in_order=True,
+    )
+
+
 def load_svhn():
     """Load SVHN as in the papers: train and extra private, 10000 test digits public."""
     train, extra, test = (
@@ -105,5 +119,6 @@ IMAGE_SETS = {
     "mnist": ("MNIST", load_mnist),
     "cifar10": ("CIFAR-10", load_cifar10),
     "svhn": ("SVHN, first 16,419 test digits", load_svhn_part),
+    "svhn-grey": ("SVHN (derived grey)", load_svhn_grey),
     "svhn-official": ("SVHN", load_svhn),
 }
