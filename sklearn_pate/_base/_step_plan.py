@@ -1,5 +1,6 @@
 """Plan of a fit that releases a logistic regression by steps, without teachers."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
-from sklearn_pate.students import TableRepresentation
+from sklearn_pate.students import ImageRepresentation, TableRepresentation
 
 __all__ = ["StepPlan"]
 
@@ -67,8 +68,9 @@ class StepPlan(FunctionPlan):
 
     def contributions(self, train: Any) -> tuple[UnitUpdates, TeacherProblems]:
         """Represent the private rows. Sensitive."""
+        represented, refused = self._represented()
         updates = UnitUpdates(
-            self._represented(),
+            represented,
             self.private.codes,
             self.private.group_of_row,
             self.scored.basis.transform,
@@ -76,24 +78,34 @@ class StepPlan(FunctionPlan):
             size=self.scored.values.shape[1] * (self.n_classes - 1),
             n_steps=self.release.mechanism.n_steps,
         )
-        return updates, TeacherProblems(data=[*self.private.problems])
+        return updates, TeacherProblems(data=[*self.private.problems, *refused])
 
-    def _represented(self) -> NDArray[np.float64]:
-        """Return the private rows as the basis sees them. Sensitive.
+    def _represented(self) -> tuple[NDArray[np.float64], list[str]]:
+        """Return the private rows as the basis sees them, and problems. Sensitive.
 
-        The position of a row depends on other groups, and so may its rounding where
-        several rows are transformed together. Those of a table are functions of the row
-        bit by bit.
+        One row at a time: a transformer may refuse a row, and the rounding of rows that
+        are transformed together may depend on their position, which depends on other
+        groups. Those of this package refuse none; a row of a table is the same bit by
+        bit in any position, and one of an image at the same position.
         """
         of_basis, X = self.scored.of_basis, self.private.X
-        if self.private.group_of_row is None or isinstance(
-            of_basis, TableRepresentation
+        of_rows = self.private.group_of_row is None
+        if isinstance(of_basis, TableRepresentation) or (
+            of_rows and isinstance(of_basis, ImageRepresentation)
         ):
-            return np.asarray(of_basis.transform(X), dtype=np.float64)
-        parts = [
-            of_basis.transform(_safe_indexing(X, [row])) for row in range(X.shape[0])
-        ]
-        return np.concatenate(parts).astype(np.float64)
+            return np.asarray(of_basis.transform(X), dtype=np.float64), []
+        n_rows, n_columns = X.shape[0], len(self.scored.basis.mean_)
+        represented = np.full((n_rows, n_columns), np.nan)  # NaN sends nothing
+        n_refused = 0
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            for row in range(n_rows):
+                try:
+                    represented[row] = of_basis.transform(_safe_indexing(X, [row]))
+                except Exception:
+                    n_refused += 1
+        refused = f"rows that the representation refused: {n_refused}"
+        return represented, [refused] if n_refused else []
 
     def query(
         self, updates: UnitUpdates, student: BaseEstimator, entry: FitEntry | None

@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import (
     BudgetExceededError,
@@ -269,3 +270,19 @@ def test_a_forged_card_with_less_noise_is_refused(blobs, tmp_path):
     card.write_text(text.replace(scale, "9.5"))
     with pytest.raises(ValueError, match="model"):
         PublishedClassifier.load(tmp_path / "model.skops")
+
+
+def test_odd_private_values_of_a_given_representation_do_not_raise(blobs):
+    X, y, X_public, *_ = blobs
+    X = X.copy()
+    X[:3] = [[np.nan, 0], [np.inf, 1], [-1e308, 1e308]]
+    clf = PATEClassifier(
+        mechanism="steps",
+        representation=StandardScaler(),
+        epsilon=2.0,
+        classes=[0, 1, 2],
+        random_state=0,
+    ).fit(X, y, X_public=X_public)
+    assert clf.score(*blobs[3:]) > 0.8
+    [problem] = clf.privacy_analysis_.data_problems
+    assert problem == "rows that the representation refused: 1"
