@@ -31,7 +31,7 @@ from types import SimpleNamespace
 import joblib
 import numpy as np
 from image_sets import IMAGE_SETS
-from learners import dp_sgd, gaussian_svc, logistic
+from learners import DELTA, N_TEACHERS, VOTES, dp_sgd, gaussian_svc, logistic
 from record import save
 from replace_one import own_epsilon, replace_one_epsilon
 from runs import Runs, summaries
@@ -40,6 +40,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, normalize
+from vote_figures import vote_figures
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._teachers import poll_teachers, shard_rows
@@ -55,10 +56,8 @@ from sklearn_pate.students import (
 )
 
 WORK = Path(__file__).parent / "work"
-DELTA = 1e-5
 SHUFFLES = range(5)
 PACKAGES = ("torch", "skorch", "opacus")
-N_TEACHERS = 250
 N_COMPONENTS = 1000
 #: The epsilon for replacing a row at which DP-SGD with epsilon 3 for adding or removing
 #: one has the same noise: that of the published 69.3 % on CIFAR-10.
@@ -94,23 +93,25 @@ def _components(images, seed):
     return representation, train, test, time.perf_counter() - start
 
 
-def _with_public(classifier, data, call):
+def _on_components(classifier, data, epsilon, seed, call):
+    """Fit, or plan, a learner that takes public rows, on components of images."""
+    classifier.set_params(
+        epsilon=epsilon,
+        delta=DELTA,
+        classes=np.unique(data.y_train),
+        random_state=seed,
+    )
     public = PublicData(data.of_public)
-    classifier.set_params(classes=np.unique(data.y_train))
     return getattr(classifier, call)(data.train, data.y_train, X_public=public)
 
 
-def steps(data, epsilon, seed, call="fit", **parameters):
+def steps(data, epsilon, seed, call="fit"):
     """Fit PATE as the recipe does, on components in place of images."""
     pate = PATEClassifier(
         mechanism=ScoreSteps(max_coordinates=N_COMPONENTS),
         representation=FunctionTransformer(),
-        epsilon=epsilon,
-        delta=DELTA,
-        random_state=seed,
-        **parameters,
     )
-    return _with_public(pate, data, call)
+    return _on_components(pate, data, epsilon, seed, call)
 
 
 def votes(data, epsilon, seed, call="fit"):
@@ -121,12 +122,9 @@ def votes(data, epsilon, seed, call="fit"):
         mechanism="gnmax",
         n_teachers=N_TEACHERS,
         representation=FunctionTransformer(),
-        memory=str(WORK / "teachers"),
-        epsilon=epsilon,
-        delta=DELTA,
-        random_state=seed,
+        memory=VOTES,
     )
-    return _with_public(pate, data, call)
+    return _on_components(pate, data, epsilon, seed, call)
 
 
 def mean_scores(data, epsilon, seed, call="fit"):
@@ -136,23 +134,14 @@ def mean_scores(data, epsilon, seed, call="fit"):
         mechanism="scores",
         n_teachers=N_TEACHERS,
         representation=FunctionTransformer(),
-        epsilon=epsilon,
-        delta=DELTA,
-        random_state=seed,
     )
-    return _with_public(pate, data, call)
+    return _on_components(pate, data, epsilon, seed, call)
 
 
 def private_knn(data, epsilon, seed, call="fit"):
     """Fit Private-kNN with a logistic student."""
-    classifier = PrivateKNNClassifier(
-        logistic(),
-        representation=FunctionTransformer(),
-        epsilon=epsilon,
-        delta=DELTA,
-        random_state=seed,
-    )
-    return _with_public(classifier, data, call)
+    classifier = PrivateKNNClassifier(logistic(), representation=FunctionTransformer())
+    return _on_components(classifier, data, epsilon, seed, call)
 
 
 def petdl(data, epsilon, seed, call="fit"):
@@ -161,12 +150,9 @@ def petdl(data, epsilon, seed, call="fit"):
         _teacher(),
         DistillationClassifier(logistic()),
         n_teachers=N_TEACHERS,
-        memory=str(WORK / "teachers"),
-        epsilon=epsilon,
-        delta=DELTA,
-        random_state=seed,
+        memory=VOTES,
     )
-    return _with_public(classifier, data, call)
+    return _on_components(classifier, data, epsilon, seed, call)
 
 
 def _teacher():
@@ -273,12 +259,9 @@ def measure_teachers(images, data, setting, seed):
         seeds=[seed] * n_teachers,
     )
     counts = votes.counts(np.arange(len(X)))
-    ranked = np.sort(counts, axis=1)
     return {
         "rows_of_teacher": len(rows) // n_teachers,
-        "single": counts[np.arange(len(X)), data.y_test].mean() / n_teachers,
-        "plurality": np.mean(counts.argmax(axis=1) == data.y_test),
-        "gap": np.mean(ranked[:, -1] - ranked[:, -2]) / n_teachers,
+        **vote_figures(counts, data.y_test, n_teachers),
     }
 
 

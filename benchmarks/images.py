@@ -28,7 +28,7 @@ from record import save
 from runs import Runs, summaries
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_union
-from vote_figures import GAMMA, vote_figures
+from vote_figures import GAMMA, answers_at_scale_20, vote_figures
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate._teachers import poll_teachers, shard_rows
@@ -274,6 +274,7 @@ def noise(images, runs):
             {
                 "n_teachers": n_teachers,
                 **vote_figures(counts, y, n_teachers),
+                "scale_20": answers_at_scale_20(counts, y),
                 "gamma": list(labels),
                 "label_accuracy": [float(one) for one in labels.values()],
             }

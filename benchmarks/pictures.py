@@ -132,18 +132,7 @@ def private_learners():
             targets = [row["target"] for row in rows]
             lines.append(("DP-SGD, network", targets, *_moments(scores)))
         for learner, epsilons, means, deviations in lines:
-            color, style, marker = LEARNERS[learner]
-            ax.errorbar(
-                epsilons,
-                100 * means,
-                yerr=100 * deviations,
-                color=color,
-                linestyle=style,
-                marker=marker,
-                markersize=5,
-                capsize=2,
-                label=learner,
-            )
+            _draw_line(ax, learner, LEARNERS[learner], epsilons, means, deviations)
         ceiling = by_learner(table)["not private, logistic"][None]["score"]["mean"]
         ax.axhline(100 * ceiling, color="0.5", linewidth=0.8)
         ax.text(0.1, 100 * ceiling, "not private, logistic", fontsize=7, va="bottom")
@@ -165,6 +154,22 @@ def private_learners():
     return figure
 
 
+def _draw_line(ax, label, style, places, means, deviations):
+    """Draw scores in percent, with their deviations."""
+    color, line, marker = style
+    ax.errorbar(
+        places,
+        100 * means,
+        yerr=100 * deviations,
+        color=color,
+        linestyle=line,
+        marker=marker,
+        markersize=5,
+        capsize=2,
+        label=label,
+    )
+
+
 SIZES = {
     "PATE, defaults": ("#0072b2", "-", "o"),
     "PATE, mean scores of boosting": ("#56b4e9", "-", "s"),
@@ -181,20 +186,11 @@ def sizes():
     """Accuracy against the number of private rows."""
     found = load("sizes")["nonlinear"]["rows"]
     figure, ax = plt.subplots(figsize=(9, 5.4), layout="constrained")
-    for learner, (color, style, marker) in SIZES.items():
+    for learner, style in SIZES.items():
         rows = [row for row in found if row["learner"] == learner]
         means, deviations = _moments([row["accuracy"] for row in rows])
-        ax.errorbar(
-            [row["n_rows"] for row in rows],
-            100 * means,
-            yerr=100 * deviations,
-            color=color,
-            linestyle=style,
-            marker=marker,
-            markersize=5,
-            capsize=2,
-            label=learner,
-        )
+        numbers = [row["n_rows"] for row in rows]
+        _draw_line(ax, learner, style, numbers, means, deviations)
     numbers = sorted({row["n_rows"] for row in found})
     ax.set(xscale="log", xlabel="private rows", ylabel="accuracy, %")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])

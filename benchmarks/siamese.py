@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from skorch import NeuralNet
 from torch import nn
 from torch.nn import functional
-from vote_figures import vote_figures
+from vote_figures import answers_at_scale_20, vote_figures
 
 from sklearn_pate._estimators._seeding import seeded_globals
 from sklearn_pate._teachers import poll_teachers, shard_rows
@@ -148,6 +148,7 @@ def teachers():
                     "augmented": augmented,
                     "way": way,
                     **vote_figures(counts, y, n_teachers),
+                    "scale_20": answers_at_scale_20(counts, y),
                     "cpu_seconds": seconds,
                     "n_failed": n_failed,
                 }

@@ -67,16 +67,17 @@ def default_representation(
 
     A teacher with an encoder of its own gets the columns, and so do trees and networks.
     """
-    if not is_auto(representation):
+    if representation is None or _is_given(representation):
         return representation
     if estimator is None or isinstance(estimator, _GAIN_FROM_REPRESENTATION):
         return _of_rows_or_images(X_public)
     return None
 
 
-def is_auto(representation: Any) -> bool:
-    """Return whether a representation is left to a rule of public rows."""
-    return isinstance(representation, str) and representation == "auto"
+def _is_given(representation: Any) -> bool:
+    """Return whether a representation is neither None nor left to a rule."""
+    is_auto = isinstance(representation, str) and representation == "auto"
+    return representation is not None and not is_auto
 
 
 def _of_rows_or_images(X_public: Table | None) -> BaseEstimator:
@@ -131,7 +132,7 @@ def representation_for_steps(representation: Any, X_public: Table) -> BaseEstima
     By default, components of images, all columns of a table, or components of sparse
     ones.
     """
-    if representation is not None and not is_auto(representation):
+    if _is_given(representation):
         return representation
     if not is_table(X_public):
         return ImageRepresentation(n_components=_OF_IMAGES)
@@ -150,8 +151,7 @@ def in_order_of_importance(representation: Any, X_public: Table) -> bool:
 
     So do the components of images, and those of a representation that is given.
     """
-    given = representation is not None and not is_auto(representation)
-    return given or not is_table(X_public)
+    return _is_given(representation) or not is_table(X_public)
 
 
 def has_landmarks_of_synthetic_rows(n_units: int) -> bool:
