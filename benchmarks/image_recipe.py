@@ -2,6 +2,7 @@
 
 mnist, svhn, svhn-grey, cifar10
                         learners on one representation, at equal replace-one epsilon
+scattering              the same learners on scattering features of CIFAR-10
 network                 MNIST with a network as student, at small epsilon
 limits, limits-grey     teachers' votes on SVHN, by the number of teachers
 
@@ -11,9 +12,9 @@ set. All learners get its components; a network as student gets pixels.
 
 Run some tables with ``python benchmarks/image_recipe.py cifar10``, all of them without
 a name: some hours. ``--data svhn-official`` takes the official files of SVHN in place
-of the first 16,419 test digits. Components and finished runs are stored in
-``benchmarks/work``: after an interruption, the same command resumes. The noise is not
-seeded.
+of the first 16,419 test digits. SCATTERING_PYTHON is the Python of the environment of
+``peer_scattering.py``. Components and finished runs are stored in ``benchmarks/work``:
+after an interruption, the same command resumes. The noise is not seeded.
 """
 
 import os
@@ -22,6 +23,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import subprocess
 import time
 import warnings
 from functools import cache, partial
@@ -31,6 +33,7 @@ from types import SimpleNamespace
 import joblib
 import numpy as np
 from image_sets import IMAGE_SETS
+from joblib import Parallel, delayed
 from learners import DELTA, N_TEACHERS, VOTES, dp_sgd, gaussian_svc, logistic
 from record import save
 from replace_one import own_epsilon, replace_one_epsilon
@@ -63,7 +66,7 @@ N_COMPONENTS = 1000
 #: one has the same noise: that of the published 69.3 % on CIFAR-10.
 OF_THREE = gdp_epsilon(2 * largest_gdp_mu(3.0, DELTA), DELTA)
 EPSILONS = (1.0, 2.5, 5.5, 8.0, OF_THREE)
-OF_NETWORK = (0.1, 0.25, 0.5)
+SMALL_EPSILONS = (0.1, 0.25, 0.5)
 #: C of logistic regression, which is no private learner.
 NOT_PRIVATE = {"not private, logistic": 0.01}
 
@@ -71,26 +74,58 @@ NOT_PRIVATE = {"not private, logistic": 0.01}
 class Components:
     """Components of the images of a shuffle, by public images alone."""
 
-    def __init__(self, images, seed):
-        kept = WORK / f"components-{images.name}-{seed}.joblib"
-        if not kept.exists():
-            joblib.dump(_components(images, seed), kept)
-        parts = joblib.load(kept, mmap_mode="r")
+    def __init__(self, images, seed, kind):
         self.public, self.held_out = images.shuffled(seed)
-        self.representation, self.train, test, self.seconds = parts
+        self.representation, self.train, test, self.seconds = joblib.load(
+            _stored(images, seed, kind), mmap_mode="r"
+        )
         self.y_train = images.private[1]
         self.of_public, self.test = test[self.public], test[self.held_out]
         self.y_test = images.test[1][self.held_out]
 
 
-def _components(images, seed):
-    start = time.perf_counter()
-    representation = ImageRepresentation(n_components=N_COMPONENTS, random_state=seed)
+def _stored(images, seed, kind):
+    return WORK / f"{kind}-{images.name}-{seed}.joblib"
+
+
+def store_components(images, seed, kind, path):
+    """Compute the components of a shuffle, once."""
+    if path.exists():
+        return
+    private, test = images.private[0], images.test[0]
+    start = time.process_time()
+    if kind == "components":
+        representation = ImageRepresentation(n_components=N_COMPONENTS)
+    else:
+        private, test = FEATURES[kind](private), FEATURES[kind](test)
+        representation = PCA(N_COMPONENTS)
     public, _ = images.shuffled(seed)
-    representation.fit(images.test[0][public])
-    train = representation.transform(images.private[0])
-    test = representation.transform(images.test[0])
-    return representation, train, test, time.perf_counter() - start
+    representation.set_params(random_state=seed).fit(test[public])
+    parts = [representation.transform(one) for one in (private, test)]
+    unfinished = path.with_suffix(".unfinished")
+    joblib.dump((representation, *parts, time.process_time() - start), unfinished)
+    unfinished.rename(path)
+
+
+def flat(images):
+    """Return pixels in rows."""
+    return images.reshape(len(images), -1).astype(np.float32)
+
+
+def scattering(images):
+    """Return scattering features, computed in another environment."""
+    features = WORK / f"scattering-{len(images)}.npy"
+    if not features.exists():
+        pixels = WORK / "scattered.npy"
+        np.save(pixels, images)
+        script = Path(__file__).with_name("peer_scattering.py")
+        python = os.environ["SCATTERING_PYTHON"]
+        subprocess.run([python, script, pixels, features], check=True)
+    return np.load(features, mmap_mode="r")
+
+
+#: Features whose principal components are taken.
+FEATURES = {"pixels": flat, "scattering": scattering}
 
 
 def _on_components(classifier, data, epsilon, seed, call):
@@ -185,16 +220,11 @@ def network_student(representation, seed):
     )
 
 
-def prepare(images, setting, seed):
-    """Compute the components of a shuffle."""
-    Components(images, seed)
-
-
 def run(name, setting, seed, key):
     """Fit one learner; return the key, and its results."""
     warnings.simplefilter("ignore")
     images = load(name)
-    data = Components(images, seed)
+    data = Components(images, seed, setting.get("representation", "components"))
     start = time.process_time()
     result = MEASURES[setting["measure"]](images, data, setting, seed)
     seconds = time.process_time() - start
@@ -242,31 +272,21 @@ def measure_network(images, data, setting, seed):
 
 def measure_teachers(images, data, setting, seed):
     """Poll teachers on evaluated images, and compare their votes with the labels."""
-    rows, X = data.train, data.test
-    if setting["representation"] == "pixels":
-        pixels = PCA(N_COMPONENTS, random_state=seed)
-        pixels.fit(_flat(images.test[0][data.public]))
-        rows = pixels.transform(_flat(images.private[0]))
-        X = pixels.transform(_flat(images.test[0][data.held_out]))
-    n_teachers = setting["n_teachers"]
+    n_rows, n_teachers = len(data.train), setting["n_teachers"]
     votes, _ = poll_teachers(
         _teacher(),
-        rows,
+        data.train,
         data.y_train,
-        shard_rows(len(rows), n_teachers, seed),
-        X,
+        shard_rows(n_rows, n_teachers, seed),
+        data.test,
         n_classes=10,
         seeds=[seed] * n_teachers,
     )
-    counts = votes.counts(np.arange(len(X)))
+    counts = votes.counts(np.arange(len(data.test)))
     return {
-        "rows_of_teacher": len(rows) // n_teachers,
+        "rows_of_teacher": n_rows // n_teachers,
         **vote_figures(counts, data.y_test, n_teachers),
     }
-
-
-def _flat(images):
-    return images.reshape(len(images), -1).astype(np.float32)
 
 
 MEASURES = {
@@ -276,22 +296,22 @@ MEASURES = {
 }
 
 
-def comparison(images, runs):
+def comparison(images, runs, epsilons=None, **options):
     """Measure all learners at every epsilon."""
     settings = [
         *({"learner": learner, "target": None} for learner in NOT_PRIVATE),
         *(
             {"learner": learner, "target": epsilon}
             for learner in LEARNERS
-            for epsilon in EPSILONS
+            for epsilon in epsilons or EPSILONS
         ),
     ]
-    return _rows(images, runs, settings, "learner")
+    return _rows(images, runs, [one | options for one in settings], "learner")
 
 
 def network(images, runs):
     """Measure a network as student."""
-    return _rows(images, runs, [{"target": one} for one in OF_NETWORK], "network")
+    return _rows(images, runs, [{"target": one} for one in SMALL_EPSILONS], "network")
 
 
 def limits(images, runs):
@@ -305,6 +325,14 @@ def limits(images, runs):
 
 
 def _rows(images, runs, settings, measure):
+    kinds = {one.get("representation", "components") for one in settings}
+    if "scattering" in kinds:  # once, before two jobs read it
+        scattering(images.private[0]), scattering(images.test[0])
+    Parallel(runs.n_jobs)(
+        delayed(store_components)(images, seed, kind, _stored(images, seed, kind))
+        for kind in kinds
+        for seed in SHUFFLES
+    )
     settings = [{"measure": measure, **one} for one in settings]
     results = runs(images, settings, SHUFFLES)
     return [
@@ -315,10 +343,11 @@ def _rows(images, runs, settings, measure):
 
 #: Images and rows of each table.
 TABLES = {
-    "mnist": ("mnist", comparison),
+    "mnist": ("mnist", partial(comparison, epsilons=(*SMALL_EPSILONS, 1.0))),
     "svhn": ("svhn", comparison),
     "svhn-grey": ("svhn-grey", comparison),
     "cifar10": ("cifar10", comparison),
+    "scattering": ("cifar10", partial(comparison, representation="scattering")),
     "network": ("mnist", network),
     "limits": ("svhn", limits),
     "limits-grey": ("svhn-grey", limits),
@@ -338,7 +367,7 @@ def main():
     parser.add_argument("--data", choices=["svhn", "svhn-official"], default="svhn")
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "image-recipe.jsonl", run, prepare)
+    runs = Runs(WORK / "image-recipe.jsonl", run)
     for table in given.tables or TABLES:
         name, measure = TABLES[table]
         images = load(IMAGE_SETS[given.data if name == "svhn" else name][0])

@@ -10,11 +10,12 @@ class Runs:
     """Finished runs, stored as lines of JSON.
 
     `run` takes the name of the images, a setting, a seed and a key, and returns the key
-    and a dict of results. `prepare` takes images, a setting and a seed, and computes
-    common inputs of the runs in this process. `n_jobs` new runs are done at a time.
+    and a dict of results. `prepare`, if given, takes images, a setting and a seed, and
+    computes common inputs of the runs in this process. `n_jobs` new runs are done at a
+    time.
     """
 
-    def __init__(self, path, run, prepare, n_jobs=2):
+    def __init__(self, path, run, prepare=None, n_jobs=2):
         self.path = path
         self.run = run
         self.prepare = prepare
@@ -30,7 +31,7 @@ class Runs:
         wanted = [(one, seed) for one in settings for seed in seeds]
         keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
         missing = [i for i, key in enumerate(keys) if key not in self.kept]
-        for i in missing:
+        for i in missing if self.prepare else ():
             self.prepare(images, *wanted[i])
         results = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(
             delayed(self.run)(images.name, *wanted[i], keys[i]) for i in missing
