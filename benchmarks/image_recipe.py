@@ -26,13 +26,13 @@ import argparse
 import subprocess
 import time
 import warnings
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import joblib
 import numpy as np
-from image_sets import IMAGE_SETS
+from image_sets import IMAGE_SETS, load
 from joblib import Parallel, delayed
 from learners import DELTA, N_TEACHERS, VOTES, dp_sgd, gaussian_svc, logistic
 from record import save
@@ -352,12 +352,6 @@ TABLES = {
     "limits": ("svhn", limits),
     "limits-grey": ("svhn-grey", limits),
 }
-
-
-@cache
-def load(name):
-    """Load images by the name of the set."""
-    return next(make() for title, make in IMAGE_SETS.values() if title == name)
 
 
 def main():

@@ -3,6 +3,7 @@
 import io
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -122,3 +123,9 @@ IMAGE_SETS = {
     "svhn-grey": ("SVHN (derived grey)", load_svhn_grey),
     "svhn-official": ("SVHN", load_svhn),
 }
+
+
+@cache
+def load(title):
+    """Load images by their title, once in a process."""
+    return next(make() for name, make in IMAGE_SETS.values() if name == title)
