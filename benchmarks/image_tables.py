@@ -107,6 +107,108 @@ def images_noise():
     return table(load("images")["noise"], columns)
 
 
+def _learners(name):
+    """Return accuracy of the learners, by epsilon for replacing an image."""
+    results = load("image_recipe")[name]
+    accuracy = cross_table(
+        results["rows"],
+        f"{results['rows'][0]['data']}, accuracy in %",
+        line=lambda row: row["learner"],
+        column=lambda row: row["target"],
+        cell=lambda row: percent(row["accuracy"]),
+        heading="epsilon {:.3g}".format,
+    )
+    return f"{accuracy}\n\n{source(results)}{_shuffles(results)}"
+
+
+def recipe_mnist():
+    """Learners on MNIST, on components of the recipe."""
+    return _learners("mnist")
+
+
+def recipe_svhn():
+    """Learners on the colour digits of SVHN."""
+    return _learners("svhn")
+
+
+def recipe_svhn_grey():
+    """Learners on the grey digits of SVHN."""
+    return _learners("svhn-grey")
+
+
+def recipe_cifar10():
+    """Learners on CIFAR-10."""
+    return _learners("cifar10")
+
+
+def recipe_scattering():
+    """Learners on scattering features of CIFAR-10."""
+    return _learners("scattering")
+
+
+def recipe_seconds():
+    """CPU time of the representation and of a fit at the largest epsilon."""
+    results = load("image_recipe")
+    rows = []
+    for name in ("mnist", "svhn", "cifar10"):
+        of_data = results[name]["rows"]
+        largest = max(row["target"] or 0 for row in of_data)
+        seconds = of_data[0]["representation_seconds"]
+        first = {"learner": "representation, all images", "cpu_seconds": seconds}
+        rows += [
+            {**row, "data": of_data[0]["data"]}
+            for row in [first, *of_data]
+            if row.get("target") in (None, largest)
+        ]
+    seconds = cross_table(
+        rows,
+        "CPU seconds",
+        line=lambda row: row["learner"],
+        column=lambda row: row["data"],
+        cell=lambda row: decimals(0)(row["cpu_seconds"]),
+        heading=str,
+    )
+    return f"{seconds}\n\n{source(results['mnist'])}"
+
+
+def recipe_network():
+    """MNIST with a network as student."""
+    results = load("image_recipe")["network"]
+    columns = {
+        "publishable epsilon": ("epsilon", decimals(2)),
+        "accuracy, %": ("accuracy", percent),
+        "the released function alone, %": ("of_function", percent),
+        "right labels of public images, %": ("labels_right", percent),
+        "representation, CPU s": ("representation_seconds", decimals(0)),
+        "release and network, CPU s": ("cpu_seconds", decimals(0)),
+    }
+    return table(results, columns, note=_shuffles(results))
+
+
+def _teachers(name):
+    """Return figures of votes, by the number of teachers."""
+    results = load("image_recipe")[name]
+    columns = {
+        "teachers": "n_teachers",
+        "rows of each": ("rows_of_teacher", decimals(0)),
+        "linear discriminants on": "representation",
+        "mean accuracy, %": ("mean_accuracy", percent),
+        "gap, % of teachers": ("gap", percent),
+        "right plurality, %": ("plurality", percent),
+    }
+    return table(results, columns)
+
+
+def recipe_limits():
+    """Votes of teachers on the colour digits of SVHN."""
+    return _teachers("limits")
+
+
+def recipe_limits_grey():
+    """Votes of teachers on the grey digits of SVHN."""
+    return _teachers("limits-grey")
+
+
 def teachers():
     """Comparison of networks trained at once with networks trained one by one."""
     columns = {
@@ -162,6 +264,15 @@ def siamese_student():
 
 
 IMAGE_TABLES = (
+    recipe_mnist,
+    recipe_svhn,
+    recipe_svhn_grey,
+    recipe_cifar10,
+    recipe_scattering,
+    recipe_seconds,
+    recipe_network,
+    recipe_limits,
+    recipe_limits_grey,
     images_pate_g,
     images_ours,
     images_ablation,
