@@ -136,14 +136,23 @@ def replace_one_adult():
 
 def sizes():
     """Accuracy of learners by the number of private rows."""
-    results = load("sizes")["nonlinear"]
+    return _by_size("nonlinear")
+
+
+def sizes_adult():
+    """Accuracy of learners by the number of private rows of Adult."""
+    return _by_size("adult")
+
+
+def _by_size(name):
+    results = load("sizes")[name]
     learners, numbers = {}, set()
     for row in results["rows"]:
         learners.setdefault(row["learner"], {})[row["n_rows"]] = row["accuracy"]
         numbers.add(row["n_rows"])
     lines = [
-        [name, *(percent(found[n]) if n in found else "" for n in sorted(numbers))]
-        for name, found in learners.items()
+        [learner, *(percent(found[n]) if n in found else "" for n in sorted(numbers))]
+        for learner, found in learners.items()
     ]
     columns = ["accuracy in %, private rows", *(f"{n:,}" for n in sorted(numbers))]
     return table(results, columns, rows=lines)
@@ -295,6 +304,7 @@ LEARNER_TABLES = (
     erm_epsilon,
     erm_size,
     sizes,
+    sizes_adult,
     search_costs,
     search_adult,
     search_tuning,

@@ -1,10 +1,11 @@
 """Learners against the number of private rows. Writes results/sizes.json.
 
-nonlinear    500,000 rows of make_classification
+nonlinear    500,000 rows of make_classification; half an hour of one core
+adult        Adult, whose classes a line separates nearly; some minutes
 
-Each learner's noise is set so that its epsilon for replacing one row is 1 at delta
-1e-6. That takes half an hour of one core. Finished runs are stored in
-``benchmarks/work``; after an interruption, the same command resumes. The first n
+Run one of them with ``python benchmarks/sizes.py adult``. Each learner's noise is set
+so that its epsilon for replacing one row is 1 at delta 1e-6. Finished runs are stored
+in ``benchmarks/work``; after an interruption, the same command resumes. The first n
 private rows are used; public and evaluated rows are the same at every size. Seeds are
 those of shards, learners and students; noise comes from the operating system.
 """
@@ -14,6 +15,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import argparse
 import time
 import warnings
 from dataclasses import replace
@@ -43,7 +45,11 @@ from sklearn.preprocessing import StandardScaler, normalize
 WORK = Path(__file__).parent / "work"
 EPSILON = 1.0
 DELTA = 1e-6
-SIZES = (5_000, 16_000, 50_000, 160_000, 500_000)
+#: Numbers of private rows, the last one that of all private rows.
+SIZES = {
+    "nonlinear": (5_000, 16_000, 50_000, 160_000, 500_000),
+    "adult": (300, 1_000, 3_000, 10_000, 32_561),
+}
 SEEDS = range(3)
 MANY_ROWS = 100_000  # from here on, there is one seed, and no DP-SGD
 BOOSTING = HistGradientBoostingClassifier(max_iter=50, random_state=0)
@@ -76,6 +82,12 @@ class Plurality:
         return (2 * votes > len(self.teachers)).astype(int)
 
 
+#: Learners whose teachers take numbers only.
+OF_BOOSTING = {
+    "PATE, mean scores of boosting",
+    "PATE, votes of boosting",
+    "teachers' plurality, not private",
+}
 NOT_PRIVATE = {
     "teachers' plurality, not private": Plurality,
     "not private, logistic": not_private_logistic,
@@ -86,15 +98,16 @@ NOT_PRIVATE = {
 def rows_of(name, n_rows):
     """Return the first private rows, with rows of norm 1 for linear learners."""
     data = load(name)
-    scale = StandardScaler().fit(data.frame_public).transform
-    return replace(
-        data,
-        X_train=of_norm_one(scale(data.frame_train[:n_rows])),
-        y_train=data.y_train[:n_rows],
-        X_public=of_norm_one(scale(data.frame_public)),
-        X_test=of_norm_one(scale(data.frame_test)),
-        frame_train=data.frame_train[:n_rows],
-    )
+    if name == "nonlinear":
+        scale = StandardScaler().fit(data.frame_public).transform
+        data = replace(
+            data,
+            X_train=of_norm_one(scale(data.frame_train)),
+            X_public=of_norm_one(scale(data.frame_public)),
+            X_test=of_norm_one(scale(data.frame_test)),
+        )
+    parts = ("X_train", "y_train", "frame_train")
+    return replace(data, **{part: getattr(data, part)[:n_rows] for part in parts})
 
 
 def of_norm_one(X):
@@ -128,10 +141,12 @@ def run(name, setting, seed, key):
 def comparison(runs, name):
     """Return the rows of one data set: every learner at every size."""
     rows = []
-    for n_rows in SIZES:
+    for n_rows in SIZES[name]:
         seeds = SEEDS[:1] if n_rows >= MANY_ROWS else SEEDS
         for learner in [*PRIVATE, *NOT_PRIVATE]:
             if n_rows >= MANY_ROWS and learner.startswith("DP-SGD"):
+                continue
+            if name == "adult" and learner in OF_BOOSTING:
                 continue
             setting = {"n_rows": n_rows, "learner": learner}
             [results] = runs(SimpleNamespace(name=name), [setting], seeds)
@@ -140,11 +155,15 @@ def comparison(runs, name):
 
 
 def main():
-    """Measure the table."""
+    """Measure the named tables, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("tables", nargs="*", choices=[*SIZES, []], metavar="table")
+    given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "sizes.jsonl", run, lambda *_: None, n_jobs=1)
-    rows = comparison(runs, "nonlinear")
-    save("sizes", {"nonlinear": rows}, packages=("torch", "skorch", "opacus"))
+    runs = Runs(WORK / "sizes.jsonl", run, n_jobs=1)
+    for name in given.tables or SIZES:
+        rows = comparison(runs, name)
+        save("sizes", {name: rows}, packages=("torch", "skorch", "opacus"))
 
 
 if __name__ == "__main__":
