@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
-from sklearn_pate.datasets import fetch_cifar10, fetch_mnist, fetch_svhn
+from sklearn_pate.datasets import fetch_mnist, fetch_svhn
 from sklearn_pate.students import ContrastiveEncoder
 
 # Pixels per cell of the histograms of oriented gradients (Dalal and Triggs 2005).
@@ -143,21 +143,7 @@ def load_svhn_official(work):
     )
 
 
-def load_cifar10(work):
-    """CIFAR-10: 50000 private rows, 9000 of 10000 test rows public."""
-    parts = {}
-    for subset in ("train", "test"):
-        X, y = fetch_cifar10(subset=subset, return_X_y=True)
-        colours = X.reshape(-1, 32, 32, 3)
-        grey = colours.mean(axis=-1).reshape(len(X), -1)
-        gradients = _rows(grey, (32, 32), work / f"cifar10-{subset}.npy")[:, 1024:]
-        pixels = colours.transpose(0, 3, 1, 2).reshape(len(X), -1) / 255
-        parts[subset] = np.hstack([pixels.astype(np.float32), gradients]), y
-    return Images("CIFAR-10", (3, 32, 32), parts["train"], parts["test"], n_public=9000)
-
-
 DATA = {
-    "cifar10": load_cifar10,
     "mnist": load_mnist,
     "mnist-small": load_mnist_small,
     "svhn-derived": load_svhn_derived,

@@ -8,7 +8,7 @@ sizes        students of several sizes: parameters, time, accuracy
 svhn         discriminant teachers on SVHN
 
 Run some of them with ``python benchmarks/petdl.py main hints``, all of them without a
-name. ``--data cifar10`` downloads CIFAR-10 for the table svhn; it was not measured.
+name. CIFAR-10 is measured by image_recipe.py.
 Outputs of teachers and runs of students are stored in ``benchmarks/work``: after an
 interruption, the same command resumes. Partition, teachers and students are seeded; the
 noise is not, and differs in each run.
@@ -63,11 +63,7 @@ NOISE_LEVELS = [
     *((50, epsilon) for epsilon in (1.5, 5.0, 25.0)),
     *((n, epsilon) for n in (10, 4) for epsilon in (1.5, 25.0, 100.0)),
 ]
-SHORT_NAMES = {
-    "MNIST": "mnist",
-    "SVHN (derived grey)": "svhn-derived",
-    "CIFAR-10": "cifar10",
-}
+SHORT_NAMES = {"MNIST": "mnist", "SVHN (derived grey)": "svhn-derived"}
 
 
 def prepare(images, setting, seed):
@@ -355,14 +351,11 @@ def main():
     """Measure the named tables, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
-    parser.add_argument(
-        "--data", choices=["svhn-derived", "cifar10"], default="svhn-derived"
-    )
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "petdl-runs.jsonl", run, prepare)
     for table in given.tables or TABLES:
-        images = load_images(given.data if table == "svhn" else "mnist")
+        images = load_images("svhn-derived" if table == "svhn" else "mnist")
         save("petdl", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))
 
 

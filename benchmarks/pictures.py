@@ -184,17 +184,19 @@ SIZES = {
 
 def sizes():
     """Accuracy against the number of private rows."""
-    found = load("sizes")["nonlinear"]["rows"]
-    figure, ax = plt.subplots(figsize=(9, 5.4), layout="constrained")
-    for learner, style in SIZES.items():
-        rows = [row for row in found if row["learner"] == learner]
-        means, deviations = _moments([row["accuracy"] for row in rows])
-        numbers = [row["n_rows"] for row in rows]
-        _draw_line(ax, learner, style, numbers, means, deviations)
-    numbers = sorted({row["n_rows"] for row in found})
-    ax.set(xscale="log", xlabel="private rows", ylabel="accuracy, %")
-    ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
-    ax.minorticks_off()
+    figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
+    titles = {"adult": "Adult", "nonlinear": "500,000 nonlinear rows"}
+    for ax, (name, title) in zip(axes, titles.items(), strict=True):
+        found = load("sizes")[name]["rows"]
+        for learner, style in SIZES.items():
+            rows = [row for row in found if row["learner"] == learner]
+            means, deviations = _moments([row["accuracy"] for row in rows])
+            numbers = [row["n_rows"] for row in rows]
+            _draw_line(ax, learner, style, numbers, means, deviations)
+        numbers = sorted({row["n_rows"] for row in found})
+        ax.set(xscale="log", xlabel="private rows", ylabel="accuracy, %", title=title)
+        ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+        ax.minorticks_off()
     handles = ax.get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -50,8 +50,7 @@ SIZES = {
     "nonlinear": (5_000, 16_000, 50_000, 160_000, 500_000),
     "adult": (300, 1_000, 3_000, 10_000, 32_561),
 }
-SEEDS = range(3)
-MANY_ROWS = 100_000  # from here on, there is one seed, and no DP-SGD
+FEW_ROWS, MANY_ROWS = 3_000, 100_000  # ten seeds, or one seed and no DP-SGD
 BOOSTING = HistGradientBoostingClassifier(max_iter=50, random_state=0)
 
 boosting_teachers = partial(
@@ -142,14 +141,14 @@ def comparison(runs, name):
     """Return the rows of one data set: every learner at every size."""
     rows = []
     for n_rows in SIZES[name]:
-        seeds = SEEDS[:1] if n_rows >= MANY_ROWS else SEEDS
+        n_seeds = 10 if n_rows <= FEW_ROWS else 1 if n_rows >= MANY_ROWS else 3
         for learner in [*PRIVATE, *NOT_PRIVATE]:
             if n_rows >= MANY_ROWS and learner.startswith("DP-SGD"):
                 continue
             if name == "adult" and learner in OF_BOOSTING:
                 continue
             setting = {"n_rows": n_rows, "learner": learner}
-            [results] = runs(SimpleNamespace(name=name), [setting], seeds)
+            [results] = runs(SimpleNamespace(name=name), [setting], range(n_seeds))
             rows.append(setting | {"delta": DELTA} | summaries(results))
     return rows
 
