@@ -27,6 +27,7 @@ BESIDE = {
     f"{PACKAGE}.egg-info",
     "pyproject.toml",
     "setup.cfg",
+    "setup.py",
     "tests",
 }
 

@@ -19,6 +19,14 @@ _UNITS_ALONE = {
     "group": "patient",
     "group-add-remove": "patient",
 }
+#: Learners of the table of README.md.
+_IN_SHORT = {
+    "PATE, defaults": "PATE, defaults",
+    "Gaussian objective perturbation, Huber SVM": "objective perturbation, linear",
+    "DP-SGD, logistic": "DP-SGD, linear",
+    "not private, logistic": "not private, linear",
+    "not private, boosting": "not private, boosting",
+}
 _SHOWN = 1.0  # the epsilon of the third column
 
 
@@ -158,30 +166,48 @@ def _by_size(name):
     return table(results, columns, rows=lines)
 
 
-def pate_in_short():
-    """PATE compared with learners without privacy, on each data set."""
-    epsilons = (0.5, 1.0, 2.0)
+def in_short():
+    """Learners at epsilon 1 for replacing one row, on all data."""
+    tables = {
+        "Adult, 1,000 rows": _sizes("adult", 1_000),
+        "Adult, 32,561 rows": _sizes("adult", 32_561),
+        "KDDCup99, 60,000 rows": _at_one("replace-one-kddcup99"),
+        "nonlinear, 5,000 rows": _sizes("nonlinear", 5_000),
+        "nonlinear, 500,000 rows": _sizes("nonlinear", 500_000),
+        "SVHN, 9,419 images": _images("svhn"),
+        "CIFAR-10, 50,000 images": _images("cifar10"),
+        "Diabetes, 65,994 rows, AUC": _at_one("replace-one-diabetes"),
+    }
     lines = []
-    for name, (title, write) in {
-        "adult": ("Adult, accuracy in %", percent),
-        "kddcup99": ("KDDCup99, accuracy in %", percent),
-        "diabetes": ("Diabetes, AUC", area),
-        "mnist": ("MNIST, accuracy in %", percent),
-    }.items():
-        learners = by_learner(name)
-        without = [rows[None]["score"] for rows in learners.values() if None in rows]
-        pate = learners["PATE"]
-        lines.append(
-            [
-                title,
-                UNITS[pate[1.0]["unit"]],
-                write(max(without, key=lambda score: score["mean"])),
-                *(write(pate[epsilon]["score"]) for epsilon in epsilons),
-            ]
-        )
-    columns = ["", "neighbouring data sets", "not private"]
-    columns += [f"epsilon {epsilon:g}" for epsilon in epsilons]
-    return table(load("private_learners")["adult"], columns, rows=lines)
+    for title, scores in tables.items():
+        write = area if "AUC" in title else percent
+        found = [scores.get(name) for name in _IN_SHORT]
+        lines.append([title, *("" if one is None else write(one) for one in found)])
+    results = load("sizes")["adult"]
+    return table(results, ["", *_IN_SHORT.values()], rows=lines)
+
+
+def _sizes(name, n_rows):
+    rows = load("sizes")[name]["rows"]
+    return {one["learner"]: one["accuracy"] for one in rows if one["n_rows"] == n_rows}
+
+
+def _at_one(name):
+    targets = (None, 1.0)
+    return {
+        learner: rows[target]["score"]
+        for learner, rows in by_learner(name).items()
+        for target in targets
+        if target in rows
+    }
+
+
+def _images(name):
+    rows = load("image_recipe")[name]["rows"]
+    scores = {
+        one["learner"]: one["accuracy"] for one in rows if one["target"] in (None, 1.0)
+    }
+    return scores | {"PATE, defaults": scores["PATE, steps (the recipe)"]}
 
 
 def dpsgd_mnist():

@@ -159,21 +159,26 @@ def _linear(classifier, data, call):
     return getattr(classifier, call)(data.X_train, data.y_train)
 
 
-def dp_sgd(data, epsilon, seed, call="fit", delta=DELTA):
+def dp_sgd(data, epsilon, seed, call="fit", delta=DELTA, max_grad_norm=1.0, **training):
     """Fit a linear map, with the batches of Abadi et al. (2016) for MNIST."""
+    training = {"lr": 2.0, "batch_size": 600, "max_epochs": 15} | training
     net = NeuralNetClassifier(
         Linear,
         module__n_features=data.X_train.shape[1],
         module__n_classes=int(data.y_train.max()) + 1,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.SGD,
-        lr=2.0,
-        batch_size=600,
-        max_epochs=15,
         train_split=None,
         verbose=0,
+        **training,
     )
-    classifier = DPSGDClassifier(net, epsilon=epsilon, delta=delta, random_state=seed)
+    classifier = DPSGDClassifier(
+        net,
+        epsilon=epsilon,
+        delta=delta,
+        max_grad_norm=max_grad_norm,
+        random_state=seed,
+    )
     return getattr(classifier, call)(data.X_train, data.y_train)
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from image_tables import IMAGE_TABLES
-from learner_tables import LEARNER_TABLES, pate_in_short
+from learner_tables import LEARNER_TABLES, in_short
 from marginal_tables import marginals, marginals_time, marginals_turns
 from petdl_tables import PETDL_TABLES
 from record import load
@@ -22,7 +22,6 @@ DEFAULTS = {
     "nonlinear": ("accuracy", percent),
     "diabetes": ("auc", area),
 }
-IN_SHORT = (0.1, 1.0, 2.0)
 
 
 def adult_2017():
@@ -147,31 +146,6 @@ def defaults():
             )
     columns = ["data, accuracy in %", "epsilon", "defaults", "their AUC", "seconds"]
     columns += ["seeds", *headings.values(), "logistic, not private"]
-    return table(results["adult"], columns, rows=lines)
-
-
-def defaults_in_short():
-    """PATE by defaults and convex training, at three epsilons."""
-    results = load("defaults")
-    lines = []
-    for name, (score, write) in DEFAULTS.items():
-        learners = {}
-        for row in results[name]["rows"]:
-            learners.setdefault(row["learner"], {})[row["epsilon"]] = row[score]
-        [(_, without)] = learners["not private"].items()
-        linear = learners.get("objective perturbation", {})
-        what = "AUC" if score == "auc" else "accuracy in %"
-        lines.append(
-            [
-                f"{results[name]['rows'][0]['data']}, {what}",
-                *(f"**{write(learners['defaults'][one])}**" for one in IN_SHORT),
-                *(write(linear[one]) if linear else "" for one in IN_SHORT),
-                write(without["mean"]),
-            ]
-        )
-    columns = ["", *(f"defaults, epsilon {one:g}" for one in IN_SHORT)]
-    columns += [f"objective perturbation, {one:g}" for one in IN_SHORT]
-    columns += ["logistic regression, not private"]
     return table(results["adult"], columns, rows=lines)
 
 
@@ -552,7 +526,7 @@ BENCHMARK_TABLES = (
     *LEARNER_TABLES,
 )
 PAGES = {
-    "README.md": (defaults_in_short, pate_in_short),
+    "README.md": (in_short,),
     "docs/benchmarks.md": BENCHMARK_TABLES,
     "docs/guide/no-public-rows.md": (marginals, marginals_turns, marginals_time),
     "docs/threat-model.md": SAFETY_TABLES,

@@ -1,25 +1,34 @@
-"""Code of README.md runs unchanged."""
+"""Code, commands and links of README.md work."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from sklearn_pate._cli import main
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("adult")  # skips where there is neither file nor network
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # it saves a report
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 9
+def test_code_and_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    [block] = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     namespace = {}
-    for block in blocks:
-        exec(block, namespace)
-    assert "epsilon=1.000" in (tmp_path / "report.html").read_text()
+    exec(block, namespace)
     clf = namespace["clf"]
     assert repr(clf.privacy_spent_) == "PrivacySpent(epsilon=1.000, delta=1e-05)"
-    assert len(namespace["ledger"].entries()) == 1
     assert clf.score(namespace["X_test"], namespace["y_test"]) > 0.83
+    commands = re.findall(r"^python -m sklearn_pate (.*)$", README, flags=re.MULTILINE)
+    assert [main(command.split()) for command in commands] == [0, 0]
+    assert "epsilon=1.000" in (tmp_path / "report.html").read_text()
+    assert "teachers     173" in capsys.readouterr().out
+
+
+def test_links_of_the_readme_lead_to_files():
+    links = re.findall(r'\]\(([^)#]+)[^)]*\)|src="([^"]+)"', README)
+    paths = [ROOT / (link or source) for link, source in links]
+    assert len(paths) > 10
+    assert [path for path in paths if not path.exists()] == []
