@@ -32,6 +32,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from command import command
 from record import save, summary
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
@@ -450,7 +451,7 @@ def main():
     if sys.argv[1:2] == ["--measured"]:
         measure_here(json.loads(sys.argv[2]))
         return
-    for name in sys.argv[1:] or TABLES:
+    for name in command(__doc__, TABLES).parse_args().tables:
         facts = {}
         if name == "speed":
             facts = {

@@ -15,12 +15,12 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import sys
 import time
 import tracemalloc
 import warnings
 
 import numpy as np
+from command import command
 from learner_data import load
 from learners import N_TEACHERS, pate
 from numpy.lib.stride_tricks import sliding_window_view
@@ -355,5 +355,5 @@ if __name__ == "__main__":
         "mechanisms": mechanisms,
         "accuracy": accuracy,
     }
-    for part in sys.argv[1:] or parts:
+    for part in command(__doc__, parts).parse_args().tables:
         parts[part]()

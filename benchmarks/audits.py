@@ -15,7 +15,6 @@ as other counts may be worse, and a Renyi curve is not tight at every delta; it 
 from "epsilon_lower", as the number of trials is finite.
 """
 
-import argparse
 import math
 import os
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from itertools import product
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
+from command import command
 from record import save, summary
 from scipy.optimize import brentq
 from scipy.signal import fftconvolve
@@ -491,7 +491,5 @@ TABLES = {
 }
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", help=", ".join(TABLES))
-    for table in parser.parse_args().tables or TABLES:
+    for table in command(__doc__, TABLES).parse_args().tables:
         save("audits", {table: TABLES[table]()})

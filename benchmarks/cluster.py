@@ -8,7 +8,6 @@ memory is that of the client and of the scheduler. ``--rows 1e6`` runs one size;
 files of a size are written once, into benchmarks/work (4 GB for 1e8 rows).
 """
 
-import argparse
 import json
 import pickle
 import resource
@@ -23,6 +22,7 @@ import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+from command import command
 from distributed import Client, LocalCluster
 from joblib import Parallel, delayed
 from record import load, save
@@ -248,21 +248,15 @@ def measured(step, teacher, n_rows):
 
 def main():
     """Measure the named tables, or all."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("table", nargs="*", metavar="table", help="logistic, boosting")
+    parser = command(__doc__, TEACHERS)
     parser.add_argument("--rows", type=lambda text: int(float(text)))
     parser.add_argument("--step", choices=STEPS, help="run one step, write no file")
     given = parser.parse_args()
     if given.step:
-        run(given.step, given.table[0], given.rows)
+        run(given.step, given.tables[0], given.rows)
         return
-    for table in given.table or TEACHERS:
-        try:
-            kept = load("cluster").get(table, {"rows": []})["rows"]
-        except FileNotFoundError:
-            kept = []
+    for table in given.tables:
+        kept = load("cluster").get(table, {"rows": []})["rows"]
         for n_rows in [given.rows] if given.rows else SIZES[table]:
             files(n_rows)
             row = {"n_rows": n_rows, "n_teachers": N_TEACHERS, "n_public": N_PUBLIC}

@@ -15,12 +15,12 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import sys
 import time
 import warnings
 from functools import partial
 
 import numpy as np
+from command import command
 from learner_data import load
 from learners import (
     N_TEACHERS,
@@ -175,7 +175,7 @@ TABLES = {
 def main():
     """Measure the named tables, or all."""
     warnings.simplefilter("ignore")
-    for name in sys.argv[1:] or TABLES:
+    for name in command(__doc__, TABLES).parse_args().tables:
         TABLES[name]()
 
 

@@ -20,6 +20,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
+from command import command
 from record import save
 from runs import Runs, summaries
 from skorch import NeuralNetClassifier
@@ -108,8 +109,9 @@ def replace_one(noise_multiplier):
 
 def main():
     """Make the missing runs, and write the table."""
+    command(__doc__).parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "dpsgd-runs.jsonl", run, lambda *_: None)
+    runs = Runs(WORK / "dpsgd-runs.jsonl", run)
     settings = [{**SETTING, "epsilon": epsilon} for epsilon in EPSILONS]
     rows = [
         {

@@ -5,7 +5,6 @@ with two processes, which holds all rows, and by the code of docs/guide/clusters
 which rows stay on the workers. Needs pyspark with Java, and ray[data].
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from command import command
 from record import save, summary
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -218,7 +218,7 @@ def compare(options, folder):
 
 def main():
     """Measure and save."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--public", type=int, default=1000)
     parser.add_argument("--teachers", type=int, default=200)

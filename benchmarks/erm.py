@@ -9,9 +9,8 @@ an hour. The regularisation is the package's fixed rule. Noise comes from
 the operating system.
 """
 
-import sys
-
 import numpy as np
+from command import command
 from joblib import Parallel, delayed
 from learner_data import load
 from record import save, summary
@@ -98,6 +97,6 @@ def by_size(seeds):
 TABLES = {"epsilon": (by_epsilon, range(20)), "size": (by_size, range(5))}
 
 if __name__ == "__main__":
-    for table in sys.argv[1:] or TABLES:
+    for table in command(__doc__, TABLES).parse_args().tables:
         measure, seeds = TABLES[table]
         save("erm", {table: measure(seeds)}, seeds=list(seeds))

@@ -22,7 +22,6 @@ import os
 # Two runs at a time, with one thread each.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
 import subprocess
 import time
 import warnings
@@ -32,6 +31,7 @@ from types import SimpleNamespace
 
 import joblib
 import numpy as np
+from command import command
 from image_sets import IMAGE_SETS, load
 from joblib import Parallel, delayed
 from learners import DELTA, N_TEACHERS, VOTES, dp_sgd, gaussian_svc, logistic
@@ -386,13 +386,12 @@ TABLES = {
 
 def main():
     """Measure the named tables, or all."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
+    parser = command(__doc__, TABLES)
     parser.add_argument("--data", choices=["svhn", "svhn-official"], default="svhn")
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "image-recipe.jsonl", run)
-    for table in given.tables or TABLES:
+    for table in given.tables:
         name, measure = TABLES[table]
         images = load(IMAGE_SETS[given.data if name == "svhn" else name][0])
         rows = measure(images, runs)

@@ -15,13 +15,13 @@ interruption, the same command resumes. Partition, teachers and students are see
 noise is not, and differs in each run.
 """
 
-import argparse
 import time
 import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
+from command import command
 from image_data import DATA
 from image_models import STUDENTS, TEACHERS
 from record import save
@@ -336,15 +336,14 @@ DATA_BY_NAME = {
 
 def main():
     """Measure the named tables, or all."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
+    parser = command(__doc__, TABLES)
     parser.add_argument(
         "--data", choices=["svhn-derived", "svhn-official"], default="svhn-derived"
     )
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "runs.jsonl", run_student, votes_and_representation)
-    for table in given.tables or TABLES:
+    for table in given.tables:
         images = _load(given.data if table == "svhn" else "mnist")
         save("images", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))
 

@@ -10,7 +10,6 @@ hour on one core. No noise is seeded; every audit has confidence 1 - 1e-4.
 """
 
 import os
-import sys
 import warnings
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -20,6 +19,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import numpy as np
 import torch
 from audits import measured
+from command import command
 from learners import Linear
 from record import save
 from sklearn.linear_model import LogisticRegression
@@ -355,5 +355,5 @@ TABLES = {
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for table in sys.argv[1:] or TABLES:
+    for table in command(__doc__, TABLES).parse_args().tables:
         save("audits", {table: without_and_with_defects(*TABLES[table])})

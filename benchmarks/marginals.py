@@ -17,7 +17,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import json
-import sys
 import time
 import warnings
 from dataclasses import replace
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from command import command
 from learner_data import (
     ADULT_CAPS,
     ADULT_RANGES,
@@ -356,7 +356,7 @@ TABLES = {
 
 def main():
     """Measure the named tables, or all."""
-    for name in sys.argv[1:] or TABLES:
+    for name in command(__doc__, TABLES).parse_args().tables:
         TABLES[name]()
 
 

@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 import psutil
+from command import command
 from joblib import Parallel, delayed
 from record import save, summary
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -247,7 +248,7 @@ def main():
     if sys.argv[1:2] == ["--monitored"]:
         MONITORED[sys.argv[2]](int(sys.argv[3]))
         return
-    for name in sys.argv[1:] or TABLES:
+    for name in command(__doc__, TABLES).parse_args().tables:
         rows = TABLES[name]()
         print(json.dumps(rows, indent=1))
         save("overhead", {name: rows}, seeds=[0])

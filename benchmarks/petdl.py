@@ -14,12 +14,12 @@ interruption, the same command resumes. Partition, teachers and students are see
 noise is not, and differs in each run.
 """
 
-import argparse
 import time
 import warnings
 
 import numpy as np
 import torch
+from command import command
 from image_models import distortion
 from images import fitted_representation
 from petdl_paper import CLAIMS
@@ -349,12 +349,10 @@ TABLES = {
 
 def main():
     """Measure the named tables, or all."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
-    given = parser.parse_args()
+    tables = command(__doc__, TABLES).parse_args().tables
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "petdl-runs.jsonl", run, prepare)
-    for table in given.tables or TABLES:
+    for table in tables:
         images = load_images("svhn-derived" if table == "svhn" else "mnist")
         save("petdl", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))
 

@@ -12,10 +12,9 @@ accuracy::
     python benchmarks/petdl_paper.py --small
 """
 
-import argparse
-
 import numpy as np
 import torch
+from command import command
 from petdl_teachers import N_CLASSES, WORK, ensemble, load_images, network_outputs
 from record import save, summary
 
@@ -215,7 +214,7 @@ def noise_on_loss(images, name):
 
 def main():
     """Measure all claims."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = command(__doc__)
     parser.add_argument("--small", action="store_true", help="3000 private images")
     name = "mnist-small" if parser.parse_args().small else "mnist"
     WORK.mkdir(exist_ok=True)

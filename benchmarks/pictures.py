@@ -1,10 +1,15 @@
-"""Draw the figures of docs/benchmarks.md from the result files."""
+"""Draw the figures of docs/benchmarks.md from the result files.
+
+Draw some of them with ``python benchmarks/pictures.py sizes``, all of them without a
+name.
+"""
 
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from command import command
 from learner_tables import by_learner
 from record import load
 
@@ -266,13 +271,22 @@ def erm_errors():
     return figure
 
 
+FIGURES = {
+    "mnist_noise": mnist_noise,
+    "mnist_queries": mnist_queries,
+    "private_learners": private_learners,
+    "erm_errors": erm_errors,
+    "sizes": sizes,
+}
+
+
 def main():
-    """Draw all figures."""
+    """Draw the named figures, or all."""
     mpl.use("Agg")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for draw in (mnist_noise, mnist_queries, private_learners, erm_errors, sizes):
-        path = PICTURES / f"{draw.__name__}.png"
-        draw().savefig(path, dpi=150)
+    for name in command(__doc__, FIGURES).parse_args().tables:
+        path = PICTURES / f"{name}.png"
+        FIGURES[name]().savefig(path, dpi=150)
         print(f"wrote {path}")
 
 

@@ -15,7 +15,6 @@ Learners of other packages are measured too, if ``DIFFPRIVLIB_PYTHON``,
 environment, see ``peers.py``.
 """
 
-import argparse
 import time
 import warnings
 from functools import partial
@@ -23,6 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import peers
+from command import command
 from learner_data import load
 from learners import NOT_PRIVATE, PRIVATE, defaults
 from record import environment, save, summary
@@ -226,15 +226,14 @@ TABLES = {name: (partial(comparison, name), SEEDS) for name in RUNS} | {
 
 def main():
     """Measure the named tables, or all."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="table")
+    parser = command(__doc__, TABLES)
     names = [*WITH_DEFAULTS, *NOT_PRIVATE, peers.DIFFPRIVLIB, *peers.OF_COLUMNS]
     parser.add_argument("--learners", nargs="+", choices=names)
     parser.add_argument("--jobs", type=int, default=2, help="fits at a time")
     given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "private-learners.jsonl", run, lambda *_: None, given.jobs)
-    for table in given.tables or TABLES:
+    runs = Runs(WORK / "private-learners.jsonl", run, n_jobs=given.jobs)
+    for table in given.tables:
         measure, seeds = TABLES[table]
         rows = measure(runs, kept_rows(table, given.learners))
         save(

@@ -8,10 +8,10 @@ Run one of them with ``python benchmarks/private_search.py costs``, all without 
 half an hour. Noise and the number of trials come from the operating system.
 """
 
-import sys
 import warnings
 
 import numpy as np
+from command import command
 from learner_data import load
 from record import save, summary
 from scipy.optimize import brentq
@@ -229,6 +229,6 @@ TABLE_SEEDS = {"adult": SEEDS, "tuning": TUNING_SEEDS}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for table in sys.argv[1:] or TABLES:
+    for table in command(__doc__, TABLES).parse_args().tables:
         facts = {"seeds": list(TABLE_SEEDS[table])} if table in TABLE_SEEDS else {}
         save("private_search", {table: TABLES[table]()}, **facts)

@@ -13,13 +13,13 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
-import sys
 import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import product
 
 import numpy as np
+from command import command
 from learner_data import load
 from learners import defaults, pate
 from record import save, summary
@@ -96,5 +96,5 @@ TABLES = {"settings": settings, "small": small}
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or TABLES:
+    for name in command(__doc__, TABLES).parse_args().tables:
         save("release_utility", {name: TABLES[name]()}, seeds=[*SEEDS])

@@ -18,6 +18,7 @@ from secrets import randbelow
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
+from command import command
 from record import save
 from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB
@@ -118,6 +119,7 @@ class Attack:
 
 def main():
     """Attack every representation in both precisions, with and without the defect."""
+    command(__doc__).parse_args()
     warnings.simplefilter("ignore")
     rows = []
     for name, representation in REPRESENTATIONS.items():

@@ -7,13 +7,13 @@ kills    500 fits killed (kill -9) in 4 processes that share a ledger
 Run some of them with ``python benchmarks/safety.py noise``, both without a name.
 """
 
-import argparse
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from command import command
 from record import save
 
 from sklearn_pate.mechanisms.noise._source import NoiseSource
@@ -75,9 +75,7 @@ def kills():
 def main():
     """Measure the named tables, or all."""
     sections = {"noise": noise, "kills": kills}
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", choices=[*sections, []])
-    for name in parser.parse_args().sections or sections:
+    for name in command(__doc__, sections).parse_args().tables:
         save("safety", {name: sections[name]()})
 
 

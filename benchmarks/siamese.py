@@ -12,7 +12,6 @@ after an interruption, the same command resumes. Shards and networks are seeded;
 noise is not.
 """
 
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -20,6 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
+from command import command
 from dpsgd import load_pixels
 from image_models import Network, network
 from joblib import Memory
@@ -223,7 +223,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     WORK.mkdir(exist_ok=True)
-    for table in sys.argv[1:] or TABLES:
+    for table in command(__doc__, TABLES).parse_args().tables:
         save(
             "siamese",
             {table: TABLES[table]()},

@@ -15,7 +15,6 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import argparse
 import time
 import warnings
 from dataclasses import replace
@@ -24,6 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from command import command
 from learner_data import load
 from learners import (
     N_TEACHERS,
@@ -155,12 +155,9 @@ def comparison(runs, name):
 
 def main():
     """Measure the named tables, or all."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tables", nargs="*", choices=[*SIZES, []], metavar="table")
-    given = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     runs = Runs(WORK / "sizes.jsonl", run, n_jobs=1)
-    for name in given.tables or SIZES:
+    for name in command(__doc__, SIZES).parse_args().tables:
         rows = comparison(runs, name)
         save("sizes", {name: rows}, packages=("torch", "skorch", "opacus"))
 

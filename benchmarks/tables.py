@@ -3,14 +3,14 @@
 With ``--check``, fail if a page differs from the result files, and write nothing.
 """
 
-import sys
 from pathlib import Path
 
+from command import command
 from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, in_short
 from marginal_tables import marginals, marginals_time, marginals_turns
 from petdl_tables import PETDL_TABLES
-from record import load
+from record import MissingTableError, load
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
 from safety_tables import SAFETY_TABLES
 
@@ -533,25 +533,38 @@ PAGES = {
 }
 
 
-def write(page, tables):
-    """Replace the text between the markers of each table."""
-    before = text = page.read_text()
-    for make in tables:
-        begin, end = f"<!-- {make.__name__} -->", f"<!-- end of {make.__name__} -->"
-        if text.count(begin) != 1 or text.count(end) != 1:
-            raise SystemExit(f"{page.name} needs the markers {begin} and {end} once.")
-        head, rest = text.split(begin)
-        text = f"{head}{begin}\n{make()}\n{end}{rest.split(end)[1]}"
-    if "--check" not in sys.argv:
-        page.write_text(text)
-    elif text != before:
-        raise SystemExit(f"{page.name} differs from the result files.")
+def renewed(text, make, page):
+    """Return a page with new text between the markers of a table."""
+    begin, end = f"<!-- {make.__name__} -->", f"<!-- end of {make.__name__} -->"
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise SystemExit(f"{page} needs the markers {begin} and {end} once.")
+    head, rest = text.split(begin)
+    try:
+        return f"{head}{begin}\n{make()}\n{end}{rest.split(end)[1]}"
+    except MissingTableError as missing:
+        raise SystemExit(f"{page}, {make.__name__}: {missing}") from missing
 
 
 def main():
-    """Write all pages."""
+    """Write all pages, or check them."""
+    parser = command(__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    faults = []
     for page, tables in PAGES.items():
-        write(ROOT / page, tables)
+        text = (ROOT / page).read_text()
+        for make in tables:
+            before, text = text, renewed(text, make, page)
+            if text != before:
+                faults.append(f"{page}: {make.__name__}")
+        if not check:
+            (ROOT / page).write_text(text)
+    if check and faults:
+        found = "\n".join(faults)
+        raise SystemExit(
+            f"{found}\ndiffer from the result files; python benchmarks/tables.py "
+            "writes them anew."
+        )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ Run one of them with ``python benchmarks/tabular.py adult``, all of them without
 The partition, teachers and students are seeded; the noise is not, and always differs.
 """
 
-import sys
 import warnings
 from collections import defaultdict
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from command import command
 from record import save, summary
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -337,5 +337,5 @@ TABLES = {
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", category=FutureWarning)
-    for table in sys.argv[1:] or TABLES:
+    for table in command(__doc__, TABLES).parse_args().tables:
         save("tabular", {table: TABLES[table]()}, seeds=list(SEEDS))

@@ -8,13 +8,13 @@ Run it with ``python benchmarks/teachers.py`` on an idle machine, or with
 ``--device cuda``, which writes a separate table; names of networks select some of them.
 """
 
-import argparse
 import json
 import time
 
 import numpy as np
 import skorch
 import torch
+from command import command
 from joblib import Parallel, delayed
 from record import save, summary
 from skorch import NeuralNetClassifier
@@ -172,7 +172,7 @@ def compare(name, n_teachers, n_turns, device, data):
 
 def main():
     """Measure the named networks, or all."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command(__doc__)
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))

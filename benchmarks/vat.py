@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from command import command
 from dpsgd import load_pixels
 from record import save
 from runs import Runs, summaries
@@ -62,8 +63,9 @@ def run(images, setting, seed, key):
 
 def main():
     """Make the missing runs, and write the table."""
+    command(__doc__).parse_args()
     WORK.mkdir(exist_ok=True)
-    runs = Runs(WORK / "vat-runs.jsonl", run, lambda *_: None)
+    runs = Runs(WORK / "vat-runs.jsonl", run)
     rows = [
         {"student": name, **summaries(results)}
         for name, results in zip(STUDENTS, runs(MNIST, STUDENTS, SEEDS), strict=True)
