@@ -162,18 +162,6 @@ def votes(data, epsilon, seed, call="fit"):
     return _on_components(pate, data, epsilon, seed, call)
 
 
-def mean_scores(data, epsilon, seed, call="fit"):
-    """Fit PATE with the mean scores of linear discriminants."""
-    pate = PATEClassifier(
-        _teacher(),
-        mechanism="scores",
-        n_teachers=N_TEACHERS,
-        representation=FunctionTransformer(),
-        memory=VOTES,
-    )
-    return _on_components(pate, data, epsilon, seed, call)
-
-
 def private_knn(data, epsilon, seed, call="fit"):
     """Fit Private-kNN with a logistic student."""
     classifier = PrivateKNNClassifier(logistic(), representation=FunctionTransformer())
@@ -214,7 +202,6 @@ def _teacher():
 
 LEARNERS = {
     "PATE, steps (the recipe)": steps,
-    "PATE, mean scores": mean_scores,
     "PATE, votes": votes,
     "PETDL": petdl,
     "Private-kNN": private_knn,
