@@ -17,6 +17,8 @@ Run the script by::
     python examples/mnist_pate_g.py --picture queries.png
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/mnist_noise.png"
+
 import argparse
 import time
 
