@@ -118,7 +118,12 @@ def _learners(name):
         cell=lambda row: percent(row["accuracy"]),
         heading="epsilon {:.3g}".format,
     )
-    return f"{accuracy}\n\n{source(results)}{_shuffles(results)}"
+    most, fewest = (
+        choose(len(row["accuracy"]["values"]) for row in results["rows"])
+        for choose in (max, min)
+    )
+    note = f" Runs of the recipe and without privacy: {most}, of the others: {fewest}."
+    return f"{accuracy}\n\n{source(results)}{note}"
 
 
 def recipe_mnist():
