@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 __all__ = ["announce", "check_verbose", "phase", "progress_of", "steps_of"]
 
@@ -77,7 +77,7 @@ def phase(name: str, n_steps: int | None = None) -> Iterator[Callable[[int], Non
         for _ in range(n):
             fit.end(fit.begin(name, parent=task))
         per_update = -(-(n_steps or 1) // _MOST_UPDATES)
-        if n_done // per_update > before // per_update:
+        if n_done // per_update > before // per_update or n_done == n_steps:
             fit.lines.update(text())
 
     fit.in_phase = True
@@ -107,58 +107,105 @@ def announce(text: str) -> None:
 
 
 class _Lines:
-    """Lines of text, the last of which is written again while a phase runs.
+    """Lines about a fit: one of its running phase, and others that are kept."""
 
-    The only control character is a carriage return, which notebooks understand too. It
-    comes last, so that a warning overwrites an unfinished line.
-    """
-
-    def __init__(self, stream: Any, *, rewritten: bool, kept: bool) -> None:
+    def __init__(self, stream: Any, running: "_Line | None", *, kept: bool) -> None:
         self._stream = stream
-        self._rewritten = rewritten
+        self._running = running
         self._kept = kept
-        self._width = 0
 
     @classmethod
     def for_estimator(cls, estimator: Any, *, inside_another: bool) -> "_Lines":
         """Decide by `verbose` and the standard error stream what is written."""
         verbose, stream = estimator.verbose, sys.stderr
+        if inside_another or stream is None:
+            return cls(None, None, kept=False)
+        kept = isinstance(verbose, Integral) and int(verbose) > 0
+        # A progress bar may be among the callbacks.
+        is_auto = isinstance(verbose, str) and not hasattr(estimator, "_skl_callbacks")
         # Several threads or processes would write into each other's lines.
         is_alone = (
             parent_process() is None
             and threading.current_thread() is threading.main_thread()
         )
-        rewritten, kept = is_alone and _is_watched(stream), False
-        if isinstance(verbose, Integral):
-            kept = int(verbose) > 0
-            rewritten &= kept
-        elif getattr(estimator, "_skl_callbacks", None):
-            rewritten = False  # a progress bar may be one of them
-        if inside_another or stream is None:
-            rewritten = kept = False
-        return cls(stream, rewritten=rewritten, kept=kept)
+        running = _line_of(stream) if is_alone and (kept or is_auto) else None
+        return cls(stream, running, kept=kept)
 
     def update(self, text: str) -> None:
-        """Write an unfinished line in place of the last one."""
-        if self._rewritten:
-            self._write(f"[PATE] {text}", "\r")
+        """Show the running phase."""
+        if self._running is not None:
+            with _harmless():
+                self._running.show(f"[PATE] {text}")
 
     def end(self, text: str) -> None:
-        """Write a finished line, if lines are kept."""
+        """Write a line that is kept, if lines are."""
         if self._kept:
-            self._write(f"[PATE] {text}", "\n")
+            self.clear()
+            with _harmless():
+                self._stream.write(f"[PATE] {text}\n")
+                self._stream.flush()
 
     def clear(self) -> None:
-        """Remove an unfinished line."""
-        if self._width:
-            self._write("", "\r")
+        """Remove the line of the running phase."""
+        if self._running is not None:
+            with _harmless():
+                self._running.show("")
 
-    def _write(self, text: str, end: str) -> None:
-        # A fit whose cost is recorded must not fail because a terminal was closed.
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write(f"{text:{self._width}}{end}")
-            self._stream.flush()
-        self._width = len(text) if end == "\r" else 0
+
+class _Line(Protocol):
+    """A line whose text is replaced."""
+
+    def show(self, text: str) -> None:
+        """Replace the text."""
+
+
+class _TerminalLine:
+    """A line of a terminal.
+
+    The carriage return is the last letter, so that a warning overwrites the line.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Replace the text."""
+        self._stream.write(f"{text:{self._width}}\r")
+        self._stream.flush()
+        self._width = len(text)
+
+
+class _NotebookLine:
+    """An output of a notebook's cell, of which only the last text is saved."""
+
+    def __init__(self) -> None:
+        self._output: Any = None
+
+    def show(self, text: str) -> None:
+        """Replace the text."""
+        from IPython.display import display  # every kernel has it
+
+        content = {"text/plain": text}
+        if self._output is None:
+            self._output = display(content, raw=True, display_id=True)
+        else:
+            self._output.update(content, raw=True)
+
+
+def _line_of(stream: Any) -> _Line | None:
+    """Return a line of a terminal or notebook, None for a file or pipe."""
+    if type(stream).__module__ == "ipykernel.iostream":
+        return _NotebookLine()
+    try:
+        return _TerminalLine(stream) if stream.isatty() else None
+    except (AttributeError, ValueError):  # not a whole stream, or closed
+        return None
+
+
+def _harmless() -> contextlib.suppress:
+    """Let no fit whose cost is recorded fail as its output is closed."""
+    return contextlib.suppress(Exception)
 
 
 @dataclass
@@ -187,13 +234,3 @@ class _Fit:
 
 #: The fit that runs in this thread.
 _FIT: ContextVar[_Fit | None] = ContextVar("fit", default=None)
-
-
-def _is_watched(stream: Any) -> bool:
-    """Check whether a stream is a terminal, or the output of a notebook's cell."""
-    if type(stream).__module__ == "ipykernel.iostream":
-        return True
-    try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError):  # None, not a whole stream, or closed
-        return False

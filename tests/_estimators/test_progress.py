@@ -4,6 +4,7 @@ import io
 import sys
 import warnings
 from contextlib import redirect_stderr
+from types import SimpleNamespace
 
 import distributed
 import pytest
@@ -233,3 +234,29 @@ def test_a_warning_starts_at_the_left_of_the_terminal(blobs, terminal, monkeypat
         warnings.simplefilter("always", PrivacyUtilityWarning)
         fit(voting(mechanism=GNMax(200)), blobs, terminal)
     assert [text[-1] for text in before] == ["\r"]
+
+
+def test_a_notebook_shows_phases_in_one_output(blobs, monkeypatch):
+    shown = []
+
+    class OutStream(io.StringIO):
+        """As that of a kernel, no terminal."""
+
+        __module__ = "ipykernel.iostream"
+
+    class Output:
+        def update(self, content, *, raw):
+            shown.append(content["text/plain"])
+
+    def display(content, *, raw, display_id):
+        assert shown == []
+        Output().update(content, raw=raw)
+        return Output()
+
+    kernel = SimpleNamespace(display=display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=kernel))
+    monkeypatch.setitem(sys.modules, "IPython.display", kernel)
+    stream = OutStream()
+    fit(voting(), blobs, stream)
+    assert shown == [*(f"[PATE] {phase}" for phase in VOTES), ""]
+    assert stream.getvalue() == ""
