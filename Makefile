@@ -48,8 +48,9 @@ $(VENV)/demo: $(VENV)/core
 	$(INSTALL) --editable '.[plot]'
 	touch $@
 
+# One thread: several would wait for each other on a busy machine.
 demo: $(VENV)/demo
-	$(RUN) examples/quickstart.py --folder demo
+	OMP_NUM_THREADS=1 $(RUN) examples/quickstart.py --folder demo
 
 # Quick tests without torch; FAST=tests/accounting selects a part of them.
 test-fast: $(VENV)/test-fast
