@@ -97,8 +97,8 @@ def main():
         several = f"{min(values):.1%} to {max(values):.1%}" if len(values) > 1 else ""
         print(f"  {name:28} {np.mean(values):5.1%}   {several}".rstrip())
     spent = fitted[0].privacy_spent_
-    print(f"\nCost of each release: epsilon={spent.epsilon:.3f}, delta={spent.delta},")
-    print(f"for each {spent.unit}, with neighbours by {spent.relation}.")
+    print(f"\nCost of each release: epsilon={spent.epsilon:.3f}, delta={spent.delta}.")
+    print(f"Unit of privacy: {spent.unit}; neighbouring data sets: {spent.relation}.")
     print("With data of people, publish one release: the costs of several add up.")
 
     folder.mkdir(parents=True, exist_ok=True)
