@@ -1,6 +1,5 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,6 +59,7 @@ from sklearn_pate._base._teacher_ensemble import (
     TeacherEnsemble,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._estimators._progress import announce, phase, progress_of
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import public_rows_by_name
@@ -234,10 +234,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         in threads may differ, too). Processes train in parallel; threads train in turn,
         as they share the global random generators.
 
-    verbose : int, default=0
-        Verbosity of joblib over the teachers; above 0, one line names the mechanism
-        that was chosen. With scikit-learn 1.9 or later,
-        ``set_callbacks(ProgressBar())`` works too.
+    verbose : int or "auto", default="auto"
+        Progress on the standard error stream: phases of the fit, and how many teachers
+        are trained, wherever they are. "auto" shows it in a line that disappears, in a
+        terminal or a notebook only. 0 shows nothing. 1 keeps a line for each phase and
+        for the mechanism that was chosen, also in a file. More adds the messages of
+        joblib. With scikit-learn 1.9 or later, ``set_callbacks(ProgressBar())`` draws
+        the same phases as bars; then "auto" shows nothing. The times at which lines
+        appear depend on private rows.
 
     noise_seed : int, default=None
         Seeds the noise, for research and tests only: the statement's epsilon is
@@ -347,7 +351,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | Literal["auto"] = "auto",
         noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -445,20 +449,19 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         StudentWarning
             If the answers hold fewer than two classes.
         """
-        plan = self._plan(X, y, X_public=X_public, groups=groups)
-        private = plan.private
-        entry = open_entry(self, plan.release, private.content(), plan.public_content)
-        if self.verbose:
-            mechanism = plan.release.accounted.in_one_line()
-            print(f"[PATE] {mechanism}, {plan.statement!r}", file=sys.stderr)
-        # With synthetic rows, the first part of the privacy is spent on the next line.
-        plan, marginals = self._on_drawn_rows(plan, entry)
-        votes, problems = plan.contributions(self._train_teachers)
-        # The privacy is spent on the next line: noise is drawn, answers are released.
-        student = self._unfitted_student(plan.public.X_public)
-        answers: Any = plan.query(votes, student, entry)
-        student = plan.teach(student, answers)
-        analysis = plan.analyse(votes, answers, problems, entry)
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public_content
+            entry = open_entry(self, plan.release, private.content(), public)
+            announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            votes, problems = plan.contributions(self._train_teachers)
+            student = self._unfitted_student(plan.public.X_public)
+            # The privacy is spent on this line: noise is drawn, answers are released.
+            answers: Any = plan.query(votes, student, entry)
+            student = plan.teach(student, answers)
+            analysis = plan.analyse(votes, answers, problems, entry)
         return self._set_fitted(
             plan,
             plan.attributes(answers),
@@ -658,6 +661,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rehearse_votes(plan, self._teacher())
         return plan
 
+    @phase("reading the rows")
     def _read_inputs(
         self, X: Any, y: Any, X_public: Any, groups: Any, seeds: Seeds
     ) -> tuple[Any, PublicInputs]:
@@ -679,6 +683,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         queries = self._plan_queries(public, plan.seeds, n_queries)
         return replace(plan, public=public, queries=queries)
 
+    @phase("preparing public rows")
     def _plan_queries(
         self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
     ) -> QueryPlan:
@@ -696,6 +701,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             seed=seeds.representation,
         )
 
+    @phase("calibrating the noise")
     def _plan_release(
         self, public: PublicInputs, queries: QueryPlan, n_teachers: int
     ) -> ReleasePlan:
@@ -834,6 +840,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rehearse_soft_labels(plan, self.student)
         return plan
 
+    @phase("preparing public rows")
     def _scored_rows(
         self, release: ReleasePlan, public: PublicInputs, seeds: Seeds
     ) -> ScoredRows:
@@ -862,6 +869,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             seed=seeds.representation,
         )
 
+    @phase("calibrating the noise")
     def _plan_function(
         self, mechanism: FunctionRelease, public: PublicInputs, n_teachers: int
     ) -> ReleasePlan:

@@ -1,7 +1,9 @@
 """Shared data, real where behaviour matters, and noise that a run can repeat."""
 
 import functools
+import io
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -107,6 +109,25 @@ def published_counts():
         return np.load(path)
 
     return load
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def lines(self):
+        """Lines of progress, finished or not, without what covers longer ones."""
+        shown = re.split("[\r\n]", self.getvalue())
+        return [one.removeprefix("[PATE] ").rstrip() for one in shown if one.strip()]
+
+
+@pytest.fixture
+def terminal():
+    """A terminal, to be the standard error stream."""
+    return Terminal()
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
 """The examples run, print the expected text, and draw."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
 
 import matplotlib
 import pytest
+
+from sklearn_pate._cli import main
 
 pytestmark = pytest.mark.slow
 
@@ -82,9 +85,10 @@ def test_a_gallery_script_prints_the_expected_text_and_draws(
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    def run(name, **smaller):
-        picture = tmp_path / "picture.png"
-        monkeypatch.setattr(sys, "argv", [name, "--picture", str(picture)])
+    def run(name, option="--picture", picture="picture.png", **smaller):
+        picture = tmp_path / picture
+        into = picture if option == "--picture" else picture.parent
+        monkeypatch.setattr(sys, "argv", [name, option, str(into)])
         monkeypatch.setenv("MPLBACKEND", "agg")
         main = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"]
         for constant, value in smaller.items():
@@ -96,8 +100,33 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_quickstart(run):
-    assert "epsilon=4.000" in run("quickstart")
+def test_quickstart(run, tmp_path):
+    printed = run(
+        "quickstart",
+        "--folder",
+        "new/accuracy.png",
+        N_PRIVATE=1500,
+        N_PUBLIC=300,
+        N_TEST=300,
+        N_TEACHERS=20,
+        N_QUERIES=100,
+        N_RELEASES=2,
+    )
+    assert "epsilon=1.000" in printed
+    for name in ("no privacy", "PATE, defaults", "PATE, 20 teachers vote"):
+        assert re.search(rf"{name}.* +\d+\.\d%", printed)
+    assert str(tmp_path / "new") in printed
+    report = (tmp_path / "new" / "report.html").read_text(encoding="utf-8")
+    assert "1.000" in report
+    own = [line for line in printed.splitlines() if "/" not in line]
+    assert max(map(len, own)) <= 80
+
+
+def test_the_command_after_the_quickstart_works(capsys):
+    source = (EXAMPLES / "quickstart.py").read_text(encoding="utf-8")
+    (command,) = re.findall(r"-m sklearn_pate (.*)\"\)", source)
+    assert main(command.split()) == 0
+    assert "publishable  epsilon=1.000" in capsys.readouterr().out
 
 
 def test_mnist_pate_g(run, mnist):

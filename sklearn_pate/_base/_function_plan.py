@@ -18,6 +18,7 @@ from sklearn_pate._base._release_plan import (
 )
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
+from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting._assumptions import Assumption
@@ -150,15 +151,16 @@ class FunctionPlan(TaughtPlan, ABC):
         """Return the released function, or train a student on its scores."""
         if self.predicts_itself:
             return released.function
-        return train_student(
-            taking_soft_labels(student, self.seeds.student),
-            self.public.X_public,
-            released.rows,
-            released.answers,
-            n_classes=self.n_classes,
-            seed=self.seeds.student,
-            histograms=released.probabilities,
-        )
+        with phase("training the student"):
+            return train_student(
+                taking_soft_labels(student, self.seeds.student),
+                self.public.X_public,
+                released.rows,
+                released.answers,
+                n_classes=self.n_classes,
+                seed=self.seeds.student,
+                histograms=released.probabilities,
+            )
 
     def attributes(self, released: ReleasedFunction) -> dict[str, Any]:
         """Return what was released, as fitted attributes."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,14 +64,27 @@ class QueryPlan:
     clusters: Clusters | None
 
     def query(
-        self, oracle: Oracle, student: BaseEstimator, n_classes: int, seed: int
+        self,
+        oracle: Oracle,
+        student: BaseEstimator,
+        n_classes: int,
+        seed: int,
+        on_answered: Callable[[int], None],
     ) -> Answers:
         """Query the teachers through the oracle, which adds the noise.
 
-        An adaptive strategy trains `student` on the answers so far.
+        An adaptive strategy trains `student` on the answers so far. `on_answered` gets
+        numbers of queries.
         """
+        by_public_row = self._by_public_row(oracle.answer)
+
+        def answer(rows: Any, probabilities: Any = None) -> NDArray[np.intp]:
+            answers = by_public_row(rows, probabilities)
+            on_answered(len(rows))
+            return answers
+
         session = QuerySession(
-            self._by_public_row(oracle.answer),
+            answer,
             self.X_public,
             student,
             n_classes=n_classes,

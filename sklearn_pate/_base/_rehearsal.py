@@ -17,6 +17,7 @@ from sklearn_pate._base._score_plan import ScorePlan
 from sklearn_pate._base._teacher_ensemble import AnswerPlan, FitSetup
 from sklearn_pate._estimators._class_codes import predict_codes
 from sklearn_pate._estimators._hooks import autologging_off, muted
+from sklearn_pate._estimators._progress import phase
 from sklearn_pate._estimators._seeding import seeded_globals
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers import (
@@ -108,6 +109,7 @@ def rehearse_scores(plan: ScorePlan, estimator: Any) -> None:
     )
 
 
+@phase("rehearsing a teacher on public rows")
 def rehearse_teacher(
     estimator: Any,
     X_public: Table,
@@ -151,6 +153,7 @@ def rehearse_teacher(
     )
 
 
+@phase("rehearsing the student on public rows")
 def rehearse_student(
     student: Any,
     X_public: Table,

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._base._function_plan import FunctionPlan, ReleasedFunction
 from sklearn_pate._base._release_utility import why_steps_useless
+from sklearn_pate._estimators._progress import phase
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
@@ -66,6 +67,7 @@ class StepPlan(FunctionPlan):
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
 
+    @phase("representing the rows")
     def contributions(self, train: Any) -> tuple[UnitUpdates, TeacherProblems]:
         """Represent the private rows. Sensitive."""
         represented, refused = self._represented()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,9 @@ from sklearn_pate._base._split_inputs import (
     check_synthetic_rows,
 )
 from sklearn_pate._base._synthetic_rows import draw_synthetic_rows, tables_by_name
-from sklearn_pate._estimators._callbacks import CallbackSupportMixin, each_teacher
+from sklearn_pate._estimators._callbacks import CallbackSupportMixin
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
+from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
@@ -148,7 +149,10 @@ class AnswerPlan(TaughtPlan):
         oracle = Oracle(
             votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
         )
-        return self.queries.query(oracle, student, self.n_classes, self.seeds.queries)
+        with phase("querying", self.release.n_queries) as advance:
+            return self.queries.query(
+                oracle, student, self.n_classes, self.seeds.queries, advance
+            )
 
     def warn_if_useless(self, student: BaseEstimator, epsilon: float | None) -> None:
         """Warn if the student cannot learn from the answers, by public numbers."""
@@ -171,6 +175,7 @@ class AnswerPlan(TaughtPlan):
         """Number of private rows, None where it is not public."""
         return None
 
+    @phase("training the student")
     def teach(self, student: BaseEstimator, answers: Answers) -> BaseEstimator:
         """Train a clone of a student on public rows and released answers alone."""
         return train_student(
@@ -332,16 +337,17 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         domain = plan.public.domain
         if domain is None or self.synthetic is None:
             return plan, None
-        marginals, rows = draw_synthetic_rows(
-            self.synthetic,
-            plan.private,
-            plan.public.classes,
-            domain,
-            plan.release,
-            entry,
-            plan.seeds.synthetic,
-            equal_classes=plan.equal_classes,
-        )
+        with phase("drawing synthetic rows"):
+            marginals, rows = draw_synthetic_rows(
+                self.synthetic,
+                plan.private,
+                plan.public.classes,
+                domain,
+                plan.release,
+                entry,
+                plan.seeds.synthetic,
+                equal_classes=plan.equal_classes,
+            )
         X_public = check_synthetic_rows(self, rows.X)
         public = replace(plan.public, X_public=X_public, synthetic=rows)
         return self._with_public_rows(plan, public), tables_by_name(marginals)
@@ -409,7 +415,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
     estimator: Any
     memory: Any
     n_jobs: int | None
-    verbose: int
+    verbose: int | Literal["auto"]
 
     def _check_parameters(self) -> None:
         check_classifier("estimator", self.estimator)
@@ -417,6 +423,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
         super()._check_parameters()
         check_memory(self.memory, self.random_state)
         check_n_jobs(self.n_jobs)
+        check_verbose(self.verbose)
 
     def _train_teachers(
         self,
@@ -430,7 +437,7 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
     ) -> tuple[Any, TeacherProblems]:
         """Train a teacher on each shard, and collect its contribution by `poll`."""
         seeds = teacher_seeds(seed, np.arange(len(shards)))
-        with each_teacher(self, len(shards)) as on_teacher_done:
+        with phase("training teachers", len(shards)) as advance:
             contributions, problems = poll(
                 self._teacher(),
                 *private.rows(),
@@ -440,8 +447,8 @@ class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
                 representation=representation,
                 memory=memory_location(self.memory),
                 n_jobs=self.n_jobs,
-                verbose=self.verbose,
-                on_teacher_done=on_teacher_done,
+                verbose=0 if self.verbose == "auto" else self.verbose,
+                on_teacher_done=partial(advance, 1),
                 **parameters,
             )
         _warn_of(problems)

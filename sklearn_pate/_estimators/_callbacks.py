@@ -1,7 +1,6 @@
 """Callbacks of scikit-learn, if the installed version has them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.frozen import FrozenEstimator
@@ -18,7 +17,7 @@ except ImportError:  # before scikit-learn 1.9 there is `verbose` only
         return method
 
 
-__all__ = ["CallbackSupportMixin", "drop_callbacks", "each_teacher", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "drop_callbacks", "with_callbacks"]
 
 
 def drop_callbacks(estimator: Any) -> Any:
@@ -35,26 +34,3 @@ def drop_callbacks(estimator: Any) -> Any:
         if hasattr(part, "_skl_callbacks") and id(part) not in kept:
             part.set_callbacks()
     return estimator
-
-
-@contextmanager
-def each_teacher(
-    estimator: Any, n_teachers: int
-) -> Iterator[Callable[[], None] | None]:
-    """Report a fit to the estimator's callbacks; yield a function to call per teacher.
-
-    The callbacks learn that a teacher has been trained, and see no data and no votes.
-    """
-    if not hasattr(estimator, "_init_callback_context"):
-        yield None
-        return
-    fit = estimator._init_callback_context(max_subtasks=n_teachers)
-    fit.call_on_fit_task_begin(estimator=estimator)
-
-    def on_teacher_done() -> None:
-        teacher = fit.subcontext(task_name="teacher")
-        teacher.call_on_fit_task_begin(estimator=estimator)
-        teacher.call_on_fit_task_end(estimator=estimator)
-
-    yield on_teacher_done
-    fit.call_on_fit_task_end(estimator=estimator)

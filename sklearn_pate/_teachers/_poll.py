@@ -124,7 +124,7 @@ def collect(
 
     def contributions() -> Iterator[Contribution | None]:
         vote, blocks = plan_tasks(poll, X, X_public, len(shards), verbose)
-        parallel = _parallel(n_jobs=n_jobs, verbose=verbose)
+        parallel = _parallel(n_jobs=n_jobs, verbose=max(verbose - 1, 0))
         for result in chain.from_iterable(parallel(tasks(vote, blocks))):
             problems.add(result)
             if on_teacher_done is not None:

@@ -16,6 +16,7 @@ from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble
 from sklearn_pate._estimators._callbacks import with_callbacks
+from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems, collect
@@ -158,8 +159,8 @@ class PETDLClassifier(TeacherEnsemble):
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib.
 
-    verbose : int, default=0
-        Verbosity of joblib over the teachers.
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
         Seed of shards, teachers, public batches and student. May be public.
@@ -268,7 +269,7 @@ class PETDLClassifier(TeacherEnsemble):
         noise_seed: int | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -339,26 +340,27 @@ class PETDLClassifier(TeacherEnsemble):
             If the cost exceeds the budget of the `ledger`. Nothing was released or
             charged.
         """
-        plan = self._plan(X, y, X_public=X_public, groups=groups)
-        private = plan.private
-        entry = open_entry(self, plan.release, private.content(), plan.public_content)
-        # With synthetic rows, the first part of the privacy is spent on the next line.
-        plan, marginals = self._on_drawn_rows(plan, entry)
-        batches = plan.batches
-        soft_votes, problems = self._train_teachers(
-            collect,
-            plan.shards,
-            private,
-            batches.X_for_teachers,
-            batches.representation,
-            plan.seeds.key,
-            form=batches.form,
-            aggregate=batches.aggregate,
-        )
-        # The privacy is spent on the next line: noise is drawn, the sum is released.
-        released = plan.query(soft_votes, entry)
-        student = plan.teach(self._unfitted_student(), released)
-        analysis = plan.analyse(soft_votes, problems, entry)
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public_content
+            entry = open_entry(self, plan.release, private.content(), public)
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            batches = plan.batches
+            soft_votes, problems = self._train_teachers(
+                collect,
+                plan.shards,
+                private,
+                batches.X_for_teachers,
+                batches.representation,
+                plan.seeds.key,
+                form=batches.form,
+                aggregate=batches.aggregate,
+            )
+            # The privacy is spent on this line: noise is drawn, the sum is released.
+            released = plan.query(soft_votes, entry)
+            student = plan.teach(self._unfitted_student(), released)
+            analysis = plan.analyse(soft_votes, problems, entry)
         return self._set_fitted(
             plan, released, student, analysis, private.public_indices, marginals
         )
@@ -446,6 +448,7 @@ class PETDLClassifier(TeacherEnsemble):
         batches = self._plan_batches(public, plan.seeds)
         return replace(plan, public=public, batches=batches)
 
+    @phase("preparing public rows")
     def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
         """Plan the public batches and the vectors of teachers."""
         return plan_batches(
@@ -463,6 +466,7 @@ class PETDLClassifier(TeacherEnsemble):
             seed=seeds.representation,
         )
 
+    @phase("calibrating the noise")
     def _plan_release(
         self, public: PublicInputs, batches: PublicBatches, n_teachers: int
     ) -> ReleasePlan:

@@ -20,6 +20,7 @@ from sklearn_pate._base._release_plan import (
 from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
+from sklearn_pate._estimators._progress import phase
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._marginals._noisy_tables import nearest_on_simplex
@@ -112,12 +113,14 @@ class SumPlan(TaughtPlan):
         clusters = self.batches.clusters if self.public.domain is None else None
         return *self.public.content, clusters
 
+    @phase("releasing the sum")
     def query(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
         oracle = Oracle(soft_votes, self.release.mechanism, n_queries=1, entry=entry)
         oracle.answer([0])
         return self.batches.read(cast(NDArray, oracle.transcript().histograms))
 
+    @phase("training the student")
     def teach(self, student: BaseEstimator, released: ReleasedSum) -> BaseEstimator:
         """Train a clone of a student on public rows and the released sum only."""
         batches, hint = self.batches, None

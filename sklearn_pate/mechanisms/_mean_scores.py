@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._function_release import FunctionRelease
@@ -161,7 +162,8 @@ class MeanScores(FunctionRelease):
         largest = np.sqrt(shape[1] / (shape[1] + 1))
         weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
         centre, steps = np.zeros(shape), []
-        for share, radius, n in zip(_SHARES, _RADII, n_coordinates, strict=True):
+        of_steps = list(zip(_SHARES, _RADII, n_coordinates, strict=True))
+        for share, radius, n in steps_of("adding up scores", of_steps):
             step = ScoreStep(centre, radius * largest, n, share)
             oracle.answer([scores.take(step)])
             released = cast(NDArray, oracle.transcript().histograms)[-1].reshape(shape)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.special import softmax
 
+from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
@@ -176,7 +177,7 @@ class ScoreSteps(FunctionRelease):
         coef, steps = start, []
         radius = self._radius(coef.size, n_units) * np.sqrt(coef.size)
         scale, last = 1.0, None
-        for share in _SHARES:
+        for share in steps_of("summing rows", _SHARES):
             curvature = _Curvature.at(values, coef, scale)
             step = UpdateStep(
                 coef, curvature.left_root(-1), curvature.right_root(-1), radius, share

@@ -25,6 +25,7 @@ from sklearn_pate._base._split_inputs import (
 )
 from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._delegation import last_step, with_last_step
+from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._public_data import public_rows_by_name
@@ -134,6 +135,10 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         charged once, before the first fit; a search that would exceed the budget raises
         BudgetExceededError and fits nothing.
 
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Candidates are counted
+        for "disjoint" only, as the number of trials is secret otherwise.
+
     noise_seed : int, default=None
         None draws the noise, and the number of fits, from the operating system. An
         integer makes them reproducible and **voids every guarantee**.
@@ -221,6 +226,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         delta: float = 1e-5,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
+        verbose: int | Literal["auto"] = "auto",
         noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -232,6 +238,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         self.delta = delta
         self.classes = classes
         self.ledger = ledger
+        self.verbose = verbose
         self.noise_seed = noise_seed
         self.random_state = random_state
 
@@ -288,16 +295,20 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         PrivacyLeakWarning
             If noise is seeded, or `delta` is too large for the number of rows.
         """
-        plan = self._plan(X, y, **fit_params)
-        rows = plan.trials.rows
-        record_release(self.ledger, plan.statement, (rows.X, rows.codes, rows.groups()))
-        # The privacy is spent on the next lines: trials draw noise, the best is kept.
-        if isinstance(plan.law, OnDisjointRows):
-            best = best_on_disjoint_rows(
-                plan.candidates, plan.trials, plan.noise, self.noise_seed
-            )
-        else:
-            best = best_of_trials(plan.candidates, plan.trials, plan.law, plan.noise)
+        with progress_of(self):
+            plan = self._plan(X, y, **fit_params)
+            rows = plan.trials.rows
+            data = rows.X, rows.codes, rows.groups()
+            record_release(self.ledger, plan.statement, data)
+            # The privacy is spent on these lines: trials draw noise, the best is kept.
+            if isinstance(plan.law, OnDisjointRows):
+                best = best_on_disjoint_rows(
+                    plan.candidates, plan.trials, plan.noise, self.noise_seed
+                )
+            else:
+                best = best_of_trials(
+                    plan.candidates, plan.trials, plan.law, plan.noise
+                )
         if best.fitted is None:
             raise RuntimeError(
                 f"The selected fit, with {best.candidate.params!r}, failed: there is "
@@ -360,7 +371,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             )
         super()._check_parameters()
         check_noise_seed(self.noise_seed)
+        check_verbose(self.verbose)
 
+    @phase("planning the search")
     def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchSetup:
         """Plan a search: everything that comes before the first trial."""
         self._check_parameters()

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._hooks import autologging_off
+from sklearn_pate._estimators._progress import phase, steps_of
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting.composition._private_selection import (
@@ -102,6 +103,7 @@ def draw_number_of_trials(
     return n_trials
 
 
+@phase("fitting a secret number of candidates")
 def best_of_trials(
     candidates: Sequence[Candidate],
     setup: TrialSetup,
@@ -148,7 +150,9 @@ def best_on_disjoint_rows(
     with _no_output():
         trials = [
             setup.fit_and_score(seeded_clone(candidate.estimator, _seed(noise)), index)
-            for index, candidate in enumerate(candidates)
+            for index, candidate in steps_of(
+                "fitting candidates", list(enumerate(candidates))
+            )
         ]
         scores = [score for _, score in trials]
         chosen = setup.scoring.choose(scores, setup.split.sensitivity, noise_seed)

@@ -1,3 +1,6 @@
+import itertools
+from contextlib import redirect_stderr
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -44,12 +47,24 @@ def pate():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_callbacks_receive_every_teacher_and_no_data(pate, blobs, n_jobs):
+def test_callbacks_receive_all_phases_every_teacher_and_no_data(pate, blobs, n_jobs):
     X, y, X_public, _ = blobs
     recorder = Recorder()
     pate.set_params(n_jobs=n_jobs).set_callbacks(recorder)
     pate.fit(X, y, X_public=PublicData(X_public))
-    assert recorder.finished == ["teacher"] * 15 + ["fit"]
+    tasks = [name for name, _ in itertools.groupby(recorder.finished)]
+    assert tasks == [
+        "reading the rows",
+        "preparing public rows",
+        "calibrating the noise",
+        "rehearsing the student on public rows",
+        "rehearsing a teacher on public rows",
+        "training teachers",
+        "querying",
+        "training the student",
+        "fit",
+    ]
+    assert recorder.finished.count("training teachers") == 15 + 1  # and the phase
     assert recorder.set_up == recorder.torn_down == 1
     assert recorder.seen_attributes <= {"n_features_in_"}
 
@@ -76,7 +91,17 @@ def test_the_progress_bar_of_scikit_learn_shows_teachers(pate, blobs, capsys):
     X, y, X_public, _ = blobs
     pate.set_callbacks(callback.ProgressBar())
     pate.fit(X, y, X_public=PublicData(X_public))
-    assert "PATEClassifier" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "PATEClassifier" in shown
+    assert "training teachers" in shown
+
+
+def test_callbacks_take_the_place_of_lines_in_a_terminal(pate, blobs, terminal):
+    X, y, X_public, _ = blobs
+    pate.set_callbacks(Recorder())
+    with redirect_stderr(terminal):
+        pate.fit(X, y, X_public=PublicData(X_public))
+    assert terminal.lines == []
 
 
 def test_a_search_over_pate_with_callbacks_works(pate, blobs):

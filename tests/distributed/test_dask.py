@@ -5,6 +5,7 @@ import pickle
 import signal
 import threading
 import time
+from contextlib import redirect_stderr
 
 import numpy as np
 import pandas as pd
@@ -213,24 +214,13 @@ def test_what_reaches_the_client_does_not_grow_with_the_rows(
     assert sizes[0] < len(pickle.dumps(table)) / 4
 
 
-def test_progress_is_reported_by_teacher(client, table, X_public, monkeypatch):
-    from sklearn_pate._base import _teacher_ensemble
-
-    done = []
-
-    class Each:
-        def __init__(self, estimator, n_teachers):
-            assert n_teachers == N_TEACHERS
-
-        def __enter__(self):
-            return lambda: done.append(1)
-
-        def __exit__(self, *_):
-            return None
-
-    monkeypatch.setattr(_teacher_ensemble, "each_teacher", Each)
-    fitted(make(encoded(LogisticRegression())), cut(table), X_public)
-    assert len(done) == N_TEACHERS
+def test_the_terminal_counts_teachers_on_the_workers(client, table, X_public, terminal):
+    with redirect_stderr(terminal):
+        fitted(make(encoded(LogisticRegression())), cut(table), X_public)
+    shown = [one for one in terminal.lines if one.startswith("training teachers")]
+    assert shown[0] == f"training teachers  0/{N_TEACHERS}"
+    assert shown[-1] == f"training teachers {N_TEACHERS}/{N_TEACHERS}"
+    assert len(shown) > 2  # while results come back
 
 
 def test_killed_workers_change_no_answer_and_no_cost(client, table, X_public, tmp_path):

@@ -1,0 +1,236 @@
+"""Progress of a fit, in a terminal, in a notebook, and for callbacks."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from numbers import Integral
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["announce", "check_verbose", "phase", "progress_of", "steps_of"]
+
+T = TypeVar("T")
+
+# The most often that a phase is written.
+_MOST_UPDATES = 200
+
+
+def check_verbose(verbose: Any) -> None:
+    """Raise ValueError unless `verbose` is "auto" or a whole number."""
+    if isinstance(verbose, str) and verbose == "auto":
+        return
+    if not isinstance(verbose, Integral) or int(verbose) < 0:
+        raise ValueError(
+            f"verbose={verbose!r} must be 'auto', or an integer of at least 0; 0 shows "
+            "no progress."
+        )
+
+
+@contextmanager
+def progress_of(estimator: Any) -> Iterator[None]:
+    """Report the phases of a fit, which `phase` names while this block runs.
+
+    They are reported to the callbacks of the estimator, and in lines of text if its
+    `verbose` asks for them. A fit inside another one writes no text: it is a teacher, a
+    student or a trial, and part of a phase.
+    """
+    lines = _Lines.for_estimator(estimator, inside_another=_FIT.get() is not None)
+    task = None
+    if hasattr(estimator, "_init_callback_context"):  # scikit-learn 1.9
+        task = estimator._init_callback_context(max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=estimator)
+    token = _FIT.set(_Fit(estimator, task, lines))
+    try:
+        yield
+    finally:
+        _FIT.reset(token)
+        lines.clear()
+    if task is not None:
+        task.call_on_fit_task_end(estimator=estimator)
+
+
+@contextmanager
+def phase(name: str, n_steps: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Report a phase of the current fit, if there is one.
+
+    Yields a function that takes a number of finished steps. `name` and `n_steps` must
+    be public. A phase inside another one is not reported.
+    """
+    fit = _FIT.get()
+    if fit is None or fit.in_phase:
+        yield lambda n: None
+        return
+    n_done = 0
+
+    def text() -> str:
+        if n_steps is None:
+            return f"{name} ..."
+        return f"{name} {n_done:{len(str(n_steps))}}/{n_steps}"
+
+    def advance(n: int) -> None:
+        nonlocal n_done
+        before, n_done = n_done, n_done + n
+        for _ in range(n):
+            fit.end(fit.begin(name, parent=task))
+        per_update = -(-(n_steps or 1) // _MOST_UPDATES)
+        if n_done // per_update > before // per_update or n_done == n_steps:
+            fit.lines.update(text())
+
+    fit.in_phase = True
+    task = fit.begin(name, n_steps)
+    fit.lines.update(text())
+    try:
+        yield advance
+    finally:
+        fit.in_phase = False
+    fit.end(task)
+    fit.lines.end(text().replace(" ...", ": done"))
+
+
+def steps_of(name: str, items: Sequence[T]) -> Iterator[T]:
+    """Yield items, and report them as the steps of a phase."""
+    with phase(name, len(items)) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+def announce(text: str) -> None:
+    """Write a line about the current fit, if `verbose` is 1 or more."""
+    fit = _FIT.get()
+    if fit is not None:
+        fit.lines.end(text)
+
+
+class _Lines:
+    """Lines about a fit: one of its running phase, and others that are kept."""
+
+    def __init__(self, stream: Any, running: "_Line | None", *, kept: bool) -> None:
+        self._stream = stream
+        self._running = running
+        self._kept = kept
+
+    @classmethod
+    def for_estimator(cls, estimator: Any, *, inside_another: bool) -> "_Lines":
+        """Decide by `verbose` and the standard error stream what is written."""
+        verbose, stream = estimator.verbose, sys.stderr
+        if inside_another or stream is None:
+            return cls(None, None, kept=False)
+        kept = isinstance(verbose, Integral) and int(verbose) > 0
+        # A progress bar may be among the callbacks.
+        is_auto = isinstance(verbose, str) and not hasattr(estimator, "_skl_callbacks")
+        # Several threads or processes would write into each other's lines.
+        is_alone = (
+            parent_process() is None
+            and threading.current_thread() is threading.main_thread()
+        )
+        running = _line_of(stream) if is_alone and (kept or is_auto) else None
+        return cls(stream, running, kept=kept)
+
+    def update(self, text: str) -> None:
+        """Show the running phase."""
+        if self._running is not None:
+            with _harmless():
+                self._running.show(f"[PATE] {text}")
+
+    def end(self, text: str) -> None:
+        """Write a line that is kept, if lines are."""
+        if self._kept:
+            self.clear()
+            with _harmless():
+                self._stream.write(f"[PATE] {text}\n")
+                self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line of the running phase."""
+        if self._running is not None:
+            with _harmless():
+                self._running.show("")
+
+
+class _Line(Protocol):
+    """A line whose text is replaced."""
+
+    def show(self, text: str) -> None:
+        """Replace the text."""
+
+
+class _TerminalLine:
+    """A line of a terminal.
+
+    The carriage return is the last letter, so that a warning overwrites the line.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Replace the text."""
+        self._stream.write(f"{text:{self._width}}\r")
+        self._stream.flush()
+        self._width = len(text)
+
+
+class _NotebookLine:
+    """An output of a notebook's cell, of which only the last text is saved."""
+
+    def __init__(self) -> None:
+        self._output: Any = None
+
+    def show(self, text: str) -> None:
+        """Replace the text."""
+        from IPython.display import display  # every kernel has it
+
+        content = {"text/plain": text}
+        if self._output is None:
+            self._output = display(content, raw=True, display_id=True)
+        else:
+            self._output.update(content, raw=True)
+
+
+def _line_of(stream: Any) -> _Line | None:
+    """Return a line of a terminal or notebook, None for a file or pipe."""
+    if type(stream).__module__ == "ipykernel.iostream":
+        return _NotebookLine()
+    try:
+        return _TerminalLine(stream) if stream.isatty() else None
+    except (AttributeError, ValueError):  # not a whole stream, or closed
+        return None
+
+
+def _harmless() -> contextlib.suppress:
+    """Let no fit whose cost is recorded fail as its output is closed."""
+    return contextlib.suppress(Exception)
+
+
+@dataclass
+class _Fit:
+    """A fit whose phases are reported."""
+
+    estimator: Any
+    #: scikit-learn's context of the fit, None before version 1.9.
+    task: Any
+    lines: _Lines
+    in_phase: bool = False
+
+    def begin(self, name: str, n_steps: int | None = 0, parent: Any = None) -> Any:
+        """Tell the callbacks that a task begins."""
+        if self.task is None:
+            return None
+        task = (parent or self.task).subcontext(name, max_subtasks=n_steps)
+        task.call_on_fit_task_begin(estimator=self.estimator)
+        return task
+
+    def end(self, task: Any) -> None:
+        """Tell the callbacks that a task is over."""
+        if task is not None:
+            task.call_on_fit_task_end(estimator=self.estimator)
+
+
+#: The fit that runs in this thread.
+_FIT: ContextVar[_Fit | None] = ContextVar("fit", default=None)
