@@ -108,13 +108,20 @@ format: $(VENV)/lint
 	.venv-synthesiser/bin/python -m pip install --quiet dpmm==0.1.9
 	touch $@
 
-benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed
+# kymatio needs an older scipy.
+.venv-scattering/installed:
+	$(PYTHON) -m venv .venv-scattering
+	.venv-scattering/bin/python -m pip install --quiet --constraint $(CONSTRAINTS) torch
+	.venv-scattering/bin/python -m pip install --quiet kymatio==0.3.0 'scipy<1.15'
+	touch $@
+
+benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed
 	$(INSTALL) --editable '.[bench,engines]'
 	$(RUN) benchmarks/engines.py
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py
-	$(RUN) benchmarks/image_recipe.py
+	SCATTERING_PYTHON=.venv-scattering/bin/python $(RUN) benchmarks/image_recipe.py
 	$(RUN) benchmarks/petdl.py
 	$(RUN) benchmarks/petdl_paper.py
 	$(RUN) benchmarks/dpsgd.py
