@@ -156,4 +156,4 @@ dist: $(VENV)/dist
 	$(RUN) .ci/check_dist.py
 
 clean:
-	rm -rf .venv .venv-oldest .venv-diffprivlib build demo dist docs/build docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build demo dist docs/build docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
