@@ -67,7 +67,8 @@ Block: TypeAlias = Text | Bullets | Checks | Table | Signatures | Picture | Sour
 
 
 class Section(NamedTuple):
-    """Titled part of the report."""
+    """Titled part of the report, on a new printed page if it starts one."""
 
     title: str
     blocks: list[Block]
+    starts_page: bool = False

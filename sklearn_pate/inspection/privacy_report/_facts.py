@@ -48,7 +48,7 @@ from sklearn_pate.publication._privacy_card import statement_fields, versions_of
 __all__ = ["FORMAT", "FORMAT_VERSION", "collect_facts"]
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -190,11 +190,9 @@ def _quality(
             f"quality={quality!r} must be a dict of names and numbers, such as "
             "{'accuracy': 0.84}."
         )
+    figures: dict[str, float] = {}
     for name, value in quality.items():
-        _check_text("a name in quality", name)
-        is_number = isinstance(value, (Real, np.number)) and not isinstance(value, bool)
-        if not is_number or not np.isfinite(value):
-            raise ValueError(f"quality[{name!r}]={value!r} must be a finite number.")
+        figures |= _figures(_check_text("a name in quality", name), value)
     if evaluated_on is None:
         raise ValueError(
             "quality needs evaluated_on, one sentence about the rows that the figures "
@@ -206,12 +204,28 @@ def _quality(
             "figures were computed on are public, labels included, or else False."
         )
     return {
-        "figures": {
-            " ".join(name.split()): float(value) for name, value in quality.items()
-        },
+        "figures": figures,
+        "by_group": any(isinstance(value, dict) for value in quality.values()),
         "evaluated_on": _check_text("evaluated_on", evaluated_on),
         "public": bool(is_public),
     }
+
+
+def _figures(name: str, value: Any) -> dict[str, float]:
+    """Return a figure, or one for each group, by name."""
+    if isinstance(value, dict) and value:
+        return {
+            f"{name}: {_check_text('a group in quality', str(group))}": number
+            for group, one in value.items()
+            for number in _figures(f"{name}, {group}", one).values()
+        }
+    is_number = isinstance(value, (Real, np.number)) and not isinstance(value, bool)
+    if not is_number or not np.isfinite(value):
+        raise ValueError(
+            f"quality[{name!r}]={value!r} must be a finite number, or a dict with one "
+            "for each group."
+        )
+    return {name: float(value)}
 
 
 def _ledger_facts(

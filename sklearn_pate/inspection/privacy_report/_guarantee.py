@@ -10,6 +10,7 @@ from sklearn_pate.inspection.privacy_report._figures import THOUSAND
 
 __all__ = [
     "at_most",
+    "attackers_section",
     "conclusion_of",
     "epsilon_text",
     "guarantee_sections",
@@ -56,6 +57,17 @@ _GUESSES = {
     ("row", "add-remove"): "whether {row} is in the data",
     ("group", "add-remove"): "whether {group} is in the data",
 }
+#: Correct guesses of 1000, for comparison.
+_EXAMPLES = (
+    (500, "A fair coin: nothing is published"),
+    (
+        750,
+        "A survey in which each person tosses a coin, and answers truthfully, or as a "
+        "second coin says (epsilon 1.1)",
+    ),
+    (900, "A survey in which one answer in ten is reversed (epsilon 2.2)"),
+    (1000, "The private data are published"),
+)
 # One unit, without a name of the user for it and with one.
 _ONE = {
     "row": ("one row", "the row of one {name}"),
@@ -89,11 +101,10 @@ def conclusion_of(facts: dict[str, Any]) -> str:
     promise = facts["promise"]
     weak = "This guarantee is weak. " if promise["weak"] else ""
     return (
-        f"{weak}An attacker who has everything that is published, and the data of "
-        f"everybody else, guesses correctly in {at_most(promise['guesses'])} cases "
-        f"{_guessed(facts)}, if both are equally "
-        "likely beforehand. Without the publication, guesses are correct in "
-        f"{promise['guesses']['by_chance']}."
+        f"{weak}An attacker who has all that is published, and the data of everybody "
+        f"else, guesses correctly in {at_most(promise['guesses'])} cases "
+        f"{_guessed(facts)}. Without the publication, "
+        f"{promise['guesses']['by_chance']} guesses are correct."
     )
 
 
@@ -160,14 +171,38 @@ def _protection(facts: dict[str, Any]) -> Section:
             f"{often} guesses. The model may reveal far less, without a guarantee."
         )
         blocks.append(Text(text, is_warning=True))
+    return Section(_title(facts), [*blocks, _comparison(facts)])
+
+
+def _comparison(facts: dict[str, Any]) -> Table:
+    """Compare the bound with examples that everybody can compute."""
+    guesses = facts["promise"]["guesses"]
+    right = guesses["right_at_most"]
+    of_this = (right, "This publication, at most")
+    rows = sorted([*_EXAMPLES, of_this], key=lambda row: row[0])
+    return Table(
+        "What the number means",
+        (f"Correct guesses, of {guesses['of']}", "Example"),
+        tuple((str(number), text) for number, text in rows),
+    )
+
+
+def attackers_section(facts: dict[str, Any]) -> Section:
+    """Write what is meant by an attacker, and how certain one can be."""
     rows = tuple(
         (str(one["false_alarms"]), str(one["detected_at_most"]))
-        for one in promise["detections"]
+        for one in facts["promise"]["detections"]
     )
     return Section(
-        _title(facts),
+        "Attackers",
         [
-            *blocks,
+            Text(
+                "The figures bound every attacker, with any computer, who knows all "
+                "other private data, the public rows, the code and all settings, and "
+                "sees everything that was released. They follow from the whole privacy "
+                "profile of the release, delta as a function of epsilon, and are "
+                "averages over the noise, which is secret."
+            ),
             Text(
                 "An attacker may prefer to be certain. The fewer of 1000 false claims "
                 "they accept (false alarms), the fewer of 1000 true claims they can "
@@ -178,13 +213,6 @@ def _protection(facts: dict[str, Any]) -> Section:
                 "False alarms and detections",
                 ("False alarms allowed, of 1000", "Detections at most, of 1000"),
                 rows,
-            ),
-            Text(
-                "The figures bound every attacker, with any computer, who knows all "
-                "other private data, the public rows, the code and all settings, and "
-                "sees everything that was released. They follow from the whole privacy "
-                "profile of the release, delta as a function of epsilon, and are "
-                "averages over the noise, which is secret."
             ),
         ],
     )

@@ -80,8 +80,7 @@ def _gauge(guesses: dict[str, int]) -> str:
 
 
 def _section(section: Section) -> str:
-    signed = any(isinstance(block, Signatures) for block in section.blocks)
-    kind = ' class="to-sign"' if signed else ""  # starts a new printed page
+    kind = ' class="new-page"' if section.starts_page else ""
     blocks = "\n".join(map(_render, section.blocks))
     return f"<section{kind}>\n<h2>{escape(section.title)}</h2>\n{blocks}\n</section>"
 

@@ -23,10 +23,11 @@ __all__ = ["PrivacyReport"]
 
 
 class PrivacyReport:
-    """Privacy report of a fit: one page in plain words, with lines to sign.
+    """Privacy report of a fit: two printed pages in plain words, with lines to sign.
 
     For the person responsible for the data: the most that an attacker can learn about
-    one unit of privacy, the assumptions to confirm, the limits of the guarantee, the
+    one unit of privacy, compared with examples, and the limits of the guarantee; use
+    and responsibilities, evidence and the assumptions to confirm. An appendix has the
     method and its privacy cost. Create it by :meth:`from_estimator`.
 
     A report may be published with the model, unless it is *internal*: one with figures
@@ -83,7 +84,7 @@ class PrivacyReport:
         clf: Any,
         *,
         title: str | None = None,
-        quality: dict[str, float] | None = None,
+        quality: dict[str, Any] | None = None,
         evaluated_on: str | None = None,
         quality_is_public: bool | None = None,
         ledger: PrivacyLedger | None = None,
@@ -104,9 +105,11 @@ class PrivacyReport:
             Heading of the page. None means the name in `deployment`, or "Privacy
             report".
 
-        quality : dict of str to float, default=None
-            Figures such as ``{"accuracy": 0.84}``. **No privacy statement covers
-            figures computed on private rows**: they make the report internal.
+        quality : dict of str to float or dict, default=None
+            Figures such as ``{"accuracy": 0.84}``; a dict has one for each group of
+            people, as in ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``. **No
+            privacy statement covers figures computed on private rows**: they make the
+            report internal.
 
         evaluated_on : str, default=None
             One sentence about the rows that `quality` was computed on.

@@ -16,10 +16,12 @@ from sklearn_pate.inspection.privacy_report._blocks import (
 from sklearn_pate.inspection.privacy_report._data_flow import steps_of
 from sklearn_pate.inspection.privacy_report._deployment_section import (
     deployment_section,
+    evidence_section,
     fields_section,
 )
 from sklearn_pate.inspection.privacy_report._guarantee import (
     at_most,
+    attackers_section,
     epsilon_text,
     guarantee_sections,
     number_text,
@@ -91,17 +93,25 @@ _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
     """Write all sections in order, as plain text that is not escaped yet."""
-    sections = [*guarantee_sections(facts), _assumptions(facts)]
+    sections = guarantee_sections(facts)
     if facts["deployment"] or facts["to_fill_in"]:
         sections.append(deployment_section(facts))
-    sections.append(_method(facts))
+    if facts["to_fill_in"] or facts["quality"] is not None:
+        sections.append(evidence_section(facts))
+    return [*sections, _assumptions(facts), *_appendix(facts)]
+
+
+def _appendix(facts: dict[str, Any]) -> list[Section]:
+    """Write the sections for readers who check the statement."""
+    text = "For readers who check the statement. Nothing below has to be signed."
+    sections = [Section("Appendix", [Text(text)], starts_page=True), _method(facts)]
+    if facts["private"]:
+        sections.append(attackers_section(facts))
     if facts["costs"] is not None:
         sections.append(_costs(facts))
     if facts["private"]:
         sections.append(fields_section(facts))
     sections.append(_parameters(facts))
-    if facts["quality"] is not None:
-        sections.append(_quality(facts["quality"]))
     if facts["ledger"] is not None:
         sections.append(_ledger(facts["ledger"]))
     packages = Table(
@@ -227,22 +237,6 @@ def _parameters(facts: dict[str, Any]) -> Section:
     rows = tuple((name, str(one)) for name, one in named.items() if one is not None)
     table = Table("Parameters of the fit", ("Name", "Value"), rows)
     return Section("Parameters", [table])
-
-
-def _quality(quality: dict[str, Any]) -> Section:
-    rows = tuple(
-        (name, number_text(value)) for name, value in quality["figures"].items()
-    )
-    text = (
-        "Given by the author of this page, and not checked here. Computed on: "
-        f"{quality['evaluated_on']}"
-    )
-    note = Text("These rows are stated to be public: see the assumptions.")
-    if not quality["public"]:
-        text_of_note = "These rows are private: no guarantee covers these figures."
-        note = Text(text_of_note, is_warning=True)
-    table = Table("Figures of quality", ("Name", "Value"), rows)
-    return Section("Quality", [Text(text), table, note])
 
 
 def _ledger(ledger: dict[str, Any]) -> Section:

@@ -81,13 +81,18 @@ a{{color:var(--link)}}
 th,td{{padding-right:.8rem}}
 }}
 @media print{{
-@page{{size:A4;margin:15mm 15mm}}
-body{{max-width:none;padding:0;font-size:9pt;line-height:1.4}}
-h2{{break-after:avoid;margin-top:1rem}}
+@page{{size:A4;margin:13mm 15mm}}
+html{{font-size:9pt}}
+body{{max-width:none;padding:0;line-height:1.35}}
+h2{{break-after:avoid;margin:.8rem 0 .3rem;padding-top:.4rem}}
+p{{margin:.4rem 0}}
+ul,.checks li,.scroll,figure{{margin-top:.4rem;margin-bottom:.4rem}}
+li{{margin:.15rem 0}}
+.signatures tbody th,.signatures tbody td{{height:2.6rem}}
 p,li,tr,figure,table{{break-inside:avoid}}
 th,td{{padding-top:.12rem;padding-bottom:.12rem}}
 .long{{break-inside:auto}}
-.to-sign{{break-before:page}}
+.new-page{{break-before:page}}
 caption{{break-after:avoid}}
 .banner,.conclusion,.warning{{border:1.5px solid}}
 .banner,.conclusion,.warning,.gauge div{{print-color-adjust:exact;

@@ -1,5 +1,8 @@
 """A report says what people have said, asks for the rest, and reads well aloud."""
 
+import re
+
+import numpy as np
 import pytest
 
 from sklearn_pate.accounting._statement import NEIGHBOURS
@@ -8,6 +11,7 @@ from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._deployment import QUESTIONS
 from tests.inspection.privacy_report.reported import (
+    LOOSE,
     Page,
     Stated,
     linear,
@@ -59,10 +63,14 @@ def test_that_the_unit_is_a_patient_is_signed(unit):
 def test_missing_fields_are_lines_to_fill_in():
     report = report_on(pate())
     lines = table_of(report, "Intended use")
-    assert 5 <= len(lines) <= 12
-    assert all(text.startswith("to fill in: ") for text in lines.values())
+    evidence = table_of(report, "Audits")
+    assert all(
+        text.startswith("to fill in: ")
+        for text in [*lines.values(), *evidence.values()]
+    )
     asked = [QUESTIONS[name][0] for name in report.to_dict()["to_fill_in"]]
-    assert [*lines] == asked
+    assert sorted([*lines, *evidence]) == sorted([*asked, "Quality by group"])
+    assert {"Controller", "Recipients", "Retention", "Legal basis"} <= lines.keys()
 
 
 def test_a_given_field_is_shown_and_no_longer_asked_for():
@@ -76,10 +84,52 @@ def test_a_given_field_is_shown_and_no_longer_asked_for():
     lines = table_of(report, "Intended use")
     assert lines["Intended use"] == "planning of beds"
     assert lines["Retention"] == "five years"
-    assert lines["Audits"] == "one; two"
+    assert table_of(report, "Audits")["Audits"] == "one; two"
     assert lines["Number of units"] == "500"
     assert lines["Contact"].startswith("to fill in: ")
     assert {"intended_use", "audits"} & {*report.to_dict()["to_fill_in"]} == set()
+
+
+def test_figures_by_group_are_the_evidence_that_is_asked_for():
+    by_sex = {"women": 0.85, "men": 0.83}
+    report = report_on(
+        pate(),
+        quality={"accuracy": 0.84, "accuracy by sex": by_sex},
+        evaluated_on="100 public rows",
+        quality_is_public=True,
+    )
+    figures = table_of(report, "accuracy")
+    assert figures["accuracy by sex: women"] == "0.85"
+    assert figures["accuracy by sex: men"] == "0.83"
+    assert [*table_of(report, "Audits")] == ["Audits"]
+    with pytest.raises(ValueError, match="finite number, or a dict with one for each"):
+        report_on(
+            pate(),
+            quality={"accuracy by sex": {"women": "good"}},
+            evaluated_on="100 public rows",
+            quality_is_public=True,
+        )
+
+
+def test_what_is_to_be_filled_in_and_signed_is_before_the_appendix():
+    headings = re.findall("(?m)^## (.*)$", report_on(pate()).to_markdown())
+    first, appendix = (
+        headings[: headings.index("Appendix")],
+        headings[headings.index("Appendix") :],
+    )
+    assert first[-3:] == ["Use and responsibilities", "Evidence", "Assumptions to sign"]
+    assert {"Method", "Attackers", "Privacy cost", "Statement"} <= {*appendix}
+
+
+@pytest.mark.parametrize(("epsilon", "right"), [(np.log(3), 750), (np.log(9), 900)])
+def test_the_examples_have_the_bound_of_their_epsilon(epsilon, right):
+    report = report_on(Stated(epsilon=epsilon - 1e-6, delta=0.0, curve=LOOSE))
+    [comparison, *_] = Page(report.to_html()).tables
+    numbers = [int(number) for number, _ in comparison[1:]]
+    assert numbers == sorted(numbers)
+    of_epsilon = [text for number, text in comparison if number == str(right)]
+    assert "This publication, at most" in of_epsilon
+    assert f"epsilon {epsilon:.1f}" in "".join(of_epsilon)
 
 
 def test_the_statement_is_shown_field_by_field():

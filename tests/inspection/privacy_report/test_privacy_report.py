@@ -16,12 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate.accounting import PrivacyProfile, RdpCurve, compose_profiles
+from sklearn_pate.accounting import PrivacyProfile, compose_profiles
 from sklearn_pate.accounting._assumptions import QUALITY_ROWS_PUBLIC
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms import GNMax
 from tests.inspection.privacy_report.reported import (
     CANARY,
+    LOOSE,
     QUALITY,
     Stated,
     every_format,
@@ -30,9 +31,6 @@ from tests.inspection.privacy_report.reported import (
     report_on,
     rows,
 )
-
-# Of a cost far above those that the tests state.
-LOOSE = RdpCurve([2.0, 8.0], [1e3, 1e3])
 
 
 @pytest.fixture
