@@ -1,7 +1,7 @@
 """Tables of other private learners, and of searches."""
 
 from record import load
-from reporting import area, cross_table, decimals, percent, source, table
+from reporting import area, cross_table, decimals, markdown, percent, source, table
 
 #: Units and relations of result files, in words.
 UNITS = {
@@ -183,8 +183,7 @@ def in_short():
         write = area if "AUC" in title else percent
         found = [scores.get(name) for name in _IN_SHORT]
         lines.append([title, *("" if one is None else write(one) for one in found)])
-    results = load("sizes")["adult"]
-    return table(results, ["", *_IN_SHORT.values()], rows=lines)
+    return markdown(["", *_IN_SHORT.values()], lines)
 
 
 def _sizes(name, n_rows):

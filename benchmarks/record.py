@@ -17,6 +17,22 @@ OTHER_SCRIPTS = {
     "rounding": "rounding_attack",
     "noise_on_loss": "petdl_paper",
 }
+#: Names on the command line, where they are not those in the result file.
+OTHER_ARGUMENTS = {
+    "adult 1000": "few",
+    "adult 3000": "few",
+    "adult 6000": "few",
+    "adult missing": "missing",
+}
+#: Scripts that take no names of tables.
+WITHOUT_NAMES = (
+    "dpsgd",
+    "engines",
+    "petdl_paper",
+    "rounding_attack",
+    "teachers",
+    "vat",
+)
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
 
 
@@ -48,7 +64,7 @@ def save(name, tables, *, packages=(), **facts):
     `packages` are added to the versions, `facts` (such as seeds) to each table.
     """
     path = RESULTS / f"{name}.json"
-    kept = load(name)
+    kept = _stored(name)
     for table, rows in tables.items():
         kept[table] = {**environment(packages), **facts, "rows": rows}
     path.write_text(json.dumps(kept, indent=1) + "\n")
@@ -60,21 +76,36 @@ class MissingTableError(LookupError):
 
 
 class Tables(dict):
-    """Tables of a result file; a missing one names the command that measures it."""
+    """Tables of a result file, each with the command that measures it."""
 
     def __init__(self, name):
-        path = RESULTS / f"{name}.json"
-        super().__init__(json.loads(path.read_text()) if path.exists() else {})
         self.name = name
+        for table, results in _stored(name).items():
+            self[table] = results | {"command": self.command(table)}
+
+    def command(self, table):
+        """Return the command that measures a table."""
+        script = OTHER_SCRIPTS.get(table, self.name)
+        name = "" if script in WITHOUT_NAMES else OTHER_ARGUMENTS.get(table, table)
+        return f"python benchmarks/{script}.py {name}".rstrip()
 
     def __missing__(self, table):
-        script = OTHER_SCRIPTS.get(table, self.name)
         raise MissingTableError(
             f"results/{self.name}.json has no table {table!r}, which "
-            f"python benchmarks/{script}.py writes (--help lists its tables)."
+            f"{self.command(table)} writes."
         )
 
 
 def load(name):
     """Read a result file."""
     return Tables(name)
+
+
+def names():
+    """List the result files."""
+    return sorted(path.stem for path in RESULTS.glob("*.json"))
+
+
+def _stored(name):
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}

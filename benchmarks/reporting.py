@@ -49,13 +49,9 @@ def markdown(header, rows):
 
 
 def source(results):
-    """Describe date, versions and machine of a measurement."""
-    versions = ", ".join(f"{k} {v}" for k, v in results["versions"].items())
-    seeds = f"; seeds {results['seeds']}" if "seeds" in results else ""
-    return (
-        f"Measured {results['date']}, Python {results['python']}, {versions}; "
-        f"{results['machine']}{seeds}."
-    )
+    """Describe command and date of a measurement."""
+    seeds = f", seeds {results['seeds']}" if "seeds" in results else ""
+    return f"`{results['command']}`, {results['date']}{seeds}."
 
 
 def decimals(n):

@@ -10,7 +10,7 @@ from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, in_short
 from marginal_tables import marginals, marginals_time, marginals_turns
 from petdl_tables import PETDL_TABLES
-from record import MissingTableError, load
+from record import MissingTableError, load, names
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
 from safety_tables import SAFETY_TABLES
 
@@ -525,9 +525,28 @@ BENCHMARK_TABLES = (
     *PETDL_TABLES,
     *LEARNER_TABLES,
 )
+
+
+def versions():
+    """Machines and versions of all measurements."""
+    measured = [results for name in names() for results in load(name).values()]
+    machines = sorted({results["machine"] for results in measured})
+    found = {}
+    for results in measured:
+        for package, version in [
+            ("Python", results["python"]),
+            *results["versions"].items(),
+        ]:
+            found.setdefault(package, set()).add(version)
+    packages = ", ".join(
+        f"{package} {' or '.join(sorted(used))}" for package, used in found.items()
+    )
+    return f"All were measured on {' or '.join(machines)}, with {packages}."
+
+
 PAGES = {
     "README.md": (in_short,),
-    "docs/benchmarks.md": BENCHMARK_TABLES,
+    "docs/benchmarks.md": (versions, *BENCHMARK_TABLES),
     "docs/guide/no-public-rows.md": (marginals, marginals_turns, marginals_time),
     "docs/threat-model.md": SAFETY_TABLES,
 }
