@@ -161,7 +161,7 @@ WRONG_FITS = {
     "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X \(60, 3\); pass rows with the same features"),
     "a public frame lacks a nameless column": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:, :2]))}, r"X_public has shape \(30, 2\) and X \(60, 3\); pass rows"),
     "public images of another width": ({}, {"X": X.reshape(60, 3, 1), "X_public": PublicData(X_PUBLIC.reshape(15, 3, 2))}, r"X_public has shape \(15, 3, 2\) and X \(60, 3, 1\); pass rows"),
-    "public rows hold NaN": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.nan, X_PUBLIC))}, r"X_public has shape \(30, 3\) and cannot be used: Input X_public contains NaN.*Prepare it like the private rows"),
+    "public rows hold NaN": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.nan, X_PUBLIC))}, r"X_public has shape \(30, 3\) and cannot be used: Input X_public contains NaN.*Put an imputer inside estimator="),
     "public rows hold infinity": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.inf, X_PUBLIC))}, r"Input X_public contains infinity.*Prepare it like the private rows"),
     "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is a str of shape \(\); pass the public rows themselves"),
     "public rows are a raw path": ({}, {"X_public": Path("public.csv")}, r"X_public is a PosixPath of shape \(\); pass the public rows"),

@@ -176,7 +176,7 @@ CALLS = {
         "held out, cross-validation": partial(
             cross_val_score, pate(public_size=0.2), X, y
         ),
-        "as many rows": fit(pate(), X_public=X),
+        "as many rows": fit(pate(), X_public=X.copy()),
     },
     PrivacyUtilityWarning: {
         "noise": fit_public(pate(mechanism=GNMax(sigma=500))),

@@ -1,6 +1,5 @@
 """Ledger entry of a fit, and the fingerprint that identifies the fit."""
 
-import math
 import secrets
 import sys
 from bisect import bisect_left
@@ -16,14 +15,13 @@ from sklearn_pate._estimators._hashing import estimator_hash, fingerprint
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.accounting.ledger._fitting_epsilon import fitting_epsilon
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
 __all__ = ["open_entry", "record_release"]
 
 # Parameters without an effect on the release.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
-# A smaller fraction of the requested epsilon is not suggested.
-_SMALLEST_OF_USE = 0.1
 
 
 class Releaser(Protocol):
@@ -71,7 +69,7 @@ def open_entry(
         ledger,
         cost,
         release.n_draws,
-        remedy=lambda: _what_fits(ledger, estimator.epsilon, release),
+        remedy=lambda: _remedy(ledger, estimator.epsilon, release),
     )
     entry.check()
     return entry
@@ -119,6 +117,17 @@ def _name_of_fit(
     return secrets.token_hex(32)
 
 
+def _remedy(ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan) -> str:
+    """Return advice for a fit that exceeds the budget."""
+    of_search = (
+        "Each fit of a search is charged; sklearn_pate.inspection.plan_search(search, "
+        "X, y, X_public=...) compares all of them with the budget before the first, "
+        "and names an epsilon that fits."
+    )
+    advice = [_what_fits(ledger, epsilon, release)]
+    return " ".join([*advice, of_search] if ledger.entries() else advice).strip()
+
+
 def _what_fits(
     ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan
 ) -> str:
@@ -141,16 +150,19 @@ def _what_fits(
         return f"n_queries={n_affordable} would fit, or more noise."
     if ledger.entries():
         # More noise makes the curve lower at all orders, nearly alike.
-        affordable = min(max(left, 0.0) / share, 1.0)
-        fitting = (spent.curve * affordable).quiet_epsilon(spent.delta)
+        scale = min(max(left, 0.0) / share, 1.0)
+        first = (spent.curve * scale).quiet_epsilon(spent.delta)
     else:
-        fitting = min(ledger.epsilon, epsilon)
-    while fitting > _SMALLEST_OF_USE * epsilon:
-        digits = 2 - math.floor(math.log10(fitting))
-        fitting = math.floor(fitting * 10**digits) / 10**digits
-        other = release.restated(release.calibrated(fitting), n_queries)
+        first = min(ledger.epsilon, epsilon)
+
+    def excess(epsilon: float) -> float:
+        other = release.restated(release.calibrated(epsilon), n_queries)
         if ledger.fits(other.curve, other.profile):
-            return f"epsilon={fitting:g} would fit."
+            return 0.0
         share, left = ledger.budget_fractions(other.curve)
-        fitting *= 0.999 * math.sqrt(max(left, 0.0) / share)  # as for Gaussian noise
-    return "Almost nothing is left, and no useful fit would be within it."
+        return share / left if left > 0 else np.inf
+
+    affordable = fitting_epsilon(epsilon, first, excess)
+    if affordable is None:
+        return "Almost nothing is left, and no useful fit would be within it."
+    return f"epsilon={affordable:g} would fit."

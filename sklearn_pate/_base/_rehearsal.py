@@ -19,7 +19,14 @@ from sklearn_pate._estimators._class_codes import predict_codes
 from sklearn_pate._estimators._hooks import autologging_off, muted
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._inputs._column_types import text_columns
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._odd_rows import columns_with_missing
+from sklearn_pate._inputs._preprocessing_advice import (
+    advice_on_values,
+    is_of_values,
+    without_advice,
+)
 from sklearn_pate._teachers import (
     Form,
     Poll,
@@ -45,9 +52,8 @@ _FEW_ROWS, _FEW_OF_CLASS = 100, 10
 # Rows, and rows of a class, whose number is no reason to fail.
 _MANY_ROWS, _MANY_OF_CLASS = 2000, 30
 _REMEDY = (
-    "Nothing was charged. Use another classifier; or put before it, as steps of a "
-    "Pipeline, an encoder with handle_unknown='ignore' for text, and an imputer for "
-    "missing values."
+    "Use another classifier; or put before it, as steps of a Pipeline, an encoder with "
+    "handle_unknown='ignore' for text, and an imputer for missing values."
 )
 
 
@@ -124,16 +130,21 @@ def rehearse_teacher(
 
     `n_rows` is the number of rows of a teacher. Raises ValueError if a teacher fails on
     each of three draws of as many public rows, one of them with two classes only, as
-    classes may be too rare in a shard for the teacher. Nothing is tried with fewer
-    public rows than a teacher has. Where `n_rows` is not public, and None, a draw is
-    half of the public rows, repeated, so that no teacher fails for their number; and
-    nothing is tried if that half is less than a hundred.
+    classes may be too rare in a shard for the teacher. Where `n_rows` is not public,
+    and None, a draw is half of the public rows, repeated, so that no teacher fails for
+    their number. If that half is less than a hundred, or there are fewer public rows
+    than a teacher has, only a failure for text or missing values counts.
     """
     n_public = X_public.shape[0]
-    n_distinct = n_public // 2 if n_rows is None else n_rows
-    fewest = _FEW_ROWS if n_rows is None else 2
-    if not fewest <= n_distinct <= n_public or form.n_classes < 2:
+    if form.n_classes < 2 or n_rows in (0, 1):
         return
+    n_distinct = n_public // 2 if n_rows is None else n_rows
+    has_enough = n_distinct <= n_public
+    if n_rows is None:
+        has_enough = n_distinct >= _FEW_ROWS
+    if not has_enough and not _has_odd_values(X_public):
+        return
+    n_distinct = max(min(n_distinct, n_public), 1)
     n_rows = max(n_distinct, _MANY_ROWS) if n_rows is None else n_rows
     poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
     failure = None
@@ -147,10 +158,11 @@ def rehearse_teacher(
         if result.failure is None:
             return
         failure = failure or result.failure
-    raise ValueError(
-        f"estimator={estimator!r} fails on {n_rows} public rows with made-up labels: "
-        f"{_without_stop(failure)}. {_REMEDY}"
-    )
+    if has_enough or is_of_values(str(failure)):
+        raise ValueError(
+            f"estimator={estimator!r} fails on {n_rows} public rows with made-up "
+            f"labels: {_and_remedy(str(failure), 'estimator', estimator, X_public)}"
+        )
 
 
 @phase("rehearsing the student on public rows")
@@ -218,14 +230,25 @@ def rehearse_student(
         if n_classes > 2 and failure(n_labeled, 2, n_public) is None:
             error = failure(many, n_classes, n_public)
     if error is not None:
+        failed = f"{type(error).__name__}: {error}"
         raise ValueError(
             f"student={student!r} fails on public rows with {n_labeled} made-up "
-            f"answers: {type(error).__name__}: {_without_stop(error)}. {_REMEDY}"
+            f"answers: {_and_remedy(failed, 'student', student, X_public)}"
         ) from error
 
 
-def _without_stop(problem: object) -> str:
-    return str(problem).rstrip(".")
+def _and_remedy(failure: str, name: str, estimator: Any, X_public: Table) -> str:
+    """Return the text of a failure, and what to do."""
+    remedy = _REMEDY
+    if is_of_values(failure) and _has_odd_values(X_public):
+        remedy = advice_on_values(failure, X_public, {name: estimator})
+    return f"{without_advice(failure).rstrip('.')}. Nothing was charged. {remedy}"
+
+
+def _has_odd_values(X_public: Table) -> bool:
+    """Check whether a table has text or missing values."""
+    is_table = len(X_public.shape) == 2
+    return is_table and bool(text_columns(X_public) or columns_with_missing(X_public))
 
 
 def _brief(estimator: Any) -> Any:

@@ -26,6 +26,7 @@ from sklearn_pate._inputs._features import (
     check_public_features,
 )
 from sklearn_pate._inputs._labels import check_classes, class_indices, read_classes
+from sklearn_pate._inputs._shared_memory import check_not_private
 from sklearn_pate._marginals._domain import Domain
 from sklearn_pate._marginals._noisy_tables import SyntheticRows
 from sklearn_pate._teachers import (
@@ -127,6 +128,7 @@ def split_inputs(
     error only where a row has a group id of another type, or no row is left to learn
     from; with public rows, also where a column of numbers holds text alone, or a list.
     """
+    given = X
     X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
     check_number_of_groups(estimator)
     assumptions = [label_set]
@@ -150,7 +152,9 @@ def split_inputs(
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append(HELD_OUT_ROWS)
     else:
-        X_public = check_public_features(estimator, unwrapped(X_public, X), X)
+        X_public = unwrapped(X_public, X)
+        check_not_private(X_public, given)
+        X_public = check_public_features(estimator, X_public, X)
         assumptions.append(PUBLIC_ROWS)
     X = read_like_public(X, X_public, refuse=synthetic is None)
     problems = data_problems(

@@ -42,7 +42,7 @@ from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
+from sklearn_pate._inputs._odd_rows import input_tags
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import (
     TeacherProblems,
@@ -384,11 +384,14 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         """Return the input tags of the estimator that gets the private rows."""
         return input_tags(self._sees_rows_first())
 
-    def _takes_missing(self) -> bool | None:
-        """Return whether public rows may have missing values; None if unknown."""
-        student = self._unfitted_student()
-        answers = [takes_missing(one) for one in (self._sees_rows_first(), student)]
-        return False if False in answers else (None if None in answers else True)
+    def _readers_of_public_rows(self) -> dict[str, Any]:
+        """Return the estimators that get public rows, by parameter."""
+        first = self._sees_rows_first()
+        of_rows = first is self._chosen_representation()
+        return {
+            "representation" if of_rows else "estimator": first,
+            "student": self._unfitted_student(),
+        }
 
     def _chosen_representation(self) -> Any:
         """Return the representation that teachers see, None for the columns."""

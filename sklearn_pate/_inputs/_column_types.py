@@ -16,7 +16,13 @@ from sklearn_pate._inputs._odd_rows import (
     without_words,
 )
 
-__all__ = ["check_column_types", "holds_text", "read_like_public"]
+__all__ = [
+    "check_column_types",
+    "holds_text",
+    "numeric_columns",
+    "read_like_public",
+    "text_columns",
+]
 
 
 def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
@@ -41,8 +47,8 @@ def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
             )
     if len(X.shape) != 2:
         return X
-    is_typed, is_date = _numeric_columns(X_public), _columns_of(X_public, "mM")
-    for column in np.flatnonzero(~_numeric_columns(X) & ~is_date).tolist():
+    is_typed, is_date = numeric_columns(X_public), _columns_of(X_public, "mM")
+    for column in np.flatnonzero(~numeric_columns(X) & ~is_date).tolist():
         public = _values(X_public, column)
         read: NDArray[Any]
         if is_typed[column] and _holds_numbers(public):
@@ -64,8 +70,8 @@ def check_column_types(X: Any, X_public: Any) -> None:
     as text, or a column without values. No single private value decides, unless all
     others show that the column is text.
     """
-    is_numeric = _numeric_columns(X)
-    for column in np.flatnonzero(is_numeric != _numeric_columns(X_public)).tolist():
+    is_numeric = numeric_columns(X)
+    for column in np.flatnonzero(is_numeric != numeric_columns(X_public)).tolist():
         public = _values(X_public, column)
         if is_numeric[column]:
             differs, numeric, text = any(map(_is_word, public)), "X", "X_public"
@@ -85,6 +91,18 @@ def holds_text(X: NDArray[Any]) -> bool:
     return X.dtype.kind in "US" or (
         X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
     )
+
+
+def text_columns(X: Any) -> list[Any]:
+    """List the columns of a table that hold text, by name or position."""
+    if sp.issparse(X) or len(X.shape) != 2:
+        return []
+    names = column_names(X) or range(X.shape[1])
+    return [
+        names[column]
+        for column in np.flatnonzero(~numeric_columns(X)).tolist()
+        if holds_text(np.array(_values(X, column), dtype=object))
+    ]
 
 
 def _is_of_objects(X: Any, column: int) -> bool:
@@ -127,7 +145,7 @@ def _holds_numbers(values: list[Any]) -> bool:
     )
 
 
-def _numeric_columns(X: Any) -> NDArray[np.bool_]:
+def numeric_columns(X: Any) -> NDArray[np.bool_]:
     """Find the columns of a numeric type, without reading their values."""
     return _columns_of(X, "biuf")
 

@@ -16,7 +16,9 @@ from sklearn_pate._inputs._odd_rows import (
     is_frame,
     odd_rows,
     read_numbers,
+    takes_missing,
 )
+from sklearn_pate._inputs._preprocessing_advice import advice_on_values, is_of_values
 
 __all__ = [
     "as_array",
@@ -127,9 +129,13 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
         X_public = check_features(estimator, X_public, reset=X is None, name="X_public")
         _check_values_of_frame(estimator, X_public, "X_public")
     except (TypeError, ValueError) as error:
+        problem = str(error).rstrip().removesuffix(".") + "."
+        remedy = "Prepare it like the private rows: columns and types."
+        if is_of_values(problem) and len(shape) == 2:
+            refusing = _refusing_missing(estimator)
+            remedy = advice_on_values(problem, X_public, refusing)
         raise ValueError(
-            f"X_public has shape {shape} and cannot be used: {str(error).rstrip()} "
-            "Prepare it like the private rows: columns, types and missing values."
+            f"X_public has shape {shape} and cannot be used: {problem} {remedy}"
         ) from error
     if X is not None and len(shape) == 2 and not sp.issparse(X):
         check_column_types(X, X_public)
@@ -185,9 +191,18 @@ def as_array(X: Any) -> NDArray[Any]:
     return array
 
 
+def _refusing_missing(estimator: Any) -> dict[str, Any]:
+    """Return the estimators that refuse missing values, or else may refuse them."""
+    readers = estimator._readers_of_public_rows()
+    taken = {name: takes_missing(one) for name, one in readers.items()}
+    refused = False if False in taken.values() else None
+    return {name: readers[name] for name, one in taken.items() if one is refused}
+
+
 def _check_values_of_frame(estimator: Any, X: Any, name: str) -> None:
     """Raise for NaN or infinity in a dataframe if the estimator is known to refuse."""
-    if is_frame(X) and estimator._takes_missing() is False:
+    readers = estimator._readers_of_public_rows().values()
+    if is_frame(X) and False in map(takes_missing, readers):
         odd = np.bitwise_or.reduce(odd_rows(X))
         if odd & (MISSING | INFINITE):
             what = "NaN" if odd & MISSING else "infinity"

@@ -33,6 +33,7 @@ __all__ = [
     "INFINITE",
     "MISSING",
     "as_words",
+    "columns_with_missing",
     "finite_or_default",
     "input_tags",
     "is_frame",
@@ -143,6 +144,19 @@ def odd_rows(X: Any) -> NDArray[np.uint8]:
     X = np.asarray(X)
     values = _odd_values(X.reshape(len(X), math.prod(X.shape[1:])))
     return np.bitwise_or.reduce(values, axis=1)
+
+
+def columns_with_missing(X: Any) -> list[Any]:
+    """List the columns that hold a missing value, by name or position."""
+    if sp.issparse(X):
+        X = X.tocoo()
+        return np.unique(X.col[_odd_values(X.data) == MISSING]).tolist()
+    names = column_names(X) or range(X.shape[1])
+    return [
+        name
+        for index, name in enumerate(names)
+        if np.any(_odd_values(_column(X, index)) & MISSING)
+    ]
 
 
 def read_numbers(

@@ -12,7 +12,7 @@ from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._features import check_features, check_public_features
 from sklearn_pate._inputs._labels import check_classes, class_indices
-from sklearn_pate._inputs._odd_rows import input_tags, takes_missing
+from sklearn_pate._inputs._odd_rows import input_tags
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._teachers import (
     Poll,
@@ -36,8 +36,8 @@ class _Features(BaseEstimator):
     def __init__(self, teacher: Any = None) -> None:
         self.teacher = teacher
 
-    def _takes_missing(self) -> bool | None:
-        return takes_missing(self.teacher)
+    def _readers_of_public_rows(self) -> dict[str, Any]:
+        return {"estimator": self.teacher}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

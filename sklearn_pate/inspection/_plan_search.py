@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -15,17 +15,18 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from sklearn_pate._base._parameters import (
-    resolve_n_queries,
-    resolve_n_teachers,
-)
+from sklearn_pate._base._argument_checks import check_number_of_groups
+from sklearn_pate._base._parameters import resolve_n_queries
+from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
+from sklearn_pate.accounting.ledger._fitting_epsilon import fitting_epsilon
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection._leak_rules import splits_by_labels
+from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._two_parts import with_counts
 
 __all__ = ["SearchPlan", "plan_search"]
@@ -62,6 +63,10 @@ class SearchPlan:
     stratified : bool
         Whether the splits depend on labels, which no cost covers.
 
+    fitting_epsilon : float, default=None
+        With this epsilon of each fit, the search would be within the budget. None if it
+        is, if the candidates have several epsilons or none, and if hardly any would do.
+
     Examples
     --------
     >>> from sklearn_pate.inspection import SearchPlan
@@ -85,6 +90,7 @@ class SearchPlan:
     left: float
     ledger: str
     stratified: bool
+    fitting_epsilon: float | None = None
 
     @property
     def n_fits(self) -> int:
@@ -124,6 +130,8 @@ class SearchPlan:
                 "It would fail before its end. (Pass error_score='raise', or a refused "
                 "fit counts as a bad score.)",
             )
+            if self.fitting_epsilon is not None:
+                sentences.insert(2, f"epsilon={self.fitting_epsilon:g} would fit.")
         if self.stratified:
             sentences.append(
                 "The splits depend on them, too, as one changed label moves other rows "
@@ -152,13 +160,14 @@ def plan_search(
         random search needs an integer `random_state`, which decides its candidates.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows, counted only.
+        Private rows, whose number and columns are read.
 
     y : array-like of shape (n_rows,)
         Their labels, for the label set and the splits.
 
     X_public : PublicData, array-like, sparse matrix or dataframe, default=None
-        Public rows, counted only. None where `public_size` holds some out.
+        Public rows, whose number and columns are read. None where `public_size` holds
+        some out, or `synthetic` draws them.
 
     groups : array-like of shape (n_rows,), default=None
         For splits by group.
@@ -230,31 +239,48 @@ def plan_search(
         )
     candidates, y = _candidates(search), np.asarray(y)
     cv = check_cv(search.cv, y, classifier=True)
-    n_classes = len(read_classes(y)[0])
+    classes = read_classes(y)[0]
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
-    n_public = None if X_public is None else _n_rows(X_public)
-
+    rows = None if X_public is None else _rows(X_public)
     ledger = pate.ledger
+    fits = [_with_ledger(ledger, one) for one in candidates]
 
-    def costs(n_rows: int) -> list[tuple[float, ...]]:
-        return [
-            _cost(_pate_in(one), ledger, X, n_rows, n_public, n_classes)
-            for one in candidates
-        ]
+    def fractions(fits: list[PATEClassifier]) -> tuple[float, float]:
+        """Return the fractions of the budget that are taken and left."""
 
-    cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
-    if search.refit:
-        cost = cost + np.max(costs(len(y)), axis=0)
-    with ledger.reading() as file:
-        share, left = ledger.filter.budget_fractions(cost, spent(file))
+        def costs(n_rows: int) -> list[tuple[float, ...]]:
+            return [_cost(one, ledger, _rows(X), n_rows, rows, classes) for one in fits]
+
+        cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
+        if search.refit:
+            cost = cost + np.max(costs(len(y)), axis=0)
+        with ledger.reading() as file:
+            share, left = ledger.filter.budget_fractions(cost, spent(file))
+        # The first entry may exceed the sums.
+        return float(share), max(float(left), 0.0)
+
+    def excess(epsilon: float) -> float:
+        share, left = fractions(
+            [clone(one).set_params(epsilon=epsilon) for one in fits]
+        )
+        return share / left
+
+    share, left = fractions(fits)
+    requested = {one.epsilon for one in fits}
+    epsilon = requested.pop() if len(requested) == 1 else None
+    affordable = None
+    if epsilon is not None and share > left > 0:
+        first = epsilon * np.sqrt(left / share)  # as for Gaussian noise
+        affordable = fitting_epsilon(epsilon, first, excess)
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),
         refit=bool(search.refit),
-        share=float(share),
-        left=max(float(left), 0.0),  # the first entry may exceed the sums
+        share=share,
+        left=left,
         ledger=str(ledger.path),
         stratified=splits_by_labels(cv),
+        fitting_epsilon=affordable,
     )
 
 
@@ -280,32 +306,32 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
     return [clone(search.estimator).set_params(**one) for one in settings]
 
 
-def _cost(
-    pate: PATEClassifier | None,
-    ledger: PrivacyLedger,
-    X: Any,
-    n_rows: int,
-    n_public: int | None,
-    n_classes: int,
-) -> tuple[float, ...]:
-    """Return the cost of one fit at each order of the ledger."""
+def _with_ledger(ledger: PrivacyLedger, candidate: Any) -> PATEClassifier:
+    """Return the PATEClassifier of a candidate, or raise for another ledger."""
+    pate = _pate_in(candidate)
     if pate is None or pate.ledger != ledger:
         raise ValueError(
             "The candidates of a search have different ledgers, or some have none; "
             "give all of them the same."
         )
+    return pate
+
+
+def _cost(
+    pate: PATEClassifier,
+    ledger: PrivacyLedger,
+    X: Any,
+    n_rows: int,
+    X_public: Any,
+    classes: NDArray[Any],
+) -> tuple[float, ...]:
+    """Return the cost of one fit at each order of the ledger."""
     pate._check_parameters()
-    counts = None
+    check_number_of_groups(pate)
+    domain, n_public = None, 0 if X_public is None else X_public.shape[0]
     if pate.synthetic is not None:
-        n_public = pate.synthetic.n_rows
-        counts = pate.synthetic._mechanism(
-            len(pate.synthetic._read(X).counted),
-            epsilon=pate.epsilon,
-            delta=pate.delta,
-            add_remove=False,
-            noise_seed=pate.noise_seed,
-        )
-    elif n_public is None:
+        domain, n_public = pate.synthetic._read(X), pate.synthetic.n_rows
+    elif X_public is None:
         if pate.public_size is None:
             raise ValueError(
                 "X_public=None, and the PATEClassifier has no public_size or "
@@ -314,16 +340,29 @@ def _cost(
         n_public = round(pate.public_size * n_rows)
         n_rows -= n_public
     if pate.classes is not None:
-        n_classes = len(np.asarray(pate.classes))
-    n_queries = resolve_n_queries(pate.n_queries, n_public, pate._unfitted_student())
-    n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
-    mechanism = pate._prepared_mechanism(
-        n_teachers, n_queries, n_classes, pate.epsilon, counts
+        classes = np.asarray(pate.classes)
+    # Public rows have the columns of private ones, whose values are not read.
+    rows = X if X_public is None else X_public
+    private = PrivateInputs(np.empty((n_rows, 0)), classes[:0], None, None, None, ())
+    public = PublicInputs(classes, rows, pate.privacy_unit, (), domain)
+    mechanism = pate._function_release(private, public)
+    steps = isinstance(mechanism, ScoreSteps)
+    n_teachers = (pate._n_units if steps else pate._resolve_n_teachers)(private)
+    if mechanism is not None:
+        curve = pate._plan_function(mechanism, public, n_teachers).statement.curve
+        return ledger.filter.cost(curve)
+    n_queries = resolve_n_queries(
+        pate.n_queries, n_public, pate._unfitted_student(rows)
     )
-    whole = with_counts(counts, mechanism)
-    return ledger.filter.cost(whole.stated_curve(n_queries, n_classes))
+    counts = pate._counts(public, pate.epsilon)
+    answers = pate._prepared_mechanism(
+        n_teachers, n_queries, len(classes), pate.epsilon, counts
+    )
+    whole = with_counts(counts, answers)
+    return ledger.filter.cost(whole.stated_curve(n_queries, len(classes)))
 
 
-def _n_rows(X_public: Any) -> int:
-    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
-    return X_public.shape[0] if hasattr(X_public, "shape") else len(X_public)
+def _rows(X: Any) -> Any:
+    """Return rows that have a shape."""
+    X = X.X if isinstance(X, PublicData) else X
+    return X if hasattr(X, "shape") else np.asarray(X, dtype=object)

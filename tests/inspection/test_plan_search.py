@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -12,7 +13,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate import (
+    BudgetExceededError,
+    PATEClassifier,
+    PrivacyLedger,
+    PrivateMarginals,
+    PublicData,
+)
 from sklearn_pate.inspection import plan_search, privacy_leaks
 from sklearn_pate.mechanisms import GumbelMax
 
@@ -55,6 +62,72 @@ def test_a_search_has_the_planned_cost(ledger, refit, in_pipeline):
     else:
         assert ledger.spent == pytest.approx(cost.share, rel=1e-12)
     assert plan_search(search, X, Y, X_public=PUBLIC).left == 1 - ledger.spent
+
+
+LEARNERS = {
+    "steps": PATEClassifier(),
+    "scores": PATEClassifier(GaussianNB(), n_teachers=60, mechanism="scores"),
+    "votes": PATEClassifier(GaussianNB(), n_teachers=10, n_queries=20),
+    "synthetic": PATEClassifier(synthetic=PrivateMarginals((-4, 6), n_rows=100)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning")
+@pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")
+def test_the_plan_is_of_what_each_fit_releases(ledger, learner):
+    pate = clone(LEARNERS[learner])
+    pate.set_params(ledger=ledger, epsilon=2.0, delta=1e-6, classes=[0, 1])
+    search = GridSearchCV(pate, {}, cv=KFold(2), refit=False)
+    public = {} if learner == "synthetic" else {"X_public": PUBLIC}
+    plan = plan_search(search, X, Y, **public)
+    search.fit(X, Y, **public)
+    assert ledger.spent == pytest.approx(plan.share, rel=1e-12)
+
+
+def test_a_search_beyond_the_budget_is_told_an_epsilon_that_fits(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=2, delta=1e-5)
+    pate = PATEClassifier(ledger=ledger, epsilon=1.0, delta=1e-5, classes=[0, 1])
+    search = GridSearchCV(pate, {"threshold": [0.4, 0.5]}, cv=KFold(3))
+    plan = plan_search(search, X, Y, X_public=PUBLIC)
+    assert not plan.fits
+    assert f"epsilon={plan.fitting_epsilon:g} would fit." in str(plan)
+    for factor, fits in [(1, True), (1.05, False)]:
+        pate.set_params(epsilon=factor * plan.fitting_epsilon)
+        assert plan_search(search, X, Y, X_public=PUBLIC).fits is fits
+    assert ledger.entries() == []
+    several = GridSearchCV(pate, {"epsilon": [1.0, 2.0]}, cv=KFold(3))
+    assert plan_search(several, X, Y, X_public=PUBLIC).fitting_epsilon is None
+
+
+class Counted(GaussianNB):
+    """Counts its fits in this process."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        return super().fit(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning")
+def test_a_refused_fit_of_a_search_names_the_plan_and_an_epsilon(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=2, delta=1e-5)
+    pate = PATEClassifier(
+        Counted(), n_teachers=10, n_queries=20, ledger=ledger, classes=[0, 1]
+    )
+    search = GridSearchCV(pate, {"delta": [1e-5]}, cv=KFold(3), error_score="raise")
+    search.fit(X, Y, X_public=PUBLIC)  # four fits at epsilon 1 leave little
+    spent, fits = ledger.spent, Counted.fits
+    with pytest.raises(BudgetExceededError, match=r"plan_search\(search, X") as caught:
+        search.fit(X, Y, X_public=PUBLIC)
+    assert "times this cost" not in str(caught.value)
+    assert (ledger.spent, len(ledger.entries())) == (spent, 3)
+    assert Counted.fits == fits + 1  # on public rows
+    suggested = float(str(caught.value).split("epsilon=")[2].split()[0])
+    pate.set_params(epsilon=suggested).fit(X, Y, X_public=PUBLIC)
 
 
 def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):

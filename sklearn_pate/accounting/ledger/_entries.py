@@ -163,11 +163,7 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
     )
     if np.isfinite(taken):
         left = max(left, 0.0)
-        n_times = left / taken if taken else 0.0
-        refused = (
-            f"This would take {taken:.2%} of {budget}, and {left:.2%} is left: "
-            f"{n_times:.3g} times this cost would fit."
-        )
+        refused = f"This would take {taken:.2%} of {budget}, and {left:.2%} is left."
     elif cost.uncovered_delta > ledger.delta:
         refused = f"Its delta of {cost.uncovered_delta!r} is above that of {budget}."
     elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:

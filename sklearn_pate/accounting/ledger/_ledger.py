@@ -33,7 +33,7 @@ from sklearn_pate.accounting.ledger._sqlite import (
     make_key,
     transaction,
 )
-from sklearn_pate.exceptions import LedgerError
+from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
 __all__ = ["PrivacyLedger"]
 
@@ -405,8 +405,17 @@ class PrivacyLedger:
             profile,
             uncovered_delta,
         )
-        with self.writing() as file:
-            return enter(self, file, cost)
+        try:
+            with self.writing() as file:
+                return enter(self, file, cost)
+        except BudgetExceededError as error:
+            taken, left = self.budget_fractions(curve)
+            if uncovered_delta > 0 or not 0 < taken < np.inf:
+                raise
+            n_times = max(left, 0.0) / taken
+            raise BudgetExceededError(
+                f"{error} {n_times:.3g} times this cost would fit."
+            ) from None
 
     def entries(self) -> list[LedgerEntry]:
         """List all entries.
