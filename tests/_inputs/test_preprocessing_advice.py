@@ -173,6 +173,7 @@ def test_a_long_estimator_is_named_in_short(ledger):
     assert text.endswith("estimator=make_pipeline(SimpleImputer(), Pipeline(...)).")
 
 
+@pytest.mark.slow
 def test_other_learners_lead_there_too(ledger):
     clf = PETDLClassifier(Teacher(), n_teachers=10, ledger=ledger, classes=[0, 1])
     assert "=make_pipeline(SimpleImputer(), " in refused(clf, NUMBERS, np.asarray)

@@ -67,6 +67,7 @@ def test_private_rows_are_refused_as_public_ones(case, ledger):
     assert Counted.fits == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["steps", "PETDL", "Private-kNN"])
 @pytest.mark.parametrize("method", ["fit", "plan_privacy"])
 def test_other_learners_and_plans_refuse_them_too(learner, method, ledger):
