@@ -120,7 +120,7 @@ def test_nothing_is_admitted_after_a_first_entry_that_its_profile_admits(ledger)
     tiny = histogram(0.01)
     for later in (cost, tiny, {"curve": curve(0.0)}):
         assert not ledger.fits(**later)
-        with pytest.raises(BudgetExceededError, match=r"and 0\.00% is left.*0 times"):
+        with pytest.raises(BudgetExceededError, match=r"and 0\.00% is left"):
             ledger.charge(**later, **WHAT)
     assert ledger.spent == 1
     assert [entry.share for entry in ledger.entries()] == [1]
