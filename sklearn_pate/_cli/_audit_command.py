@@ -4,10 +4,12 @@ import argparse
 import json
 import textwrap
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._terminal import WIDTH, fact_lines, write_lower_bound
+from sklearn_pate._cli._estimator_file import read_mechanism
 from sklearn_pate._cli._options import add_mechanism, number, whole_number
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.inspection import AuditResult, audit_mechanism
@@ -28,6 +30,9 @@ examples:
 
   Laplace noise, three classes, more trials:
     %(prog)s --mechanism lnmax --gamma 0.1 --counts 30,30,5 --trials 50000
+
+  a mechanism of your own, from the line mechanism = MyMechanism(...) in a file:
+    %(prog)s --file my_mechanism.py
 
 exit codes:
   0  the claim was not contradicted, which does not prove it; see the threat model
@@ -70,6 +75,13 @@ def add_to(commands: Any) -> None:
         epilog=EPILOG,
     )
     add_mechanism(parser)
+    parser.add_argument(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help="Python file, which is executed, with a mechanism of your own: its "
+        "variable named mechanism; in place of --mechanism and noise",
+    )
     parser.add_argument(
         "--sigma",
         type=number,
@@ -177,12 +189,17 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _mechanism(given: argparse.Namespace) -> Mechanism:
-    """Build the mechanism with the given noise."""
-    noise = dict(NOISE[given.mechanism])
+    """Build the mechanism with the given noise, or read it from a file."""
+    noise = {} if given.file is not None else dict(NOISE[given.mechanism])
     for name in sorted(set().union(*NOISE.values())):
         value = getattr(given, name)
         if value is None:
             continue
+        if given.file is not None:
+            raise ValueError(
+                f"{name}={value!r} does not apply to a mechanism of a file, which sets "
+                "its noise; leave it out."
+            )
         if name not in noise:
             options = " and ".join(NAMES[one] for one in noise)
             raise ValueError(
@@ -190,6 +207,8 @@ def _mechanism(given: argparse.Namespace) -> Mechanism:
                 f"which takes {options}; leave it out."
             )
         noise[name] = value
+    if given.file is not None:
+        return read_mechanism(given.file)
     return as_mechanism(given.mechanism, "answers").set_params(**noise)
 
 

@@ -1,4 +1,4 @@
-"""Unfitted classifiers in files: Python, or skops."""
+"""Unfitted classifiers and mechanisms in files: Python, or skops."""
 
 import runpy
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
+from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.publication._bounded_files import (
     LARGEST_MODEL,
     printable,
@@ -19,7 +20,22 @@ from sklearn_pate.publication._model_file import (
     untrusted_types,
 )
 
-__all__ = ["read_estimator"]
+__all__ = ["read_estimator", "read_mechanism"]
+
+
+def read_mechanism(path: Path) -> Mechanism:
+    """Read the variable `mechanism` of a Python file, which is executed."""
+    _check_is_file(path, "file")
+    if path.suffix != ".py":
+        raise ValueError(f"{path} must end in .py.")
+    example = "mechanism = MyMechanism()"
+    found = _executed(path, "mechanism", example)
+    if not isinstance(found, Mechanism):
+        raise ValueError(
+            f"{path} has no mechanism as mechanism, but a {type(found).__name__}; make "
+            f"it an instance of a subclass of Mechanism, such as {example}."
+        )
+    return found
 
 
 def read_estimator(path: Path, name: str) -> Any:
@@ -27,10 +43,9 @@ def read_estimator(path: Path, name: str) -> Any:
 
     The Python file is executed.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not a file; correct the path of --{name}.")
+    _check_is_file(path, name)
     if path.suffix == ".py":
-        found = _executed(path, name)
+        found = _executed(path, name, f"{name} = LogisticRegression()")
     elif path.suffix == ".skops":
         found = _unpacked(path)
     else:
@@ -43,7 +58,14 @@ def read_estimator(path: Path, name: str) -> Any:
     return found
 
 
-def _executed(path: Path, name: str) -> Any:
+def _check_is_file(path: Path, option: str) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is not a file; correct the path of --{option}."
+        )
+
+
+def _executed(path: Path, name: str, example: str) -> Any:
     """Execute a Python file, and return one of its variables."""
     try:
         variables = runpy.run_path(str(path))
@@ -52,10 +74,7 @@ def _executed(path: Path, name: str) -> Any:
             f"{path} failed with {type(error).__name__}: {printable(error)}."
         ) from error
     if name not in variables:
-        raise ValueError(
-            f"{path} defines no {name}; add a line such as {name} = "
-            "LogisticRegression()."
-        )
+        raise ValueError(f"{path} defines no {name}; add a line such as {example}.")
     return variables[name]
 
 

@@ -20,7 +20,7 @@ from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease
 from sklearn_pate.publication._student_state import full_name
 
-__all__ = ["HIDDEN_SEED", "described", "rebuilt", "without_seeds"]
+__all__ = ["HIDDEN_SEED", "classes_to_trust", "described", "rebuilt", "without_seeds"]
 
 #: Mechanisms of this package, whose cost can be computed from the card.
 OWN = {
@@ -130,6 +130,13 @@ def rebuilt(
     if not seeded:
         mechanism._check_ready()
     return mechanism
+
+
+def classes_to_trust(fields: dict[str, Any]) -> set[str]:
+    """Return the full names of all classes in the fields that readers have to trust."""
+    nested = [one for one in fields["parameters"].values() if isinstance(one, dict)]
+    own = {fields["class"]} - OWN.keys()
+    return own.union(*map(classes_to_trust, nested))
 
 
 def _kind(name: str, trusted: Collection[str | type]) -> type[AccountedRelease]:

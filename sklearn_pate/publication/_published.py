@@ -29,6 +29,7 @@ from sklearn_pate.publication._bounded_files import (
     with_plain_members,
 )
 from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._mechanism_fields import classes_to_trust
 from sklearn_pate.publication._model_file import (
     TRUSTED,
     add_card,
@@ -168,7 +169,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             "to what needs to fit its estimators."
         )
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False
+    ) -> list[str]:
         """Write the model to `path` and its privacy card beside it.
 
         skops writes the model file: loading it runs no code from the file. Both files
@@ -182,6 +185,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         overwrite : bool, default=False
             Replace existing files.
+
+        Returns
+        -------
+        trusted : list of str
+            Types that a receiver has to trust, as ``load(path, trusted=trusted)``.
+            Send the list with the files. It is empty for most models.
 
         Raises
         ------
@@ -218,12 +227,13 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                     f"{existing} exists already; choose another path, or pass "
                     "overwrite=True to replace the model and its card."
                 )
-        model = self._pack(skops_io)
+        model, types = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
         text = written_card(card)
         check_sizes(model, text)
         # The card is last: without it, or with an old one, load() raises.
         write_all({model_path: model, card_path: text})
+        return sorted(types)
 
     @classmethod
     def load(
@@ -357,8 +367,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{card_path} contradicts itself or its model: {printable(error)}."
             ) from error
 
-    def _pack(self, skops_io: ModuleType) -> bytes:
-        """Return the content of the model file, after a check that it can be loaded."""
+    def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
+        """Return the content of the model file, and the types that readers must trust.
+
+        It is loaded once, as a check.
+        """
         name = type(self.student_).__name__
         stated = (len(self.classes_), str(self.privacy_spent_))
         content = (
@@ -394,7 +407,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 "values, so that readers cannot compute its cost. Pickle the published "
                 "classifier for readers who trust you."
             )
-        return add_card(saved, canonical_text(self._card))
+        to_trust = (set(types) - TRUSTED) | classes_to_trust(fields)
+        return add_card(saved, canonical_text(self._card)), to_trust
 
     def _unfitted_student(self) -> None:
         return None  # the student is fitted

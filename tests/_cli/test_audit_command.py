@@ -117,3 +117,46 @@ def test_wrong_options_are_refused_in_one_sentence(capsys, options, message):
     assert streams.out == ""
     assert streams.err.count("\n") == 1
     assert re.search(message, streams.err), streams.err
+
+
+OWN = """
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+
+
+class Own(GNMax):
+    def _answer(self, counts, noise):
+        return gaussian_plurality(counts, self.sigma / {part}, noise)
+
+
+mechanism = Own(sigma=5.0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("part", "code"), [(1, 0), (4, 1)])
+def test_a_mechanism_of_a_file_is_audited(capsys, tmp_path, part, code):
+    path = tmp_path / "own.py"
+    path.write_text(OWN.format(part=part))
+    assert main([*QUICK, "--trials", "5000", "--file", str(path)]) == code
+    assert "Own(sigma=5.0)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "message"),
+    [
+        (OWN.format(part=1), ["--sigma", "3"], "--sigma 3.0 does not apply to a"),
+        ("x = 1", [], "defines no mechanism; add a line such as mechanism = My"),
+        ("mechanism = 5", [], "has no mechanism as mechanism, but a int; make it an"),
+        ("mechanism = 1 / 0", [], "failed with ZeroDivisionError"),
+    ],
+)
+def test_files_without_a_mechanism_are_refused(
+    capsys, tmp_path, code, options, message
+):
+    path = tmp_path / "own.py"
+    path.write_text(code)
+    with pytest.raises(SystemExit) as exit_code:
+        main(["audit", "--file", str(path), *options])
+    assert exit_code.value.code == 2
+    assert message in capsys.readouterr().err

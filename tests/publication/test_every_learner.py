@@ -68,8 +68,12 @@ def test_a_registry_takes_its_record(fitted, saved):
     assert violations(record) == [missing]
 
 
-def test_a_saved_model_comes_back(fitted, saved, rows):
-    loaded = PublishedClassifier.load(saved, trusted=TRUSTED)
+def test_a_saved_model_comes_back_with_the_types_that_were_named(
+    fitted, tmp_path, rows
+):
+    path = tmp_path / "model.skops"
+    trusted = fitted.publish().save(path)
+    loaded = PublishedClassifier.load(path, trusted=trusted)
     assert_predicts_alike(fitted, loaded, rows[0][2200:])
     assert str(loaded.privacy_spent_) == str(fitted.privacy_spent_)
     assert loaded.privacy_spent_.epsilon == fitted.privacy_spent_.epsilon

@@ -155,7 +155,7 @@ NAME = f"{Half.__module__}.Half"
 @pytest.fixture
 def of_user(tmp_path):
     published = publish(vote(Half(sigma=8.0, tag="mine")))
-    published.save(tmp_path / "model.skops")
+    assert published.save(tmp_path / "model.skops") == [NAME]
     return tmp_path / "model.skops"
 
 

@@ -86,7 +86,8 @@ def test_a_forest_comes_back_once_its_trees_are_trusted(digits, tmp_path):
     student = RandomForestClassifier(n_estimators=10)
     published = publish(fit(X[:900], y[:900], student, X[900:1400]))
     path = tmp_path / "forest.skops"
-    published.save(path)
+    named = published.save(path)
+    assert named == skops.io.get_untrusted_types(file=path)
     if skops.io.get_untrusted_types(file=path):  # by skops 0.16 and later
         with pytest.raises(ValueError, match=rf"trusted=\['{TREE}'\]"):
             PublishedClassifier.load(path)

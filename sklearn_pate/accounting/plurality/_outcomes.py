@@ -113,11 +113,18 @@ class Plurality(ABC):
         """Compute the log-probability that a given class of each level wins.
 
         Of shape (n_vectors, n_levels), in nats; exp(log_p) times sizes sums to 1.
+        `values` may have more axes before the last, for the counts after a move.
         """
 
-    @abstractmethod
     def moves(self, values: _Array, sizes: _Array) -> Moves:
         """Compute the change of the law by each move, impossible ones included."""
+        after, left = after_move(values, sizes)
+        log_p_after = self.log_probabilities(after, left)
+        log_p = self.log_probabilities(values, sizes)
+        change = np.where(left > 0, log_p_after, 0) - np.where(
+            left > 0, _of_outcome(log_p), 0
+        )
+        return Moves(log_p_by_move(log_p, sizes), change)
 
 
 class GumbelPlurality(Plurality):
@@ -185,16 +192,6 @@ class PermuteAndFlipPlurality(Plurality):
         log_miss = np.log1p(-np.exp(log_w)[..., None] * (points + 1) / 2)
         all_miss = np.sum(sizes[..., None] * log_miss, axis=-2, keepdims=True)
         return log_w + logsumexp(all_miss - log_miss, b=weights / 2, axis=-1)
-
-    def moves(self, values: _Array, sizes: _Array) -> Moves:
-        """Compute the change of the law by each move, see `Plurality`."""
-        after, left = after_move(values, sizes)
-        log_p_after = self.log_probabilities(after, left)
-        log_p = self.log_probabilities(values, sizes)
-        change = np.where(left > 0, log_p_after, 0) - np.where(
-            left > 0, _of_outcome(log_p), 0
-        )
-        return Moves(log_p_by_move(log_p, sizes), change)
 
 
 @lru_cache
