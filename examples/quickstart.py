@@ -11,6 +11,8 @@ is random. The rows are made by a public recipe, and stand for 20,000 patients::
 The folder gets a picture, and the report for the person who signs.
 """
 
+# sphinx_gallery_thumbnail_path = "pictures/sizes.png"
+
 import argparse
 import os
 import sys

@@ -86,6 +86,14 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     trained on public rows and the release alone. The student predicts, and may be
     published with the statement ``privacy_spent_``.
 
+    Parameters by purpose:
+
+    - **privacy**: `epsilon`, `delta`, `privacy_unit`, `n_groups`, `classes`,
+      `public_size`, `synthetic`, `ledger`, `noise_seed`;
+    - **quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
+      `query_strategy`, `representation`, `threshold`, `release`;
+    - **running**: `memory`, `n_jobs`, `verbose`, `random_state`.
+
     Parameters
     ----------
     estimator : classifier, default=None
