@@ -479,6 +479,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             marginals,
         )
 
+    @with_callbacks
     def fit_from_votes(
         self,
         X_public: Any,
@@ -550,28 +551,35 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         StudentWarning
             If the answers hold fewer than two classes.
         """
-        self._check_parameters()
-        seeds = Seeds.drawn(self.random_state)
-        public = read_public_inputs(
-            self, X_public, votes, method="fit_from_votes", privacy_unit=privacy_unit
-        )
-        queries = self._plan_queries(public, seeds)
-        votes = check_votes(votes, public, queries.clusters)
-        n_parties = votes.shape[0]
-        units = "parties" if privacy_unit is None else "teachers"
-        check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
-        release = self._plan_release(public, queries, n_parties)
-        plan = AnswerPlan(public, release, seeds, queries)
-        # No teacher is trained here, so that `estimator` may be the student.
-        given = self.estimator if self.student is None else self.student
-        student = self._unfitted_student(public.X_public) if given is None else given
-        plan.warn_if_useless(student, self.epsilon)
-        rehearse_answers(plan, student)
-        entry = open_entry(self, release, votes.content(), plan.public_content)
-        # The privacy is spent on the next line: noise is drawn, answers are released.
-        answers = plan.query(votes, student, entry)
-        student = plan.teach(student, answers)
-        analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
+        with progress_of(self):
+            self._check_parameters()
+            seeds = Seeds.drawn(self.random_state)
+            public = read_public_inputs(
+                self,
+                X_public,
+                votes,
+                method="fit_from_votes",
+                privacy_unit=privacy_unit,
+            )
+            queries = self._plan_queries(public, seeds)
+            votes = check_votes(votes, public, queries.clusters)
+            n_parties = votes.shape[0]
+            units = "parties" if privacy_unit is None else "teachers"
+            check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
+            release = self._plan_release(public, queries, n_parties)
+            plan = AnswerPlan(public, release, seeds, queries)
+            # No teacher is trained here, so that `estimator` may be the student.
+            given = self.estimator if self.student is None else self.student
+            student = (
+                self._unfitted_student(public.X_public) if given is None else given
+            )
+            plan.warn_if_useless(student, self.epsilon)
+            rehearse_answers(plan, student)
+            entry = open_entry(self, release, votes.content(), plan.public_content)
+            # The privacy is spent on this line: noise is drawn, answers are released.
+            answers = plan.query(votes, student, entry)
+            student = plan.teach(student, answers)
+            analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
         return self._set_fitted(plan, plan.attributes(answers), student, analysis, None)
 
     @public_rows_by_name

@@ -7,6 +7,7 @@ from contextlib import redirect_stderr
 from types import SimpleNamespace
 
 import distributed
+import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
@@ -260,3 +261,13 @@ def test_a_notebook_shows_phases_in_one_output(blobs, monkeypatch):
     fit(voting(), blobs, stream)
     assert shown == [*(f"[PATE] {phase}" for phase in VOTES), ""]
     assert stream.getvalue() == ""
+
+
+def test_votes_from_elsewhere(blobs, terminal):
+    *_, X_public, _ = blobs
+    labels = np.random.default_rng(0).integers(3, size=(15, len(X_public)))
+    pate = voting(classes=range(3)).set_params(n_teachers="auto")
+    with redirect_stderr(terminal):
+        pate.fit_from_votes(PublicData(X_public), labels)
+    assert terminal.lines[-3:] == VOTES[-3:]
+    assert "training teachers" not in "".join(terminal.lines)
