@@ -15,6 +15,7 @@ from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
+from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
@@ -157,6 +158,9 @@ class PrivateKNNClassifier(QueryingClassifier):
         Seeds the noise, for research and tests only: the statement's epsilon is
         infinite. None draws the noise from the operating system.
 
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+
     random_state : int, RandomState instance or None, default=None
         Seed of representation, query strategy and student. May be public.
 
@@ -258,6 +262,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         noise_seed: int | None = None,
+        verbose: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
         self.student = student
@@ -277,6 +282,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         self.classes = classes
         self.ledger = ledger
         self.noise_seed = noise_seed
+        self.verbose = verbose
         self.random_state = random_state
 
     @public_rows_by_name
@@ -316,15 +322,16 @@ class PrivateKNNClassifier(QueryingClassifier):
             If the cost exceeds the budget of the `ledger`. Nothing was queried or
             charged.
         """
-        plan = self._plan(X, y, X_public=X_public, groups=groups)
-        private = plan.private
-        entry = open_entry(self, plan.release, private.content(), plan.public_content)
-        # With synthetic rows, the first part of the privacy is spent on the next line.
-        plan, marginals = self._on_drawn_rows(plan, entry)
-        votes = self._neighbour_votes(plan)
-        # The privacy is spent on the next line: noise is drawn, answers are released.
-        answers = plan.query(votes, self._unfitted_student(), entry)
-        student = plan.teach(self._unfitted_student(), answers)
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public_content
+            entry = open_entry(self, plan.release, private.content(), public)
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            votes = self._neighbour_votes(plan)
+            # The privacy is spent on this line: noise is drawn, answers are released.
+            answers = plan.query(votes, self._unfitted_student(), entry)
+            student = plan.teach(self._unfitted_student(), answers)
         self.n_neighbors_ = plan.release.n_teachers
         return self._set_fitted(
             plan,
@@ -414,6 +421,7 @@ class PrivateKNNClassifier(QueryingClassifier):
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
         super()._check_parameters()
+        check_verbose(self.verbose)
         check_count("n_neighbors", self.n_neighbors, also=("auto",))
         if self.metric not in METRICS:
             raise ValueError(
@@ -453,6 +461,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             return math.ceil(_VOTES_PER_SIGMA * mechanism.sigma)
         return self.n_neighbors
 
+    @phase("representing the rows")
     def _neighbour_votes(self, plan: FitSetup) -> NeighbourVotes:
         """Put private rows on the grid, for exact distances, and count their votes."""
         private, queries = plan.private, plan.queries

@@ -21,7 +21,12 @@ from sklearn_pate import (
     PublicData,
     PublicDataWarning,
 )
-from sklearn_pate.baselines import DPNaiveBayesClassifier, PETDLClassifier
+from sklearn_pate.baselines import (
+    DPNaiveBayesClassifier,
+    DPSGDClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 
@@ -166,6 +171,23 @@ def test_petdl(blobs, terminal):
         "releasing the sum ...",
         "training the student ...",
     ]
+
+
+def test_private_knn(blobs, terminal):
+    knn = PrivateKNNClassifier(LogisticRegression(), n_queries=40, epsilon=8)
+    fit(knn, blobs, terminal)
+    assert terminal.lines[-4:] == ["representing the rows ...", *VOTES[-3:]]
+
+
+@pytest.mark.slow
+def test_dp_sgd(terminal):
+    from tests.baselines.dpsgd.networks import N_CLASSES, N_FEATURES, network
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, N_FEATURES)), rng.integers(N_CLASSES, size=300)
+    with redirect_stderr(terminal):
+        DPSGDClassifier(network(), epsilon=8).fit(X, y)
+    assert terminal.lines[-1] == "training in steps 3/3"
 
 
 def test_an_adaptive_strategy_counts_its_queries(blobs, terminal):

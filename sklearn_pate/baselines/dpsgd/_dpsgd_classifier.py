@@ -9,6 +9,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
+from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
@@ -83,6 +84,10 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
     noise_seed : int, default=None
         None draws samples, noise and the seed of dropout from the operating system. An
         integer makes them reproducible and **voids every guarantee**.
+
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`; that of the network
+        itself is never shown, as its losses are private.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights. May be public.
@@ -170,6 +175,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         noise_seed: int | None = None,
+        verbose: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -181,6 +187,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         self.classes = classes
         self.ledger = ledger
         self.noise_seed = noise_seed
+        self.verbose = verbose
         self.random_state = random_state
 
     @property
@@ -254,6 +261,7 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
                 f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
             )
         check_random_state(self.random_state)
+        check_verbose(self.verbose)
         super()._check_parameters()
 
     def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.float32]:
@@ -301,15 +309,16 @@ class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
         from sklearn_pate.baselines.dpsgd._dpsgd_training import train
 
         seed = check_random_state(self.random_state).randint(MAX_SEED)
-        self.network_ = train(
-            self.estimator,
-            rows.X,
-            rows.codes,
-            len(rows.classes),
-            settings,
-            noise=noise,
-            seed=seed,
-        )
+        with progress_of(self):
+            self.network_ = train(
+                self.estimator,
+                rows.X,
+                rows.codes,
+                len(rows.classes),
+                settings,
+                noise=noise,
+                seed=seed,
+            )
         self.noise_multiplier_ = settings.noise_multiplier
 
     def __sklearn_tags__(self) -> Tags:

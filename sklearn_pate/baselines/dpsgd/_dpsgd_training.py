@@ -13,6 +13,7 @@ from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from sklearn.base import clone
 
+from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler
@@ -66,7 +67,7 @@ def train(
         with _secret_globals(noise):
             steps = NoisySteps(net, X, y.long(), plan, noise)
             sampler = PoissonSampler(plan.sampling_rate, noise)
-            for _ in range(plan.n_steps):
+            for _ in steps_of("training in steps", range(plan.n_steps)):
                 # On the processor, torch keeps 32 bits of a seed: too few for a fit.
                 torch.default_generator.manual_seed(_secret_seed(noise))
                 steps.step(np.flatnonzero(sampler.draw(len(X)) & (codes >= 0)))
