@@ -10,7 +10,7 @@ from sklearn_pate.inspection.privacy_report._blocks import (
     Table,
     Text,
 )
-from sklearn_pate.inspection.privacy_report._guarantee import number_text
+from sklearn_pate.inspection.privacy_report._guarantee import figure_text
 from sklearn_pate.publication._deployment import QUESTIONS
 
 __all__ = [
@@ -84,34 +84,27 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
 
 def evidence_section(facts: dict[str, Any]) -> Section:
     """Write audits and figures of quality, with lines to fill in."""
-    quality, blocks = facts["quality"], []
-    slots = [_line(facts, "audits")]
-    if facts["private"] and (quality is None or not quality["by_group"]):
-        slots.append(("Quality by group", f"{_TO_FILL_IN}{_BY_GROUP}"))
-    rows = tuple(slot for slot in slots if slot is not None)
-    if rows:
-        blocks.append(Table("Audits and groups", ("Subject", "Evidence"), rows))
-    return Section("Evidence", [*blocks, *_quality(quality)])
+    figures = {} if facts["quality"] is None else facts["quality"]["figures"]
+    rows = [_line(facts, "audits")]
+    rows += [(name, figure_text(value)) for name, value in figures.items()]
+    if facts["private"] and not any(isinstance(one, dict) for one in figures.values()):
+        rows.append(("Quality by group", f"{_TO_FILL_IN}{_BY_GROUP}"))
+    lines = tuple(row for row in rows if row is not None)
+    blocks: list[Block] = [Table("Evidence", ("Subject", "Result"), lines)]
+    return Section("Evidence", [*blocks, *_notes(facts["quality"])])
 
 
-def _quality(quality: dict[str, Any] | None) -> list[Block]:
+def _notes(quality: dict[str, Any] | None) -> list[Text]:
     if quality is None:
         return []
-    rows = tuple(
-        (name, number_text(value)) for name, value in quality["figures"].items()
-    )
+    rows = "public" if quality["public"] else "private"
     text = (
-        "Given by the author of this page, and not checked here. Computed on "
-        f"{'public' if quality['public'] else 'private'} rows: "
-        f"{quality['evaluated_on']}"
+        "Figures of quality are given by the author of this page, and not checked "
+        f"here. Computed on {rows} rows: {quality['evaluated_on']}"
     )
-    blocks: list[Block] = [
-        Table("Figures of quality", ("Name", "Value"), rows),
-        Text(text),
-    ]
-    if not quality["public"]:
-        blocks.append(Text("No guarantee covers these figures.", is_warning=True))
-    return blocks
+    if quality["public"]:
+        return [Text(text)]
+    return [Text(text), Text("No guarantee covers these figures.", is_warning=True)]
 
 
 def fields_section(facts: dict[str, Any]) -> Section:

@@ -190,9 +190,8 @@ def _quality(
             f"quality={quality!r} must be a dict of names and numbers, such as "
             "{'accuracy': 0.84}."
         )
-    figures: dict[str, float] = {}
-    for name, value in quality.items():
-        figures |= _figures(_check_text("a name in quality", name), value)
+    names = {_check_text("a name in quality", name): name for name in quality}
+    figures = {name: _figure(name, quality[given]) for name, given in names.items()}
     if evaluated_on is None:
         raise ValueError(
             "quality needs evaluated_on, one sentence about the rows that the figures "
@@ -205,27 +204,30 @@ def _quality(
         )
     return {
         "figures": figures,
-        "by_group": any(isinstance(value, dict) for value in quality.values()),
         "evaluated_on": _check_text("evaluated_on", evaluated_on),
         "public": bool(is_public),
     }
 
 
-def _figures(name: str, value: Any) -> dict[str, float]:
-    """Return a figure, or one for each group, by name."""
+def _figure(name: str, value: Any) -> float | dict[str, float]:
+    """Return a figure, or one for each group."""
     if isinstance(value, dict) and value:
+        groups = {_check_text("a group in quality", str(one)): one for one in value}
         return {
-            f"{name}: {_check_text('a group in quality', str(group))}": number
-            for group, one in value.items()
-            for number in _figures(f"{name}, {group}", one).values()
+            group: _number(f"{name}, {group}", value[one])
+            for group, one in groups.items()
         }
+    return _number(name, value)
+
+
+def _number(name: str, value: Any) -> float:
     is_number = isinstance(value, (Real, np.number)) and not isinstance(value, bool)
     if not is_number or not np.isfinite(value):
         raise ValueError(
             f"quality[{name!r}]={value!r} must be a finite number, or a dict with one "
             "for each group."
         )
-    return {name: float(value)}
+    return float(value)
 
 
 def _ledger_facts(

@@ -13,6 +13,7 @@ __all__ = [
     "attackers_section",
     "conclusion_of",
     "epsilon_text",
+    "figure_text",
     "guarantee_sections",
     "number_text",
 ]
@@ -131,6 +132,13 @@ def number_text(value: float) -> str:
     """Write a number with as few digits as identify it."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
+
+
+def figure_text(value: float | Mapping[str, float]) -> str:
+    """Write a figure of quality, or one for each group."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{group} {number_text(one)}" for group, one in value.items())
+    return number_text(value)
 
 
 def _title(facts: dict[str, Any]) -> str:

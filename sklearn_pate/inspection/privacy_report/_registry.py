@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.accounting._statement_facts import sentences_of
-from sklearn_pate.inspection.privacy_report._guarantee import number_text
+from sklearn_pate.inspection.privacy_report._guarantee import figure_text
 from sklearn_pate.publication._deployment import QUESTIONS
 
 __all__ = ["registry_record", "registry_yaml"]
@@ -186,7 +186,7 @@ def _implementation(facts: dict[str, Any], words: dict[str, str]) -> dict[str, s
     }
     if quality is not None:
         figures = ", ".join(
-            f"{name} {number_text(value)}" for name, value in quality["figures"].items()
+            f"{name} {figure_text(value)}" for name, value in quality["figures"].items()
         )
         written["utility"] = f"{figures}, on {quality['evaluated_on']}"
     more = [f"Audit: {one}." for one in given.get("audits", [])]

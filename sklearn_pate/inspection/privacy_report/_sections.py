@@ -96,7 +96,8 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     sections = guarantee_sections(facts)
     if facts["deployment"] or facts["to_fill_in"]:
         sections.append(deployment_section(facts))
-    if facts["to_fill_in"] or facts["quality"] is not None:
+    has_evidence = facts["quality"] is not None or "audits" in facts["deployment"]
+    if facts["private"] or has_evidence:
         sections.append(evidence_section(facts))
     return [*sections, _assumptions(facts), *_appendix(facts)]
 

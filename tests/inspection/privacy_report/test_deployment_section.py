@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.accounting._statement_facts import HEADINGS
+from sklearn_pate.inspection.privacy_report._deployment_section import missing_in
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._deployment import QUESTIONS
@@ -98,10 +99,9 @@ def test_figures_by_group_are_the_evidence_that_is_asked_for():
         evaluated_on="100 public rows",
         quality_is_public=True,
     )
-    figures = table_of(report, "accuracy")
-    assert figures["accuracy by sex: women"] == "0.85"
-    assert figures["accuracy by sex: men"] == "0.83"
-    assert [*table_of(report, "Audits")] == ["Audits"]
+    evidence = table_of(report, "Audits")
+    assert [*evidence] == ["Audits", "accuracy", "accuracy by sex"]
+    assert evidence["accuracy by sex"] == "women 0.85; men 0.83"
     with pytest.raises(ValueError, match="finite number, or a dict with one for each"):
         report_on(
             pate(),
@@ -109,6 +109,13 @@ def test_figures_by_group_are_the_evidence_that_is_asked_for():
             evaluated_on="100 public rows",
             quality_is_public=True,
         )
+
+
+def test_audits_are_shown_when_nothing_is_left_to_fill_in():
+    words = dict.fromkeys(missing_in({}), "some words") | {"audits": ["one"]}
+    report = report_on(pate(), deployment=Deployment(**words))
+    assert report.to_dict()["to_fill_in"] == []
+    assert table_of(report, "Audits")["Audits"] == "one"
 
 
 def test_what_is_to_be_filled_in_and_signed_is_before_the_appendix():
