@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from numpydoc import docscrape, validate
 
+from sklearn_pate import PATEClassifier
+
 PACKAGE = "sklearn_pate"
 PUBLIC_PACKAGES = [
     "accounting",
@@ -137,4 +139,12 @@ def test_the_docstring_of_a_public_method_describes_its_result(method):
     checked = validate.Validator(docscrape.get_doc_object(method))
     assert bool(docscrape.FunctionDoc(method)["Returns"]) == (
         checked.method_returns_something
+    )
+
+
+def test_every_parameter_has_one_purpose():
+    doc = PATEClassifier.__doc__
+    listed = doc[doc.index("by purpose:") : doc.index("Parameters\n    ---")]
+    assert sorted(re.findall("`([a-z_]+)`", listed)) == sorted(
+        PATEClassifier().get_params(deep=False)
     )
