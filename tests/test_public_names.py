@@ -143,8 +143,8 @@ def test_the_docstring_of_a_public_method_describes_its_result(method):
 
 
 def test_every_parameter_has_one_purpose():
-    doc = PATEClassifier.__doc__
-    listed = doc[doc.index("by purpose:") : doc.index("Parameters\n    ---")]
+    doc = inspect.getdoc(PATEClassifier)
+    listed = doc[doc.index("by purpose:") : doc.index("Parameters\n---")]
     assert sorted(re.findall("`([a-z_]+)`", listed)) == sorted(
         PATEClassifier().get_params(deep=False)
     )
