@@ -437,7 +437,8 @@ def test_public_size_holds_out_rows_once(blobs):
     assert len(pate.public_indices_) == 120
     assert pate.queried_indices_.max() < 120
     assert "held out by public_size" in str(pate.privacy_spent_)
-    refitted = pate.set_params(public_size=None).fit(X, y, X_public=PublicData(X[:50]))
+    X_public = PublicData(X[:50].copy())
+    refitted = pate.set_params(public_size=None).fit(X, y, X_public=X_public)
     assert refitted.public_indices_ is None
 
 

@@ -219,5 +219,5 @@ def test_frames_of_text_are_refused_before_a_charge(ledger):
         MustNotBeFitted(), public_batch_size=5, batches="random", ledger=ledger
     )
     with pytest.raises(ValueError, match="could not convert string to float"):
-        petdl.fit(words, Y[:30], X_public=PublicData(words))
+        petdl.fit(words, Y[:30], X_public=PublicData(words.copy()))
     assert ledger.entries() == []

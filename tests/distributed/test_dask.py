@@ -124,7 +124,7 @@ def test_votes_are_those_of_a_fit_in_memory(client, table, X_public, name, unit)
 
 def test_arrays_cut_along_rows_and_columns(client):
     X, y = make_classification(2000, 6, random_state=0)
-    X_public = PublicData(X[:200])
+    X_public = PublicData(X[:200].copy())
     clf = make(LogisticRegression()).set_params(student=LogisticRegression())
     expected = counts(clf.fit(X, y, X_public=X_public))
     chunks = da.from_array(X, chunks=(300, 4)), da.from_array(y, chunks=300)

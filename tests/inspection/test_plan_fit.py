@@ -135,7 +135,7 @@ def test_a_fit_on_groups_states_what_was_planned():
     pate = PATEClassifier(
         GaussianNB(), n_teachers=12, n_queries=9, privacy_unit="group"
     )
-    rest = {"groups": np.arange(90) // 2, "X_public": PublicData(X[:20])}
+    rest = {"groups": np.arange(90) // 2, "X_public": PublicData(X[:20].copy())}
     spent = pate.plan_privacy(X, y, **rest)
     found = plan_fit(n_teachers=12, n_queries=9, privacy_unit="group")
     for fact in STATED:

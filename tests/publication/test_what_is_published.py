@@ -233,7 +233,7 @@ def test_what_a_query_strategy_holds_is_unfitted_when_pickled():
         epsilon=None,
         random_state=0,
     )
-    pate.fit(X, y, X_public=PublicData(X[:50]))
+    pate.fit(X, y, X_public=PublicData(X[:50].copy()))
     guide.fit(X, y)  # on private rows, by a holder of the estimator
     loaded = pickle.loads(pickle.dumps(pate))
     for strategy in (loaded.query_strategy, loaded.query_strategy_):
