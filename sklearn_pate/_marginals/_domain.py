@@ -119,7 +119,8 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
             if cells[column] is None
         ]
         raise ValueError(
-            f"domain lacks {len(missing)} of {len(names)} columns; declare them, from "
+            f"domain lacks {len(missing)} of {len(names)} columns; drop from X what "
+            "is no feature, such as ids and labels, and declare the others, from "
             f"general knowledge: domain={{{', '.join(missing)}}}."
         )
     domain = Domain(tuple(found), no_rows)
