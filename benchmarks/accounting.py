@@ -458,7 +458,7 @@ def main():
                 "seeds": [0],
                 "dp_accounting": importlib.metadata.version("dp-accounting"),
             }
-        save("accounting", {name: TABLES[name]()}, **facts)
+        save("accounting", name, TABLES[name](), **facts)
 
 
 if __name__ == "__main__":

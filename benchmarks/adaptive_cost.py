@@ -123,7 +123,7 @@ def cost():
             }
         )
         print(rows[-1], flush=True)
-    save("adaptive_cost", {"cost": rows})
+    save("adaptive_cost", "cost", rows)
 
 
 def classes():
@@ -159,7 +159,7 @@ def classes():
             }
         )
         print(rows[-1], flush=True)
-    save("adaptive_cost", {"classes": rows})
+    save("adaptive_cost", "classes", rows)
 
 
 def mechanisms():
@@ -188,7 +188,7 @@ def mechanisms():
             }
         )
         print(rows[-1], flush=True)
-    save("adaptive_cost", {"mechanisms": rows})
+    save("adaptive_cost", "mechanisms", rows)
 
 
 def same_tie(mechanism, n_queries):
@@ -324,7 +324,7 @@ def accuracy():
                     }
                 )
                 print(rows[-1] | {"accuracy": np.mean(values)}, flush=True)
-    save("adaptive_cost", {"accuracy": rows}, seeds=[*SEEDS], draws=N_DRAWS)
+    save("adaptive_cost", "accuracy", rows, seeds=[*SEEDS], draws=N_DRAWS)
 
 
 def _accuracy(data, sigma, seed):

@@ -492,4 +492,4 @@ TABLES = {
 
 if __name__ == "__main__":
     for table in command(__doc__, TABLES).parse_args().tables:
-        save("audits", {table: TABLES[table]()})
+        save("audits", table, TABLES[table]())

@@ -266,7 +266,7 @@ def main():
                 key=lambda one: one["n_rows"],
             )
             packages = ("dask", "distributed", "pyarrow", "xgboost-cpu")
-            save("cluster", {table: kept}, packages=packages, seeds=[0])
+            save("cluster", table, kept, packages=packages, seeds=[0])
 
 
 if __name__ == "__main__":

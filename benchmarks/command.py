@@ -12,11 +12,18 @@ def command(doc, tables=()):
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     if tables:
+
+        def table(name):
+            if name not in tables:
+                raise argparse.ArgumentTypeError(
+                    f"{name!r} is none of the tables {', '.join(tables)}"
+                )
+            return name
+
         parser.add_argument(
             "tables",
             nargs="*",
-            # A default is compared with the choices, too.
-            choices=[*tables, [*tables]],
+            type=table,
             default=[*tables],
             metavar="table",
             help=f"all by default; one or more of {', '.join(tables)}",

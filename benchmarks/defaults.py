@@ -93,7 +93,7 @@ def comparison(name, **parameters):
             results.setdefault((label, epsilon), []).append(result)
             print(data.name, label, epsilon, seed, result, flush=True)
             rows = [_row(data.name, *one, found) for one, found in results.items()]
-            save("defaults", {name: rows})
+            save("defaults", name, rows)
 
 
 def _row(name, label, epsilon, results):
@@ -153,7 +153,7 @@ def times():
             }
         )
         print(rows[-1], flush=True)
-    save("defaults", {"time": rows})
+    save("defaults", "time", rows)
 
 
 def timed(function, *arguments, **parameters):

@@ -124,7 +124,7 @@ def main():
         for epsilon, results in zip(EPSILONS, runs(MNIST, settings, SEEDS), strict=True)
     ]
     packages = ("torch", "skorch", "opacus")
-    save("dpsgd", {"mnist": rows}, packages=packages, seeds=list(SEEDS))
+    save("dpsgd", "mnist", rows, packages=packages, seeds=list(SEEDS))
 
 
 if __name__ == "__main__":

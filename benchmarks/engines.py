@@ -232,7 +232,7 @@ def main():
         rows = compare(options, Path(folder))
     if not options.no_save:
         packages = ("pyspark", "ray", "pyarrow")
-        save("engines", {"engines": rows}, packages=packages, seeds=[SEED])
+        save("engines", "engines", rows, packages=packages, seeds=[SEED])
 
 
 if __name__ == "__main__":

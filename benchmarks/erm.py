@@ -99,4 +99,4 @@ TABLES = {"epsilon": (by_epsilon, range(20)), "size": (by_size, range(5))}
 if __name__ == "__main__":
     for table in command(__doc__, TABLES).parse_args().tables:
         measure, seeds = TABLES[table]
-        save("erm", {table: measure(seeds)}, seeds=list(seeds))
+        save("erm", table, measure(seeds), seeds=list(seeds))

@@ -426,7 +426,7 @@ def main():
         name, measure = TABLES[table]
         images = load(IMAGE_SETS[given.data if name == "svhn" else name][0])
         rows = measure(images, runs)
-        save("image_recipe", {table: rows}, packages=PACKAGES)
+        save("image_recipe", table, rows, packages=PACKAGES)
 
 
 if __name__ == "__main__":

@@ -345,7 +345,7 @@ def main():
     runs = Runs(WORK / "runs.jsonl", run_student, votes_and_representation)
     for table in given.tables:
         images = _load(given.data if table == "svhn" else "mnist")
-        save("images", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))
+        save("images", table, TABLES[table](images, runs), shuffles=list(SHUFFLES))
 
 
 if __name__ == "__main__":

@@ -356,4 +356,4 @@ TABLES = {
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for table in command(__doc__, TABLES).parse_args().tables:
-        save("audits", {table: without_and_with_defects(*TABLES[table])})
+        save("audits", table, without_and_with_defects(*TABLES[table]))

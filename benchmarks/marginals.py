@@ -279,7 +279,7 @@ def comparison(name, learners=tuple(LEARNERS), epsilons=EPSILONS, seeds=SEEDS):
         with KEPT.open("a") as file:
             file.write(json.dumps({"key": key, "result": result}) + "\n")
         print(*key, result, flush=True)
-    save("marginals", {name: _rows(name, learners, epsilons, seeds, kept)})
+    save("marginals", name, _rows(name, learners, epsilons, seeds, kept))
 
 
 def _rows(name, learners, epsilons, seeds, kept):
@@ -336,7 +336,7 @@ def times():
         "noise": time.perf_counter() - start,
     }
     print(row, flush=True)
-    save("marginals", {"time": [row]})
+    save("marginals", "time", [row])
 
 
 TABLES = {

@@ -251,7 +251,7 @@ def main():
     for name in command(__doc__, TABLES).parse_args().tables:
         rows = TABLES[name]()
         print(json.dumps(rows, indent=1))
-        save("overhead", {name: rows}, seeds=[0])
+        save("overhead", name, rows, seeds=[0])
 
 
 if __name__ == "__main__":

@@ -354,7 +354,7 @@ def main():
     runs = Runs(WORK / "petdl-runs.jsonl", run, prepare)
     for table in tables:
         images = load_images("svhn-derived" if table == "svhn" else "mnist")
-        save("petdl", {table: TABLES[table](images, runs)}, shuffles=list(SHUFFLES))
+        save("petdl", table, TABLES[table](images, runs), shuffles=list(SHUFFLES))
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ def main():
     name = "mnist-small" if parser.parse_args().small else "mnist"
     WORK.mkdir(exist_ok=True)
     rows = noise_on_loss(load_images(name), name)
-    save("petdl", {"noise_on_loss": rows}, shuffles=list(SHUFFLES))
+    save("petdl", "noise_on_loss", rows, shuffles=list(SHUFFLES))
 
 
 if __name__ == "__main__":

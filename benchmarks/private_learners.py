@@ -238,7 +238,8 @@ def main():
         rows = measure(runs, kept_rows(table, given.learners))
         save(
             "private_learners",
-            {table: rows},
+            table,
+            rows,
             packages=PACKAGES,
             seeds=list(seeds),
         )

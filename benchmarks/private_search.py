@@ -231,4 +231,4 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for table in command(__doc__, TABLES).parse_args().tables:
         facts = {"seeds": list(TABLE_SEEDS[table])} if table in TABLE_SEEDS else {}
-        save("private_search", {table: TABLES[table]()}, **facts)
+        save("private_search", table, TABLES[table](), **facts)

@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import time
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,22 @@ WITHOUT_NAMES = (
     "teachers",
     "vat",
 )
+#: What a script needs beside the extra `benchmarks`, where it is not downloaded.
+NEEDS = {
+    "engines": "Java, pyspark and ray[data]",
+    "image_recipe scattering": "the environment of `peer_scattering.py`",
+    "private_learners": "the environments of `peer_*.py`",
+    "accounting published_votes": "vote counts of the 2018 paper",
+    "accounting default_mechanism": "vote counts of the 2018 paper",
+    "accounting speed": "vote counts of the 2018 paper and an idle machine",
+    "overhead": "an idle machine",
+    "teachers": "an idle machine",
+}
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
+
+
+# Of the table that is written: its name, the time before it, the time now.
+_measuring = {"table": None, "since": 0.0, "now": time.monotonic()}
 
 
 def environment(packages=()):
@@ -58,17 +74,21 @@ def summary(values):
     }
 
 
-def save(name, tables, *, packages=(), **facts):
-    """Write tables to results/<name>.json, and keep its other tables.
+def save(name, table, rows, *, packages=(), **facts):
+    """Write a table to results/<name>.json, and keep its other tables.
 
-    `packages` are added to the versions, `facts` (such as seeds) to each table.
+    `packages` are added to the versions, `facts` (such as seeds) to the table. Its
+    duration is counted from the start of the process, or from the table before it.
     """
+    if table != _measuring["table"]:
+        _measuring.update(table=table, since=_measuring["now"])
+    _measuring["now"] = time.monotonic()
+    minutes = (_measuring["now"] - _measuring["since"]) / 60
     path = RESULTS / f"{name}.json"
-    kept = _stored(name)
-    for table, rows in tables.items():
-        kept[table] = {**environment(packages), **facts, "rows": rows}
+    measured = {**environment(packages), "minutes": minutes}
+    kept = _stored(name) | {table: {**measured, **facts, "rows": rows}}
     path.write_text(json.dumps(kept, indent=1) + "\n")
-    print(f"wrote {', '.join(tables)} to {path}")
+    print(f"wrote {table} to {path}; python benchmarks/tables.py renews the pages")
 
 
 class MissingTableError(LookupError):
@@ -81,7 +101,8 @@ class Tables(dict):
     def __init__(self, name):
         self.name = name
         for table, results in _stored(name).items():
-            self[table] = results | {"command": self.command(table)}
+            needs = NEEDS.get(f"{name} {table}", NEEDS.get(name))
+            self[table] = results | {"command": self.command(table), "needs": needs}
 
     def command(self, table):
         """Return the command that measures a table."""

@@ -97,4 +97,4 @@ TABLES = {"settings": settings, "small": small}
 
 if __name__ == "__main__":
     for name in command(__doc__, TABLES).parse_args().tables:
-        save("release_utility", {name: TABLES[name]()}, seeds=[*SEEDS])
+        save("release_utility", name, TABLES[name](), seeds=[*SEEDS])

@@ -49,9 +49,31 @@ def markdown(header, rows):
 
 
 def source(results):
-    """Describe command and date of a measurement."""
+    """Describe command, date and duration of a measurement, and what it needs."""
     seeds = f", seeds {results['seeds']}" if "seeds" in results else ""
-    return f"`{results['command']}`, {results['date']}{seeds}."
+    needs = f"; needs {results['needs']}" if results["needs"] else ""
+    return (
+        f"`{results['command']}`, {results['date']}{seeds}{_duration(results)}{needs}."
+    )
+
+
+def _duration(results):
+    # Runs may be stored and resumed, so that their own times come first.
+    runs = [
+        row.get("cpu_seconds", row.get("seconds"))
+        for row in results["rows"]
+        if isinstance(row, dict)
+    ]
+    minutes = sum(sum(one["values"]) for one in runs if isinstance(one, dict)) / 60
+    if minutes:
+        return f", fits of {_hours(minutes)} together"
+    return f", {_hours(results['minutes'])}" if "minutes" in results else ""
+
+
+def _hours(minutes):
+    if minutes < 1:
+        return f"{60 * minutes:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.0f} h"
 
 
 def decimals(n):

@@ -137,7 +137,7 @@ def main():
                 }
             )
             print(rows[-1], flush=True)
-    save("audits", {"rounding": rows})
+    save("audits", "rounding", rows)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def main():
     """Measure the named tables, or all."""
     sections = {"noise": noise, "kills": kills}
     for name in command(__doc__, sections).parse_args().tables:
-        save("safety", {name: sections[name]()})
+        save("safety", name, sections[name]())
 
 
 if __name__ == "__main__":

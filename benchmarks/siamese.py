@@ -226,7 +226,8 @@ if __name__ == "__main__":
     for table in command(__doc__, TABLES).parse_args().tables:
         save(
             "siamese",
-            {table: TABLES[table]()},
+            table,
+            TABLES[table](),
             packages=("torch", "skorch"),
             seeds=TABLE_SEEDS[table],
         )

@@ -159,7 +159,7 @@ def main():
     runs = Runs(WORK / "sizes.jsonl", run, n_jobs=1)
     for name in command(__doc__, SIZES).parse_args().tables:
         rows = comparison(runs, name)
-        save("sizes", {name: rows}, packages=("torch", "skorch", "opacus"))
+        save("sizes", name, rows, packages=("torch", "skorch", "opacus"))
 
 
 if __name__ == "__main__":

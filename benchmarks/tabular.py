@@ -338,4 +338,4 @@ TABLES = {
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", category=FutureWarning)
     for table in command(__doc__, TABLES).parse_args().tables:
-        save("tabular", {table: TABLES[table]()}, seeds=list(SEEDS))
+        save("tabular", table, TABLES[table](), seeds=list(SEEDS))

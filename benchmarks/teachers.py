@@ -186,7 +186,7 @@ def main():
             rows.append(row)
     table = "teachers" if options.device == "cpu" else f"teachers_{options.device}"
     versions = {"torch": torch.__version__, "skorch": skorch.__version__}
-    save("teachers", {table: rows}, seeds=[0], networks=versions)
+    save("teachers", table, rows, seeds=[0], networks=versions)
 
 
 if __name__ == "__main__":

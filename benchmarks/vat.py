@@ -71,7 +71,7 @@ def main():
         for name, results in zip(STUDENTS, runs(MNIST, STUDENTS, SEEDS), strict=True)
     ]
     packages = ("torch", "skorch")
-    save("vat", {"mnist": rows}, packages=packages, seeds=list(SEEDS))
+    save("vat", "mnist", rows, packages=packages, seeds=list(SEEDS))
 
 
 if __name__ == "__main__":
