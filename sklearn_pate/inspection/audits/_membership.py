@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._hooks import autologging_off
+from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone
 from sklearn_pate._inputs._checks import check_count
 
@@ -93,6 +95,7 @@ def audit_membership(
     false_positive_rate: float = 0.01,
     random_state: Any = None,
     n_jobs: int | None = None,
+    verbose: Any = "auto",
 ) -> MembershipResult:
     """Attack a classifier to find the rows that it was trained on.
 
@@ -132,6 +135,10 @@ def audit_membership(
 
     n_jobs : int, default=None
         Number of models trained in parallel, as in joblib.
+
+    verbose : int or "auto", default="auto"
+        Number of trained models on the standard error stream. "auto" shows it in a
+        terminal or a notebook only, 1 also keeps a line, 0 shows nothing.
 
     Returns
     -------
@@ -178,6 +185,7 @@ def audit_membership(
             f"false_positive_rate={false_positive_rate!r} must lie between 0 and 1; "
             "0.01 is usual."
         )
+    check_verbose(verbose)
     check_consistent_length(X, y)
     y = np.asarray(y)
     rng = check_random_state(random_state)
@@ -186,12 +194,16 @@ def audit_membership(
     )
     is_member = np.concatenate([first_halves, ~first_halves])
     seeds = rng.randint(MAX_SEED, size=n_models).tolist()
-    logits = np.array(
-        Parallel(n_jobs=n_jobs)(
+    logits = np.empty((n_models, len(y)))
+    audit = SimpleNamespace(verbose=verbose)
+    with progress_of(audit), phase("training models", n_models) as advance:
+        trained = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_logits)(estimator, X, y, members, fit_params or {}, seed)
             for members, seed in zip(is_member, seeds, strict=True)
         )
-    )
+        for model, own in enumerate(trained):
+            logits[model] = own
+            advance(1)
     aucs, rates = [], []
     for target in range(n_models):
         partner = (target + n_models // 2) % n_models

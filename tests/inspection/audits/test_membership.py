@@ -1,3 +1,5 @@
+from contextlib import redirect_stderr
+
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -55,6 +57,22 @@ def test_noise_gives_an_auc_of_one_half(n_models):
     standard_error = 1 / np.sqrt(12 * 1000 * n_models)
     assert abs(result.auc - 0.5) < 5 * standard_error
     assert 0.005 < result.true_positive_rate < 0.02
+
+
+def test_a_terminal_shows_models_and_not_the_phases_of_their_fits(terminal):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.arange(300) % 2
+    pate = PATEClassifier(epsilon=1.0, classes=[0, 1], verbose=1)
+    X_public = PublicData(np.random.default_rng(1).normal(size=(100, 2)))
+    with redirect_stderr(terminal):
+        audit_membership(
+            pate, X, y, fit_params={"X_public": X_public}, n_models=6, random_state=0
+        )
+    assert terminal.lines == [f"training models {n}/6" for n in range(7)]
+    shown = terminal.getvalue()
+    with redirect_stderr(terminal):
+        audit_membership(LinearSVC(), X, y, n_models=6, random_state=0, verbose=0)
+    assert terminal.getvalue() == shown
 
 
 def test_what_is_memorised_is_found_without_probabilities():
