@@ -34,7 +34,7 @@ WITHOUT_NAMES = (
     "teachers",
     "vat",
 )
-#: What a script needs beside the extra `benchmarks`, where it is not downloaded.
+#: What a script needs beside the extra `bench`, where it is not downloaded.
 NEEDS = {
     "engines": "Java, pyspark and ray[data]",
     "image_recipe scattering": "the environment of `peer_scattering.py`",

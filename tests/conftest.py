@@ -121,7 +121,9 @@ class Terminal(io.StringIO):
     def lines(self):
         """Lines of progress, finished or not, without what covers longer ones."""
         shown = re.split("[\r\n]", self.getvalue())
-        return [one.removeprefix("[PATE] ").rstrip() for one in shown if one.strip()]
+        return [
+            one.removeprefix("[sklearn_pate] ").rstrip() for one in shown if one.strip()
+        ]
 
 
 @pytest.fixture

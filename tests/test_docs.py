@@ -21,7 +21,7 @@ from sklearn_pate._cli import main
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection.privacy_report._data_flow import (
     draw_data_flow,
-    steps_of,
+    flow_of,
 )
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -89,7 +89,7 @@ def test_a_page_of_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkey
 
 
 def test_the_picture_of_the_guide_is_the_one_that_reports_draw():
-    picture = draw_data_flow(steps_of("teachers"))
+    picture = draw_data_flow(flow_of("teachers"))
     assert (DOCS / "_static" / "data-flow.svg").read_text() == picture
 
 

@@ -15,7 +15,10 @@ from sklearn_pate._estimators._hashing import estimator_hash, fingerprint
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.accounting.ledger._fitting_epsilon import fitting_epsilon
+from sklearn_pate.accounting.ledger._fitting_epsilon import (
+    fitting_epsilon,
+    least_useful,
+)
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 
 __all__ = ["open_entry", "record_release"]
@@ -162,7 +165,8 @@ def _what_fits(
         share, left = ledger.budget_fractions(other.curve)
         return share / left if left > 0 else np.inf
 
-    affordable = fitting_epsilon(epsilon, first, excess)
+    least = least_useful(epsilon, ledger.epsilon)
+    affordable = fitting_epsilon(first, least, excess)
     if affordable is None:
-        return "Almost nothing is left, and no useful fit would be within it."
+        return f"Almost nothing is left; an epsilon below {least:g} may fit."
     return f"epsilon={affordable:g} would fit."

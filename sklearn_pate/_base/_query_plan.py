@@ -17,6 +17,11 @@ from sklearn_pate._base._parameters import (
 )
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._preprocessing_advice import (
+    is_of_values,
+    remedy_of,
+    without_advice,
+)
 from sklearn_pate.mechanisms import Mechanism, Oracle, Transcript
 from sklearn_pate.students import (
     ClusterQueries,
@@ -153,10 +158,20 @@ def represent(
     """Fit a clone of a representation on public rows, and apply it to them."""
     if representation is None:
         return None, X_public
-    representation = seeded_clone(representation, seed)
-    with seeded_globals(seed):
-        representation.fit(deepcopy(X_public), None)  # some insist on a y
-    return representation, representation.transform(deepcopy(X_public))
+    fitted = seeded_clone(representation, seed)
+    try:
+        with seeded_globals(seed):
+            fitted.fit(deepcopy(X_public), None)  # some insist on a y
+        return fitted, fitted.transform(deepcopy(X_public))
+    except (TypeError, ValueError) as error:
+        failure = str(error)
+        if not is_of_values(failure):
+            raise
+        remedy = remedy_of(failure, X_public, "representation", representation)
+        raise ValueError(
+            f"representation={representation!r} fails on the public rows: "
+            f"{without_advice(failure).rstrip('.')}. {remedy}"
+        ) from error
 
 
 def comparable(

@@ -23,8 +23,8 @@ from sklearn_pate._inputs._column_types import text_columns
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import columns_with_missing
 from sklearn_pate._inputs._preprocessing_advice import (
-    advice_on_values,
     is_of_values,
+    remedy_of,
     without_advice,
 )
 from sklearn_pate._teachers import (
@@ -51,10 +51,6 @@ __all__ = [
 _FEW_ROWS, _FEW_OF_CLASS = 100, 10
 # Rows, and rows of a class, whose number is no reason to fail.
 _MANY_ROWS, _MANY_OF_CLASS = 2000, 30
-_REMEDY = (
-    "Use another classifier; or put before it, as steps of a Pipeline, an encoder with "
-    "handle_unknown='ignore' for text, and an imputer for missing values."
-)
 
 
 def rehearse_votes(plan: FitSetup, estimator: Any) -> None:
@@ -160,7 +156,7 @@ def rehearse_teacher(
         failure = failure or result.failure
     if has_enough or is_of_values(str(failure)):
         raise ValueError(
-            f"estimator={estimator!r} fails on {n_rows} public rows with made-up "
+            f"estimator={estimator!r} fails on {n_distinct} public rows with made-up "
             f"labels: {_and_remedy(str(failure), 'estimator', estimator, X_public)}"
         )
 
@@ -239,9 +235,7 @@ def rehearse_student(
 
 def _and_remedy(failure: str, name: str, estimator: Any, X_public: Table) -> str:
     """Return the text of a failure, and what to do."""
-    remedy = _REMEDY
-    if is_of_values(failure) and _has_odd_values(X_public):
-        remedy = advice_on_values(failure, X_public, {name: estimator})
+    remedy = remedy_of(failure, X_public, name, estimator)
     return f"{without_advice(failure).rstrip('.')}. Nothing was charged. {remedy}"
 
 

@@ -151,7 +151,8 @@ def add_to(commands: Any) -> None:
         help="probability that a true claim is not contradicted (default: 0.9999)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run, parser=parser, names=NAMES)
+    # None, as a file has a mechanism of its own.
+    parser.set_defaults(run=run, parser=parser, names=NAMES, mechanism=None)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -190,26 +191,26 @@ def run(given: argparse.Namespace) -> int:
 
 def _mechanism(given: argparse.Namespace) -> Mechanism:
     """Build the mechanism with the given noise, or read it from a file."""
-    noise = {} if given.file is not None else dict(NOISE[given.mechanism])
-    for name in sorted(set().union(*NOISE.values())):
-        value = getattr(given, name)
-        if value is None:
-            continue
-        if given.file is not None:
+    names = ["mechanism", *sorted(set().union(*NOISE.values()))]
+    options = {
+        name: value for name in names if (value := getattr(given, name)) is not None
+    }
+    if given.file is not None:
+        for name, value in options.items():
             raise ValueError(
-                f"{name}={value!r} does not apply to a mechanism of a file, which sets "
+                f"{name}={value} does not apply to a mechanism of a file, which sets "
                 "its noise; leave it out."
             )
-        if name not in noise:
-            options = " and ".join(NAMES[one] for one in noise)
-            raise ValueError(
-                f"{name}={value!r} does not apply to mechanism={given.mechanism}, "
-                f"which takes {options}; leave it out."
-            )
-        noise[name] = value
-    if given.file is not None:
         return read_mechanism(given.file)
-    return as_mechanism(given.mechanism, "answers").set_params(**noise)
+    name = options.pop("mechanism", "gnmax")
+    noise = NOISE[name]
+    for other in options.keys() - noise.keys():
+        taken = " and ".join(NAMES[one] for one in noise)
+        raise ValueError(
+            f"{other}={options[other]!r} does not apply to mechanism={name}, which "
+            f"takes {taken}; leave it out."
+        )
+    return as_mechanism(name, "answers").set_params(**noise | options)
 
 
 def _one_vote_moved(counts: list[int]) -> list[int]:

@@ -33,7 +33,7 @@ examples:
   on the terminal, in Markdown:
     %(prog)s model.skops
 
-  one page to publish with the model:
+  two pages to publish with the model, and an appendix:
     %(prog)s model.skops -o report.html
 
   with its accuracy on public rows:
@@ -91,7 +91,8 @@ def add_to(commands: Any) -> None:
         type=_figure,
         action="append",
         metavar="NAME=VALUE",
-        help="a score, such as accuracy=0.84; may be given several times",
+        help="a score, such as accuracy=0.84, or one of a subpopulation, such as "
+        "'accuracy by sex=women=0.85'; may be given several times",
     )
     parser.add_argument(
         "--evaluated-on",
@@ -137,7 +138,7 @@ def run(given: argparse.Namespace) -> int:
     report = PrivacyReport.from_estimator(
         read_released(given.model),
         title=given.title,
-        quality=None if given.quality is None else dict(given.quality),
+        quality=None if given.quality is None else _quality(given.quality),
         evaluated_on=given.evaluated_on,
         quality_is_public=given.quality_is_public,
         ledger=None if given.ledger is None else _ledger(given.ledger),
@@ -235,14 +236,28 @@ def _model(text: str) -> str:
     return text
 
 
-def _figure(text: str) -> tuple[str, float]:
-    """Parse a score and its name."""
-    name, is_there, value = text.partition("=")
-    if not is_there or not name.strip():
+def _figure(text: str) -> tuple[tuple[str, ...], float]:
+    """Parse the names and the value of a score."""
+    *names, value = (part.strip() for part in text.split("="))
+    if len(names) not in (1, 2) or not all(names):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not NAME=VALUE; write accuracy=0.84, for example"
         )
-    return name.strip(), number(value)
+    return tuple(names), number(value)
+
+
+def _quality(figures: list[tuple[tuple[str, ...], float]]) -> dict[str, Any]:
+    """Join the scores of one name, each of a subpopulation."""
+    quality: dict[str, Any] = {}
+    for names, value in figures:
+        inner = quality.setdefault(names[0], {}) if names[1:] else quality
+        if not isinstance(inner, dict) or names[-1] in inner:
+            raise ValueError(
+                f"quality has {names[0]!r} more than once; give each figure a name of "
+                "its own."
+            )
+        inner[names[-1]] = value
+    return quality
 
 
 class _NotLoaded(ClassifierMixin, BaseEstimator):

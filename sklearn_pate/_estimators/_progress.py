@@ -135,14 +135,14 @@ class _Lines:
         """Show the running phase."""
         if self._running is not None:
             with _harmless():
-                self._running.show(f"[PATE] {text}")
+                self._running.show(f"[sklearn_pate] {text}")
 
     def end(self, text: str) -> None:
         """Write a line that is kept, if lines are."""
         if self._kept:
             self.clear()
             with _harmless():
-                self._stream.write(f"[PATE] {text}\n")
+                self._stream.write(f"[sklearn_pate] {text}\n")
                 self._stream.flush()
 
     def clear(self) -> None:

@@ -11,17 +11,21 @@ from sklearn_pate._inputs._odd_rows import (
     takes_missing,
 )
 
-__all__ = ["advice_on_values", "is_of_values", "without_advice"]
+__all__ = ["advice_on_values", "is_of_values", "remedy_of", "without_advice"]
 
 # In errors of scikit-learn, numpy and catboost.
-_OF_TEXT, _OF_MISSING = "to float", "contains NaN"
+_OF_TEXT, _OF_MISSING = ("to float", "bytes/strings"), "contains NaN"
+_REMEDY = (
+    "Use another classifier; or put before it, as steps of a Pipeline, an encoder with "
+    "handle_unknown='ignore' for text, and an imputer for missing values."
+)
 # A longer estimator has dots in the code of a message.
 _MOST_CHARACTERS = 60
 
 
 def is_of_values(failure: str) -> bool:
     """Check whether an estimator failed for text or missing values."""
-    return _OF_TEXT in failure or _OF_MISSING in failure
+    return _is_of_text(failure) or _OF_MISSING in failure
 
 
 def without_advice(failure: str) -> str:
@@ -29,21 +33,32 @@ def without_advice(failure: str) -> str:
     return failure.partition("\n")[0] if _OF_MISSING in failure else failure
 
 
-def advice_on_values(
-    failure: str, X_public: Table, estimators: Mapping[str, Any]
-) -> str:
+def remedy_of(failure: str, X_public: Table, name: str, estimator: Any) -> str:
+    """Return what to do about an estimator that fails on public rows."""
+    is_of_column = len(X_public.shape) == 2 and (
+        (_is_of_text(failure) and text_columns(X_public))
+        or (_OF_MISSING in failure and columns_with_missing(X_public))
+    )
+    if not is_of_column:  # a step of the estimator may make the value
+        return _REMEDY
+    return advice_on_values(failure, X_public, {name: estimator})
+
+
+def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any]) -> str:
     """Return code that encodes text and imputes missing values, by public rows alone.
 
     `estimators` are those that fail, by the names of their parameters.
     """
     text, missing = text_columns(X_public), columns_with_missing(X_public)
-    has_own_encoder = _OF_TEXT not in failure and None in map(
+    has_own_encoder = not _is_of_text(failure) and None in map(
         takes_missing, estimators.values()
     )
-    if text and missing and not is_frame(X_public):
+    if not is_frame(X_public) and (
+        X_public.dtype.kind in "SU" or (text and missing)  # its columns have one type
+    ):
         return (
             "Pass X and X_public as dataframes, whose columns have types, with an "
-            f"encoder for {text} and an imputer for {missing} inside "
+            "encoder for text and an imputer for missing values inside "
             f"{' and '.join(_inside(estimators))}."
         )
     if text and has_own_encoder:
@@ -69,6 +84,10 @@ def advice_on_values(
         "in front of this classifier, where a step learns from private rows without "
         f"protection: {code}."
     )
+
+
+def _is_of_text(failure: str) -> bool:
+    return any(part in failure for part in _OF_TEXT)
 
 
 def _inside(estimators: Mapping[str, Any]) -> list[str]:

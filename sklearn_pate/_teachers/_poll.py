@@ -170,7 +170,7 @@ def plan_tasks(
     except OneByOne as reason:
         how = f"one by one: {reason}"
     if verbose:
-        print(f"[PATE] Training {n_teachers} teachers {how}.", file=sys.stderr)
+        print(f"[sklearn_pate] Training {n_teachers} teachers {how}.", file=sys.stderr)
     return plan
 
 

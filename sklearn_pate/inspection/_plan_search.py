@@ -23,7 +23,10 @@ from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting.ledger._entries import costs as spent
-from sklearn_pate.accounting.ledger._fitting_epsilon import fitting_epsilon
+from sklearn_pate.accounting.ledger._fitting_epsilon import (
+    fitting_epsilon,
+    least_useful,
+)
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection._leak_rules import splits_by_labels
 from sklearn_pate.mechanisms import ScoreSteps
@@ -64,8 +67,9 @@ class SearchPlan:
         Whether the splits depend on labels, which no cost covers.
 
     fitting_epsilon : float, default=None
-        With this epsilon of each fit, the search would be within the budget. None if it
-        is, if the candidates have several epsilons or none, and if hardly any would do.
+        With this epsilon of each fit, the search would be within the budget. None if
+        the search is, if its fits do not share one epsilon, or if only less than a
+        tenth of that epsilon, or of the budget, would fit.
 
     Examples
     --------
@@ -271,7 +275,8 @@ def plan_search(
     affordable = None
     if epsilon is not None and share > left > 0:
         first = epsilon * np.sqrt(left / share)  # as for Gaussian noise
-        affordable = fitting_epsilon(epsilon, first, excess)
+        least = least_useful(epsilon, ledger.epsilon)
+        affordable = fitting_epsilon(first, least, excess)
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),

@@ -163,7 +163,7 @@ class MeanScores(FunctionRelease):
         weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
         centre, steps = np.zeros(shape), []
         of_steps = list(zip(_SHARES, _RADII, n_coordinates, strict=True))
-        for share, radius, n in steps_of("adding up scores", of_steps):
+        for share, radius, n in steps_of("summing scores", of_steps):
             step = ScoreStep(centre, radius * largest, n, share)
             oracle.answer([scores.take(step)])
             released = cast(NDArray, oracle.transcript().histograms)[-1].reshape(shape)

@@ -192,6 +192,15 @@ def test_a_fit_beyond_the_budget_trains_no_teacher_and_names_an_affordable_one(
         fit(ledger, epsilon=0.8, n_queries=31, **wanted)
 
 
+def test_a_first_fit_far_beyond_the_budget_is_told_what_fits(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
+    with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S* would fit") as caught:
+        fit(ledger, epsilon=20.0, mechanism="gnmax")
+    suggested = float(str(caught.value).split("epsilon=")[-1].split()[0])
+    fit(ledger, epsilon=suggested, mechanism="gnmax")
+    assert 0.9 < ledger.spent <= 1
+
+
 @pytest.mark.slow
 def test_with_given_noise_the_affordable_number_of_queries_is_named(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)

@@ -138,6 +138,17 @@ def test_skops_is_not_needed(model, monkeypatch):
     assert main(["report", "model.skops", "-o", "report.md"]) == 0
 
 
+def test_quality_of_subpopulations_is_joined(model):
+    of_sexes = ["accuracy by sex=women=0.85", "accuracy by sex=men=0.83"]
+    figures = [option for one in of_sexes for option in ("--quality", one)]
+    given = [*MEASURED, "--public-rows", *figures]
+    assert main(["report", "model.skops", "-o", "r.json", *given]) == 0
+    assert facts_of("r.json")["quality"]["figures"] == {
+        "accuracy": 0.84,
+        "accuracy by sex": {"women": 0.85, "men": 0.83},
+    }
+
+
 def test_quality_on_public_rows_may_be_published(model):
     assert (
         main(["report", "model.skops", "-o", "r.json", *MEASURED, "--public-rows"]) == 0
@@ -258,6 +269,11 @@ WRONG = [
     (["model.skops", *MEASURED[2:]], "there are none; add --quality accuracy=0.84"),
     ([*QUALITY, "accuracy"], "--quality: 'accuracy' is not NAME=VALUE; write"),
     ([*QUALITY, "accuracy=high"], "--quality: 'high' is not a number; write"),
+    ([*QUALITY, "a=b=c=1"], "--quality: 'a=b=c=1' is not NAME=VALUE; write"),
+    (
+        ["model.skops", *MEASURED, *MEASURED, "--public-rows"],
+        "quality has 'accuracy' more than once; give each figure a name of its own",
+    ),
     ([*QUALITY, "accuracy=1", "--public-rows"], "--quality needs --evaluated-on"),
     (["model.skops", *MEASURED], "add --public-rows or --private-rows"),
     (["model.skops", *MEASURED, "--public-rows", "--private-rows"], "not allowed with"),

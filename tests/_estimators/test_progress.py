@@ -90,7 +90,7 @@ def test_verbose_0_shows_nothing(blobs, terminal):
 
 def test_verbose_1_keeps_a_line_for_each_phase_also_in_a_file(blobs, capfd):
     clf = fit(voting(verbose=1), blobs)
-    assert capfd.readouterr().err.replace("[PATE] ", "").splitlines() == [
+    assert capfd.readouterr().err.replace("[sklearn_pate] ", "").splitlines() == [
         "reading the rows: done",
         "preparing public rows: done",
         "calibrating the noise: done",
@@ -149,7 +149,7 @@ def test_scores_and_a_student(blobs, terminal):
     fit(scores, blobs, terminal)
     after = terminal.lines.index(TEACHERS[-1]) + 1
     assert terminal.lines[after:] == [
-        *[f"adding up scores {done}/2" for done in range(3)],
+        *[f"summing scores {done}/2" for done in range(3)],
         "training the student ...",
     ]
 
@@ -281,7 +281,7 @@ def test_a_notebook_shows_phases_in_one_output(blobs, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", kernel)
     stream = OutStream()
     fit(voting(), blobs, stream)
-    assert shown == [*(f"[PATE] {phase}" for phase in VOTES), ""]
+    assert shown == [*(f"[sklearn_pate] {phase}" for phase in VOTES), ""]
     assert stream.getvalue() == ""
 
 

@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.baselines import PETDLClassifier
@@ -47,6 +47,8 @@ def stays(n_rows, far=0.0):
 
 PRIVATE, PUBLIC = stays(600, FAR), stays(200)
 NUMBERS = ["age", "hba1c"]
+# Without missing values; the logarithm makes some.
+NEGATIVE = PUBLIC.assign(hba1c=-1.0)
 
 
 def pate(ledger, estimator=None, **parameters):
@@ -67,6 +69,11 @@ def refused(clf, columns, container=lambda frame: frame, **arguments):
     return str(caught.value)
 
 
+def as_strings(frame):
+    """Return an array of one type, text."""
+    return np.asarray(frame).astype(str)
+
+
 # Names in the code of messages.
 NAMED = (
     GaussianNB,
@@ -75,6 +82,7 @@ NAMED = (
     PCA,
     RandomForestClassifier,
     SimpleImputer,
+    StandardScaler,
     Teacher,
     make_column_transformer,
     make_pipeline,
@@ -165,6 +173,39 @@ def test_a_pipeline_with_its_own_encoder_keeps_it(ledger):
     text = refused(pate(ledger, teacher), ["age", "ward", "hba1c"])
     assert "Put an imputer for ['hba1c'] into estimator=" in text
     assert "without protection" in text
+
+
+def test_missing_values_of_a_step_need_no_imputer_of_columns(ledger):
+    encoder = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["ward"]), remainder="passthrough"
+    )
+    teacher = make_pipeline(encoder, FunctionTransformer(np.log), GaussianNB())
+    with pytest.raises(ValueError, match=r"NaN\. .* Use another classifier; or put"):
+        pate(ledger, teacher).fit(PRIVATE, Y, X_public=PublicData(NEGATIVE))
+
+
+def test_the_number_of_public_rows_in_a_message_counts_each_once(ledger):
+    public = PublicData(PUBLIC[NUMBERS[:1]].assign(ward="A")[:20])
+    private = PRIVATE[["age", "ward"]]
+    with pytest.raises(ValueError, match="fails on 20 public rows"):
+        pate(ledger, Teacher()).fit(private, Y, X_public=public)
+
+
+def test_an_array_of_strings_leads_to_a_dataframe(ledger):
+    text = refused(pate(ledger, Teacher()), ["age", "ward"], as_strings)
+    assert "Pass X and X_public as dataframes" in text
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "gnmax"])
+def test_text_leads_to_an_encoder_inside_the_representation(mechanism, ledger):
+    columns = ["age", "ward"]
+    scaler = StandardScaler()
+    clf = pate(ledger, LogisticRegression(), representation=scaler, mechanism=mechanism)
+    text = refused(clf, columns)
+    assert text.startswith("representation=StandardScaler() fails on the public rows")
+    assert "inside representation=, never in front" in text
+    public = PublicData(PUBLIC[columns])
+    follow(text, clf).plan_privacy(PRIVATE[columns], Y, X_public=public)
 
 
 def test_a_long_estimator_is_named_in_short(ledger):

@@ -1,24 +1,26 @@
-"""Largest useful epsilon whose cost is within a budget."""
+"""An epsilon whose cost is within a budget."""
 
 import math
 from collections.abc import Callable
 
-__all__ = ["fitting_epsilon"]
+__all__ = ["fitting_epsilon", "least_useful"]
 
-# A smaller fraction of the requested epsilon is not suggested.
-_SMALLEST_OF_USE = 0.1
+
+def least_useful(requested: float, budget: float) -> float:
+    """Return the smallest epsilon that is suggested in place of the requested one."""
+    return 0.1 * min(requested, budget)
 
 
 def fitting_epsilon(
-    requested: float, first: float, excess: Callable[[float], float]
+    first: float, least: float, excess: Callable[[float], float]
 ) -> float | None:
-    """Find an epsilon in three digits that is within a budget, None if none is useful.
+    """Find an epsilon in three digits that is within a budget, None below `least`.
 
     `excess` returns the ratio of the cost at an epsilon to what is left: at most 1 if
     it fits. `first` is tried first.
     """
     epsilon = first
-    while epsilon > _SMALLEST_OF_USE * requested:
+    while epsilon >= least:
         digits = 2 - math.floor(math.log10(epsilon))
         epsilon = math.floor(epsilon * 10**digits) / 10**digits
         ratio = excess(epsilon)

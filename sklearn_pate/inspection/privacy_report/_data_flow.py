@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Literal, NamedTuple
 
-__all__ = ["KINDS", "Step", "data_flow_lines", "draw_data_flow", "steps_of"]
+__all__ = ["KINDS", "Step", "data_flow_lines", "draw_data_flow", "flow_of"]
 
 #: Kinds of fits that differ in their data flow.
 KINDS = (
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     text: str
 
 
-def steps_of(
+def flow_of(
     kind: str,
     *,
     unit: str = "row",

@@ -39,7 +39,7 @@ _ASKED = (
     "impact_assessment",
 )
 _TO_FILL_IN = "to fill in: "
-_BY_GROUP = "accuracy on public rows of each group of people, such as by sex or age"
+_BY_SUBPOPULATION = "accuracy on public rows of each, such as by sex or age"
 _UNITS = {
     "row": ("each {name} has one row", "Does any {name} have several rows?"),
     "group": ("each {name} has one id", "Does any {name} have several ids?"),
@@ -47,9 +47,14 @@ _UNITS = {
 }
 
 
-def missing_in(deployment: dict[str, Any]) -> list[str]:
-    """List the fields that a report asks for and that are not filled in."""
-    return [name for name in _ASKED if name not in deployment]
+def missing_in(
+    deployment: dict[str, Any], quality: dict[str, Any] | None = None
+) -> list[str]:
+    """List what a report asks for and is not given: fields, figures of quality."""
+    missing = [name for name in _ASKED if name not in deployment]
+    figures = {} if quality is None else quality["figures"]
+    is_given = any(isinstance(one, dict) for one in figures.values())
+    return missing if is_given else [*missing, "quality"]
 
 
 def unit_assumption(unit: str, unit_name: str) -> Assumption:
@@ -87,10 +92,11 @@ def evidence_section(facts: dict[str, Any]) -> Section:
     figures = {} if facts["quality"] is None else facts["quality"]["figures"]
     rows = [_line(facts, "audits")]
     rows += [(name, figure_text(value)) for name, value in figures.items()]
-    if facts["private"] and not any(isinstance(one, dict) for one in figures.values()):
-        rows.append(("Quality by group", f"{_TO_FILL_IN}{_BY_GROUP}"))
+    if "quality" in facts["to_fill_in"]:
+        text = f"{_TO_FILL_IN}{_BY_SUBPOPULATION}"
+        rows.append(("Quality by subpopulation", text))
     lines = tuple(row for row in rows if row is not None)
-    blocks: list[Block] = [Table("Evidence", ("Subject", "Result"), lines)]
+    blocks: list[Block] = [Table("Audits and quality", ("Subject", "Result"), lines)]
     return Section("Evidence", [*blocks, *_notes(facts["quality"])])
 
 

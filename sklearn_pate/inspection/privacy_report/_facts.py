@@ -122,7 +122,7 @@ def collect_facts(
             for one in _assumptions(spent, steps, figures, described.get("unit_name"))
         ],
         "deployment": described,
-        "to_fill_in": missing_in(described) if private else [],
+        "to_fill_in": missing_in(described, figures) if private else [],
         # A PublishedClassifier was not fitted, and its card does not name the fit.
         "classifier": None if has_card(learner) else type(learner).__name__,
         "model": _name_of(model),
@@ -190,8 +190,10 @@ def _quality(
             f"quality={quality!r} must be a dict of names and numbers, such as "
             "{'accuracy': 0.84}."
         )
-    names = {_check_text("a name in quality", name): name for name in quality}
-    figures = {name: _figure(name, quality[given]) for name, given in names.items()}
+    figures = {
+        name: _figure(name, value)
+        for name, value in _named("a name in quality", [*quality], quality).items()
+    }
     if evaluated_on is None:
         raise ValueError(
             "quality needs evaluated_on, one sentence about the rows that the figures "
@@ -210,14 +212,23 @@ def _quality(
 
 
 def _figure(name: str, value: Any) -> float | dict[str, float]:
-    """Return a figure, or one for each group."""
+    """Return a figure, or one for each subpopulation."""
     if isinstance(value, dict) and value:
-        groups = {_check_text("a group in quality", str(one)): one for one in value}
-        return {
-            group: _number(f"{name}, {group}", value[one])
-            for group, one in groups.items()
-        }
+        named = _named("a subpopulation in quality", [*map(str, value)], value)
+        return {one: _number(f"{name}, {one}", number) for one, number in named.items()}
     return _number(name, value)
+
+
+def _named(what: str, names: list[Any], values: dict[Any, Any]) -> dict[str, Any]:
+    """Return the values by their names as short texts, which must differ."""
+    texts = [_check_text(what, name) for name in names]
+    named = dict(zip(texts, values.values(), strict=True))
+    if len(named) < len(values):
+        raise ValueError(
+            f"quality has names that are equal as texts, among {[*values]}; give each "
+            "figure a name of its own."
+        )
+    return named
 
 
 def _number(name: str, value: Any) -> float:
@@ -225,7 +236,7 @@ def _number(name: str, value: Any) -> float:
     if not is_number or not np.isfinite(value):
         raise ValueError(
             f"quality[{name!r}]={value!r} must be a finite number, or a dict with one "
-            "for each group."
+            "for each subpopulation."
         )
     return float(value)
 

@@ -60,7 +60,7 @@ _GUESSES = {
 }
 #: Correct guesses of 1000, for comparison.
 _EXAMPLES = (
-    (500, "A fair coin: nothing is published"),
+    (500, "Nothing is published"),
     (
         750,
         "A survey in which each person tosses a coin, and answers truthfully, or as a "
@@ -102,10 +102,10 @@ def conclusion_of(facts: dict[str, Any]) -> str:
     promise = facts["promise"]
     weak = "This guarantee is weak. " if promise["weak"] else ""
     return (
-        f"{weak}An attacker who has all that is published, and the data of everybody "
-        f"else, guesses correctly in {at_most(promise['guesses'])} cases "
-        f"{_guessed(facts)}. Without the publication, "
-        f"{promise['guesses']['by_chance']} guesses are correct."
+        f"{weak}Suppose that a fair coin decides {_guessed(facts)}. An attacker who "
+        "has all that is published, and the data of everybody else, guesses the "
+        f"outcome correctly in {at_most(promise['guesses'])} cases; without the "
+        f"publication, in {promise['guesses']['by_chance']}."
     )
 
 
@@ -135,9 +135,9 @@ def number_text(value: float) -> str:
 
 
 def figure_text(value: float | Mapping[str, float]) -> str:
-    """Write a figure of quality, or one for each group."""
+    """Write a figure of quality, or one for each subpopulation."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{group} {number_text(one)}" for group, one in value.items())
+        return "; ".join(f"{name} {number_text(one)}" for name, one in value.items())
     return number_text(value)
 
 

@@ -106,10 +106,10 @@ class PrivacyReport:
             report".
 
         quality : dict of str to float or dict, default=None
-            Figures such as ``{"accuracy": 0.84}``; a dict has one for each group of
-            people, as in ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``. **No
-            privacy statement covers figures computed on private rows**: they make the
-            report internal.
+            Figures such as ``{"accuracy": 0.84}``; a dict has one for each
+            subpopulation, as in ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``.
+            **No privacy statement covers figures computed on private rows**: they make
+            the report internal.
 
         evaluated_on : str, default=None
             One sentence about the rows that `quality` was computed on.

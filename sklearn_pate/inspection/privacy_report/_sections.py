@@ -13,7 +13,7 @@ from sklearn_pate.inspection.privacy_report._blocks import (
     Table,
     Text,
 )
-from sklearn_pate.inspection.privacy_report._data_flow import steps_of
+from sklearn_pate.inspection.privacy_report._data_flow import flow_of
 from sklearn_pate.inspection.privacy_report._deployment_section import (
     deployment_section,
     evidence_section,
@@ -168,7 +168,7 @@ def _assumptions(facts: dict[str, Any]) -> Section:
 
 def _method(facts: dict[str, Any]) -> Section:
     kind, unit = facts["kind"], facts["unit"]
-    steps = steps_of(
+    steps = flow_of(
         kind,
         unit=unit,
         n_teachers=facts["n_teachers"],

@@ -102,7 +102,9 @@ def test_teachers_of_other_kinds_are_trained_one_by_one(net, reason):
 
 def test_verbose_prints_how_teachers_are_trained(images, capfd):
     poll(make_net(), images, verbose=1)
-    assert "[PATE] Training 10 teachers up to 5 at once." in capfd.readouterr().err
+    assert (
+        "[sklearn_pate] Training 10 teachers up to 5 at once." in capfd.readouterr().err
+    )
     poll(make_net(Normalized), images, verbose=1)
     assert (
         "Training 10 teachers one by one: its module does not" in capfd.readouterr().err

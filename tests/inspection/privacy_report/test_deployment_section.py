@@ -69,8 +69,10 @@ def test_missing_fields_are_lines_to_fill_in():
         text.startswith("to fill in: ")
         for text in [*lines.values(), *evidence.values()]
     )
-    asked = [QUESTIONS[name][0] for name in report.to_dict()["to_fill_in"]]
-    assert sorted([*lines, *evidence]) == sorted([*asked, "Quality by group"])
+    *names, last = report.to_dict()["to_fill_in"]
+    asked = [QUESTIONS[name][0] for name in names]
+    assert last == "quality"
+    assert sorted([*lines, *evidence]) == sorted([*asked, "Quality by subpopulation"])
     assert {"Controller", "Recipients", "Retention", "Legal basis"} <= lines.keys()
 
 
@@ -91,7 +93,7 @@ def test_a_given_field_is_shown_and_no_longer_asked_for():
     assert {"intended_use", "audits"} & {*report.to_dict()["to_fill_in"]} == set()
 
 
-def test_figures_by_group_are_the_evidence_that_is_asked_for():
+def test_figures_by_subpopulation_are_the_evidence_that_is_asked_for():
     by_sex = {"women": 0.85, "men": 0.83}
     report = report_on(
         pate(),
@@ -102,6 +104,7 @@ def test_figures_by_group_are_the_evidence_that_is_asked_for():
     evidence = table_of(report, "Audits")
     assert [*evidence] == ["Audits", "accuracy", "accuracy by sex"]
     assert evidence["accuracy by sex"] == "women 0.85; men 0.83"
+    assert "quality" not in report.to_dict()["to_fill_in"]
     with pytest.raises(ValueError, match="finite number, or a dict with one for each"):
         report_on(
             pate(),
@@ -111,9 +114,26 @@ def test_figures_by_group_are_the_evidence_that_is_asked_for():
         )
 
 
+@pytest.mark.parametrize(
+    "quality", [{"accuracy": 0.8, "accuracy ": 0.9}, {"by age": {1: 0.7, "1": 0.6}}]
+)
+def test_figures_with_equal_names_are_refused(quality):
+    with pytest.raises(ValueError, match="names that are equal as texts"):
+        report_on(
+            pate(), quality=quality, evaluated_on="public rows", quality_is_public=True
+        )
+
+
 def test_audits_are_shown_when_nothing_is_left_to_fill_in():
     words = dict.fromkeys(missing_in({}), "some words") | {"audits": ["one"]}
-    report = report_on(pate(), deployment=Deployment(**words))
+    del words["quality"]
+    report = report_on(
+        pate(),
+        deployment=Deployment(**words),
+        quality={"accuracy by sex": {"women": 0.85, "men": 0.83}},
+        evaluated_on="100 public rows",
+        quality_is_public=True,
+    )
     assert report.to_dict()["to_fill_in"] == []
     assert table_of(report, "Audits")["Audits"] == "one"
 

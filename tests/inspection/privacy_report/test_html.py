@@ -13,7 +13,7 @@ from sklearn_pate.inspection.privacy_report._data_flow import (
     STYLE,
     data_flow_lines,
     draw_data_flow,
-    steps_of,
+    flow_of,
 )
 from sklearn_pate.inspection.privacy_report._style import DARK, LIGHT
 from sklearn_pate.mechanisms import GNMax
@@ -219,7 +219,7 @@ def test_formats_agree_on_what_is_internal(report):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("numbers", [{}, SIZED | {"mechanism": "GNMax(sigma=12)"}])
 def test_a_picture_holds_its_boxes_and_its_words(kind, numbers):
-    steps = steps_of(kind, **numbers)
+    steps = flow_of(kind, **numbers)
     page = Page(draw_data_flow(steps))
     [svg] = page.find("svg")
     _, _, width, height = map(float, svg["viewbox"].split())
@@ -240,7 +240,7 @@ def test_a_picture_holds_its_boxes_and_its_words(kind, numbers):
 def test_long_names_stay_in_their_boxes():
     long = "ConfidentGNMax(threshold=200, sigma_threshold=150, sigma=40)"
     model = "GraphSelfTrainingClassifierWithAVeryLongNameIndeed"
-    svg = draw_data_flow(steps_of("teachers", mechanism=long, model=model))
+    svg = draw_data_flow(flow_of("teachers", mechanism=long, model=model))
     lines = re.findall(r'<text x="20" y="\d+">([^<]*)<', svg)
     width = float(re.search(r'class="flow-box" x="10" y="\d+" width="(\d+)"', svg)[1])
     assert max(map(len, lines)) * 13 * 0.53 <= width - 20

@@ -132,7 +132,7 @@ def test_the_figures_of_two_classes_at_epsilon_one():
     curve = mechanism.stated_curve(100, 2)
     stated = {"epsilon": epsilon, "curve": curve, "profile": profile}
     text = report_on(Stated(**stated)).to_markdown()
-    assert "guesses correctly in at most 554 of 1000 cases" in text
+    assert "guesses the outcome correctly in at most 554 of 1000 cases" in text
     assert "| 100 | 156 |" in text
 
 
