@@ -4,17 +4,14 @@ import sys
 from pathlib import Path
 
 import sklearn_pate
-from sklearn_pate.inspection.privacy_report._data_flow import (
-    draw_data_flow,
-    steps_of,
-)
+from sklearn_pate.inspection.privacy_report._data_flow import draw_data_flow, flow_of
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for gallery_order
 
 # The privacy report has the same picture, with numbers.
 PICTURE = DOCS / "_static" / "data-flow.svg"
-PICTURE.write_text(draw_data_flow(steps_of("teachers")))
+PICTURE.write_text(draw_data_flow(flow_of("teachers")))
 
 project = "sklearn_pate"
 author = "The sklearn_pate developers"
