@@ -144,6 +144,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(RUN) benchmarks/audits.py
 	$(RUN) benchmarks/learner_audits.py
 	$(RUN) benchmarks/rounding_attack.py
+	$(RUN) benchmarks/example_outputs.py
 	$(RUN) benchmarks/tables.py
 
 $(VENV)/dist: $(VENV)/core
@@ -158,4 +159,4 @@ dist: $(VENV)/dist
 	$(RUN) .ci/check_dist.py
 
 clean:
-	rm -rf .venv .venv-* build demo dist docs/build docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build demo dist docs/build docs/outputs docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

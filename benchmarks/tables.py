@@ -7,7 +7,7 @@ from pathlib import Path
 
 from command import command
 from image_tables import IMAGE_TABLES
-from learner_tables import LEARNER_TABLES, in_short
+from learner_tables import LEARNER_TABLES, in_short, one_result
 from marginal_tables import marginals, marginals_time, marginals_turns
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
@@ -546,6 +546,7 @@ def versions():
 
 PAGES = {
     "README.md": (in_short,),
+    "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, *BENCHMARK_TABLES),
     "docs/guide/no-public-rows.md": (marginals, marginals_turns, marginals_time),
     "docs/threat-model.md": SAFETY_TABLES,

@@ -1,5 +1,6 @@
 """Sphinx configuration of the site, built by ``make docs``."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,6 +13,20 @@ sys.path.insert(0, str(DOCS))  # for gallery_order
 # The privacy report has the same picture, with numbers.
 PICTURE = DOCS / "_static" / "data-flow.svg"
 PICTURE.write_text(draw_data_flow(flow_of("teachers")))
+
+
+def write_outputs(folder, stored):
+    """Write what the examples printed that are not run here."""
+    folder.mkdir(exist_ok=True)
+    for name, table in json.loads(stored.read_text()).items():
+        [row] = table["rows"]
+        when = f"# {table['date']}, {table['machine']}, {60 * table['minutes']:.0f} s"
+        text = f"{when}\n$ {row['command']}\n{row['output']}"
+        (folder / f"{name}.txt").write_text(text)
+
+
+RESULTS = DOCS.parent / "benchmarks" / "results"
+write_outputs(DOCS / "outputs", RESULTS / "example_outputs.json")
 
 project = "sklearn_pate"
 author = "The sklearn_pate developers"

@@ -13,7 +13,14 @@ Run the script by::
 
     python examples/hospital_readmission.py              # downloads 3 MB
     python examples/hospital_readmission.py --picture readmission.png
+
+.. literalinclude:: /outputs/hospital_readmission.txt
+   :language: text
+
+.. image:: /pictures/hospital_readmission.png
 """
+
+# sphinx_gallery_thumbnail_path = "pictures/hospital_readmission.png"
 
 import argparse
 
@@ -22,12 +29,12 @@ from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score, roc_curve
-from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.datasets import fetch_diabetes130
+from sklearn_pate.model_selection import GroupHashSplit
 
 
 def logistic_regression(**parameters):
@@ -42,9 +49,9 @@ def logistic_regression(**parameters):
     return make_pipeline(encoder, LogisticRegression(max_iter=1000, **parameters))
 
 
-def split_patients(patient, share):
-    """Split rows in two parts without a common patient."""
-    splitter = GroupShuffleSplit(1, test_size=share, random_state=0)
+def split_patients(patient, random_state):
+    """Split rows in two parts without a common patient; none moves another one."""
+    splitter = GroupHashSplit(test_size=0.2, random_state=random_state)
     return next(splitter.split(patient, groups=patient))
 
 
@@ -76,8 +83,8 @@ def main():
     data = fetch_diabetes130(as_frame=True)
     X, patient = data.data, data.groups
     y = np.where(data.target == "<30", "readmitted", "not readmitted")
-    rest, test = split_patients(patient, 0.2)
-    private, public = (rest[part] for part in split_patients(patient[rest], 0.2))
+    rest, test = split_patients(patient, 0)
+    private, public = (rest[part] for part in split_patients(patient[rest], 1))
 
     model = logistic_regression(C=0.01, class_weight="balanced")
     pate = PATEClassifier(

@@ -15,9 +15,14 @@ Run the script by::
 
     python examples/mnist_pate_g.py                     # downloads 12 MB
     python examples/mnist_pate_g.py --picture queries.png
+
+.. literalinclude:: /outputs/mnist_pate_g.txt
+   :language: text
+
+.. image:: /pictures/mnist_pate_g.png
 """
 
-# sphinx_gallery_thumbnail_path = "pictures/mnist_noise.png"
+# sphinx_gallery_thumbnail_path = "pictures/mnist_pate_g.png"
 
 import argparse
 import time

@@ -17,12 +17,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GroupKFold, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting.bounds import gaussian_worst_case
+from sklearn_pate.model_selection import GroupHashSplit
 
 rng = np.random.default_rng(0)
 n_patients = 6000
@@ -45,8 +46,13 @@ first, second = train_test_split(patient, test_size=0.4, random_state=0)
 common = np.intersect1d(first, second)
 print(f"A split of rows has {len(common)} of {n_patients} patients in both parts.")
 
-parts = [part for _, part in GroupKFold(5).split(X, groups=patient)]
-private, public, test = np.concatenate(parts[:3]), parts[3], parts[4]
+# %%
+# A keyed hash of the id assigns each patient, so that none moves another one. A second
+# split needs another seed.
+
+rest, test = next(GroupHashSplit(0.2, random_state=0).split(X, groups=patient))
+split = GroupHashSplit(0.25, random_state=1).split(rest, groups=patient[rest])
+private, public = (rest[part] for part in next(split))
 common = np.intersect1d(patient[private], patient[public])
 print(f"A split of patients has {len(common)}.")
 

@@ -178,15 +178,16 @@ def hold_out_rows(n_rows: int, share: float, seed: int) -> NDArray[np.bool_]:
 
 
 def hold_out_groups(
-    ids: NDArray[np.bytes_], share: float, seed: int
+    ids: NDArray[np.bytes_], share: float, seed: int, purpose: bytes = b"public"
 ) -> NDArray[np.bool_]:
-    """Choose the groups to be public and unprotected, by keyed hashes below the share.
+    """Choose a share of the groups, by keyed hashes below it.
 
-    The choice of a group does not depend on other groups. The length of the result, the
-    number of groups, is sensitive; `seed` may be public.
+    The choice of a group does not depend on other groups. Choices for one purpose say
+    nothing about those for another. The length of the result, the number of groups, is
+    sensitive; `seed` may be public.
     """
     # A float64 below 1 has 53 bits.
-    words = keyed_words(ids, key_bytes(seed), b"public") >> np.uint64(11)
+    words = keyed_words(ids, key_bytes(seed), purpose) >> np.uint64(11)
     return words * 2.0**-53 < share
 
 

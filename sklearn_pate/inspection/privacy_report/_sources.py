@@ -70,20 +70,12 @@ _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
             "and covariance estimation.",
             "https://arxiv.org/abs/2006.06618",
         ),
-        (
-            "Dong, Roth, Su (2022). Gaussian differential privacy.",
-            "https://arxiv.org/abs/1905.02383",
-        ),
     ),
     "updates": (
         (
             "Ganesh, Haghifam, Steinke, Thakurta (2023). Faster differentially private "
             "convex optimization via second-order methods.",
             "https://arxiv.org/abs/2305.13209",
-        ),
-        (
-            "Dong, Roth, Su (2022). Gaussian differential privacy.",
-            "https://arxiv.org/abs/1905.02383",
         ),
     ),
     "sums": (),

@@ -19,6 +19,8 @@ from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import PrivacyProfile, compose_profiles
 from sklearn_pate.accounting._assumptions import QUALITY_ROWS_PUBLIC
 from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.inspection.privacy_report._data_flow import KINDS
+from sklearn_pate.inspection.privacy_report._sources import sources_of
 from sklearn_pate.mechanisms import GNMax
 from tests.inspection.privacy_report.reported import (
     CANARY,
@@ -425,3 +427,9 @@ def test_other_endings_are_refused(tmp_path, path):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="create it first"):
         report_on(pate()).save(tmp_path / "nowhere" / "report.md")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_reference_is_listed_twice(kind):
+    addresses = [url for _, url in sources_of({"kind": kind, "assumptions": []})]
+    assert len(set(addresses)) == len(addresses) > 5

@@ -1,0 +1,48 @@
+"""Output of examples that the site does not run: results/example_outputs.json.
+
+quickstart              the demo; half a minute
+hospital_readmission    patients as the unit, on Diabetes; a minute
+mnist_pate_g            a network as student, on MNIST; some minutes, and needs torch
+
+Run one of them with ``python benchmarks/example_outputs.py quickstart``. Their pages
+show what is stored here, and the pictures that they draw into ``docs/pictures``.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from command import command
+from record import save
+
+ROOT = Path(__file__).parent.parent
+PICTURES = Path("docs") / "pictures"
+#: Examples with their options.
+EXAMPLES = {
+    "quickstart": ["--folder", "demo"],
+    "hospital_readmission": ["--picture", str(PICTURES / "hospital_readmission.png")],
+    "mnist_pate_g": ["--picture", str(PICTURES / "mnist_pate_g.png")],
+}
+
+
+def run(name):
+    """Run an example; return its command and what it prints."""
+    line = [f"examples/{name}.py", *EXAMPLES[name]]
+    done = subprocess.run(
+        [sys.executable, *line], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return {"command": " ".join(["python", *line]), "output": done.stdout}
+
+
+def main():
+    """Run the named examples, or all."""
+    for name in command(__doc__, EXAMPLES).parse_args().tables:
+        row = run(name)
+        if name == "quickstart":
+            drawn = ROOT / "demo" / "accuracy.png"
+            (ROOT / PICTURES / "quickstart.png").write_bytes(drawn.read_bytes())
+        save("example_outputs", name, [row])
+
+
+if __name__ == "__main__":
+    main()
