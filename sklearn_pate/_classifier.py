@@ -635,7 +635,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             "assumptions": plan.statement.assumptions,
             "counts": plan.release.counts,
         }
+        more = [self._why_counts_useless(plan.private, plan.public, plan.release)]
         if isinstance(plan, FunctionPlan):
+            more.append(plan.why_few_public_rows)
             planned = FitPlan.of_function(
                 plan.release.mechanism, plan.n_coordinates, **numbers
             )
@@ -649,9 +651,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
                 target_epsilon=self.epsilon,
                 **numbers,
             )
-        why = self._why_counts_useless(plan.private, plan.public, plan.release)
-        more = () if why is None else (why,)
-        return replace(planned, warnings=(*planned.warnings, *more))
+        return replace(planned, warnings=(*planned.warnings, *filter(None, more)))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None

@@ -16,6 +16,7 @@ from sklearn_pate._base._release_plan import (
     analyse_release,
     plan_release,
 )
+from sklearn_pate._base._release_utility import why_few_public_rows
 from sklearn_pate._base._split_inputs import PrivateInputs
 from sklearn_pate._base._teacher_ensemble import TaughtPlan
 from sklearn_pate._estimators._progress import phase
@@ -24,7 +25,11 @@ from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import StudentWarning, warn_user
+from sklearn_pate.exceptions import (
+    PrivacyUtilityWarning,
+    StudentWarning,
+    warn_user,
+)
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
@@ -107,6 +112,21 @@ class FunctionPlan(TaughtPlan, ABC):
     @abstractmethod
     def n_coordinates(self) -> int:
         """Number of released functions of the basis."""
+
+    @abstractmethod
+    def _why_useless(self) -> str | None:
+        """Describe why the noise hides the function, by public numbers."""
+
+    @property
+    def why_few_public_rows(self) -> str | None:
+        """Description of too few public rows for a function, None if they suffice."""
+        return why_few_public_rows(self.public.X_public.shape[0])
+
+    def warn_if_useless(self) -> None:
+        """Warn if the released function is of no use, by public numbers."""
+        for why in (self._why_useless(), self.why_few_public_rows):
+            if why is not None:
+                warn_user(why, PrivacyUtilityWarning)
 
     @abstractmethod
     def contributions(self, train: Any) -> Any:

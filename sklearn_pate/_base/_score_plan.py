@@ -13,7 +13,6 @@ from sklearn_pate._base._release_utility import why_scores_useless
 from sklearn_pate._teachers import ScoreForm, collect
 from sklearn_pate._votes._teacher_scores import TeacherScores
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 
 __all__ = ["ScorePlan"]
 
@@ -49,15 +48,13 @@ class ScorePlan(FunctionPlan):
         allowed = mechanism.n_coordinates(self.release.n_teachers, self.n_classes)
         return [min(self.scored.basis.n_coordinates_, one) for one in allowed]
 
-    def warn_if_useless(self) -> None:
-        """Warn if no student can learn from the scores, by public numbers."""
-        why = why_scores_useless(
+    def _why_useless(self) -> str | None:
+        """Describe why no student can learn from the scores, by public numbers."""
+        return why_scores_useless(
             self.release.mechanism,
             n_teachers=self.release.n_teachers,
             n_classes=self.n_classes,
         )
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
 
     def contributions(self, train: Any) -> Any:
         """Train teachers, and collect their score functions. Sensitive."""

@@ -17,7 +17,6 @@ from sklearn_pate._estimators._progress import phase
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 
 __all__ = ["StepPlan"]
@@ -56,16 +55,14 @@ class StepPlan(FunctionPlan):
             coef = np.concatenate([-coef, coef]) / 2
         return coef.T @ helmert(self.n_classes).T
 
-    def warn_if_useless(self) -> None:
-        """Warn if the noise hides the function, by public numbers."""
-        why = why_steps_useless(
+    def _why_useless(self) -> str | None:
+        """Describe why the noise hides the function, by public numbers."""
+        return why_steps_useless(
             self.release.mechanism,
             n_units=self.release.n_teachers,
             n_classes=self.n_classes,
             unit=self.public.unit,
         )
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
 
     @phase("representing the rows")
     def contributions(self, train: Any) -> tuple[UnitUpdates, TeacherProblems]:

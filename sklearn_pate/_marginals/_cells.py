@@ -4,6 +4,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from datetime import date
 from itertools import repeat
 from numbers import Real
 from typing import Any
@@ -172,12 +173,28 @@ def cells_of(name: Any, declared: Any, dtype: np.dtype, n_bins: int) -> Cells:
             raise ValueError(
                 f"domain[{name!r}] has range={content!r}; it must be (low, high)."
             )
+    elif isinstance(declared, list):
+        _check_no_range(name, declared, dtype)
     if isinstance(declared, list):
         return _values(name, declared, missing, dtype)
     if isinstance(declared, tuple):
         whole = dtype.kind in "iu"
         return _bins(name, declared, missing, whole=whole, n_bins=n_bins)
     raise _unreadable(name, declared)
+
+
+def _check_no_range(name: Any, declared: list[Any], dtype: np.dtype) -> None:
+    """Raise if a list seems to be the range of a column of numbers, by its type."""
+    if dtype.kind not in "iuf" or len(declared) != 2:
+        return
+    if all(isinstance(one, Real) for one in declared):
+        low, high = map(to_number, declared)
+        if high - low > 1:
+            raise ValueError(
+                f"domain[{name!r}]={declared!r} lists two values only. For a range, "
+                f'write ({declared[0]!r}, {declared[1]!r}), in JSON {{"range": '
+                f'{declared!r}}}; for these two values, {{"values": {declared!r}}}.'
+            )
 
 
 def _unreadable(name: Any, declared: Any) -> ValueError:
@@ -212,6 +229,12 @@ def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> V
             )
         else:
             values.append(value)
+    if len({isinstance(one, str) for one in values}) > 1:
+        raise ValueError(
+            f"domain[{name!r}]={declared!r} has text beside numbers or bools: rows "
+            "would be read as text, and no number be counted. List all values as the "
+            "column holds them, and None for a missing one."
+        )
     if len(set(values)) < len(values):
         twice = next(one for one in values if values.count(one) > 1)
         raise ValueError(
@@ -232,7 +255,11 @@ def _bins(
     for one in declared:
         is_number = isinstance(one, Real) and not isinstance(one, bool)
         if not is_number or not math.isfinite(to_number(one)):
-            raise ValueError(f"{shown} must hold finite numbers alone, not {one!r}.")
+            is_date = isinstance(one, (date, np.datetime64))
+            remedy = "; make days since a fixed day of the dates" if is_date else ""
+            raise ValueError(
+                f"{shown} must hold finite numbers alone, not {one!r}{remedy}."
+            )
     edges = np.array(declared, dtype=np.float64)
     if not np.all(np.diff(edges) > 0):
         what = "low < high" if len(edges) == 2 else "edges that increase"

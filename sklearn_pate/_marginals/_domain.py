@@ -177,12 +177,16 @@ def _cells(
     of_column = declared.get(name, of_type)
     if of_column is None and name not in declared:
         return None
+    if of_type is not None and isinstance(of_column, list):
+        of_column = {"values": of_column}  # never a range
     cells = cells_of(name, of_column, dtype, n_bins)
-    _check_held(name, cells, no_rows, column)
+    _check_held(name, of_column, cells, no_rows, column)
     return cells
 
 
-def _check_held(name: Any, cells: Cells, no_rows: Table, column: int) -> None:
+def _check_held(
+    name: Any, declared: Any, cells: Cells, no_rows: Table, column: int
+) -> None:
     """Raise ValueError if a column cannot hold the values of its cells, by its type."""
     of_column = _safe_indexing(no_rows, [column], axis=1)
 
@@ -202,9 +206,10 @@ def _check_held(name: Any, cells: Cells, no_rows: Table, column: int) -> None:
     first = next(cell for cell in every if not is_held(every[[cell]]))
     value = cells.at(every[[first]], np.array([0.5]))[0]
     raise ValueError(
-        f"domain[{name!r}] has {'missing values' if value is None else repr(value)}, "
-        f"which a column of type {_type(no_rows, column)} cannot hold; declare values "
-        "as the column holds them, or change its type."
+        f"domain[{name!r}]={declared!r} has "
+        f"{'missing values' if value is None else repr(value)}, which a column of type "
+        f"{_type(no_rows, column)} cannot hold; declare values as the column holds "
+        "them, or change its type."
     )
 
 

@@ -108,7 +108,7 @@ DOMAINS = {
     "numbers": {0: (0, 4), 1: {"edges": [0, 1, 9], "missing": True}},
     "values": {0: [0, 2, 0.5], 1: [1, 2, None]},
     "text": {0: ["a", "b"], 1: ["a", None]},
-    "mixed": {0: ["a", 2, None], 1: (0, 4)},
+    "bools": {0: [True, False, None], 1: (0, 4)},
 }
 odd_rows = st.lists(
     st.tuples(*[st.integers(0, len(ODD) - 1)] * 2), min_size=12, max_size=12

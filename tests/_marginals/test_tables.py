@@ -14,7 +14,7 @@ from sklearn_pate._marginals._noisy_tables import (
 from sklearn_pate._teachers import group_ids, one_row_of_groups
 from tests._marginals.odd_cells import ODD, column_of
 
-DOMAIN = {0: ["a", 2, None], 1: (0, 4), 2: {"edges": [0, 1, 3], "missing": True}}
+DOMAIN = {0: ["a", "2", None], 1: (0, 4), 2: {"edges": [0, 1, 3], "missing": True}}
 D, N_CLASSES = len(DOMAIN), 2
 
 # A row: places of its values in ODD, and its class index, -1 for a label unknown.
@@ -78,9 +78,8 @@ def test_a_replaced_row_changes_counts_by_two_in_each_table_at_most(
 
 @kinds
 def test_the_distance_of_replaced_rows_is_reached(by_class):
-    one, other = place("a"), place(2.0)
-    zero = place(0)
-    before, after = [(one, zero, zero, 0)], [(other, other, other, 1)]
+    zero, other = place(0), place(2.0)
+    before, after = [(place("a"), zero, zero, 0)], [(place("2"), other, other, 1)]
     distance = squared_distance(counts(before, by_class), counts(after, by_class))
     assert distance == 2 * D
 
