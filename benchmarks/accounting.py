@@ -126,9 +126,10 @@ def published_votes():
         mechanism = ConfidentGNMax(*parameters)
         if n_answers is not None:
             capped = ConfidentGNMax(*parameters, max_answers=n_answers)
-            account = capped.account_curve(n_queries, counts.shape[1])
             row |= {
-                "tight_capped": account.to_epsilon(delta),
+                "tight_capped": capped.stated_epsilon(
+                    n_queries, counts.shape[1], delta
+                ),
                 "classical_capped": (checks + answer * n_answers).to_epsilon(delta),
             }
         rows.append(row | all_epsilons(mechanism, counts, delta))
@@ -164,7 +165,7 @@ def all_epsilons(mechanism, counts, delta):
         "exact": exact,
         "exact_seconds": seconds,
         "sanitized": summary(releases),
-        "tight": mechanism.account_curve(n_queries, n_classes).to_epsilon(delta),
+        "tight": mechanism.stated_epsilon(n_queries, n_classes, delta),
     }
 
 
@@ -204,9 +205,8 @@ def default_mechanism():
                 }
                 if scale is not None:
                     mechanism = noise(scale)
-                    worst = mechanism.account_curve(*counts.shape)
                     row |= {
-                        "worst_case": worst.to_epsilon(DELTA),
+                        "worst_case": mechanism.stated_epsilon(*counts.shape, DELTA),
                         "exact": mechanism.local_curve(counts).to_epsilon(DELTA),
                     }
                 rows.append(row)
