@@ -273,7 +273,10 @@ class FitPlan:
                 "mechanism='confident', which has the same privacy cost."
             )
         whole = with_counts(counts, mechanism)
-        votes = VotesWithLead(answers_of(mechanism), n_teachers, n_classes)
+        answers = answers_of(mechanism)
+        votes = None
+        if answers._plurality() is not None:
+            votes = VotesWithLead(answers, n_teachers, n_classes)
         useless = why_useless(
             mechanism,
             n_teachers=n_teachers,
@@ -285,7 +288,7 @@ class FitPlan:
             delta=delta,
             unit=unit,
         )
-        if useless is None and rarest is not None:
+        if useless is None and rarest is not None and votes is not None:
             useless = why_rarest_is_lost(
                 mechanism,
                 n_teachers=n_teachers,
@@ -308,9 +311,9 @@ class FitPlan:
                 mechanism._exact_epsilon(1, n_classes, delta),
                 mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
             ),
-            at_margins=tuple(votes.at(margin) for margin in margins),
-            margin_for_90=votes.margin_for(0.9),
-            margin_for_99=votes.margin_for(0.99),
+            at_margins=tuple(map(votes.at, margins)) if votes else (),
+            margin_for_90=votes.margin_for(0.9) if votes else None,
+            margin_for_99=votes.margin_for(0.99) if votes else None,
             warnings=(
                 *_warnings(mechanism, n_teachers, n_rows, delta),
                 *([] if useless is None else [useless]),

@@ -65,7 +65,7 @@ class VotesWithLead:
     """Answers to the worst votes with a given lead, by a non-interactive mechanism."""
 
     def __init__(self, mechanism: Mechanism, n_teachers: int, n_classes: int) -> None:
-        self._plurality = mechanism._plurality()
+        self._plurality = mechanism._known_plurality()
         self._check = mechanism._check()
         self._n_teachers = n_teachers
         self._n_classes = n_classes

@@ -70,7 +70,8 @@ def why_useless(
 ) -> str | None:
     """Describe why no student can learn from a release, with settings that would do.
 
-    None if one can, if there is nothing to learn, or if answers depend on a student.
+    None if one can, if there is nothing to learn, or if answers depend on a student or
+    have no known distribution.
     `few_answers` is for students that need few right answers; others average over many
     noisy ones. `voters` are teachers or neighbours; where a party is the unit, parties
     vote. `queries` may be public batches, for a sum.
@@ -78,6 +79,8 @@ def why_useless(
     if mechanism.needs_probabilities or n_classes < 2:
         return None
     answers = answers_of(mechanism)
+    if answers._plurality() is None:
+        return None
     if unit == "party":
         voters = "parties"
 

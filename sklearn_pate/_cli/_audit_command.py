@@ -233,13 +233,21 @@ def _as_text(setting: dict[str, Any], result: AuditResult) -> str:
         "shown": f"epsilon is at least {write_lower_bound(result.epsilon_lower)}, with "
         f"confidence {result.confidence:g}",
         "evidence": result.evidence,
-        "exact": f"these votes cost {result.exact_share:.3g} times the claim, at the "
+        "exact": "not known, as the mechanism states no distribution of its answers; "
+        "--queries 1 and --delta 0.01 make the trials more sensitive"
+        if result.exact_share is None
+        else f"these votes cost {result.exact_share:.3g} times the claim, at the "
         "Renyi order where this ratio is largest",
     }
     if result.cost_is_wrong:
         conclusion = (
             "CONTRADICTED: these votes cost more than the claim, by the mechanism's "
             "own probabilities. Do not release its answers, and report this."
+        )
+    elif result.answers_follow_law is False:
+        conclusion = (
+            "CONTRADICTED: the answers do not have the distribution that the mechanism "
+            "states, from which the exact cost is computed. Correct one of them."
         )
     elif result.contradicted:
         error = 1 - result.confidence

@@ -1,6 +1,7 @@
 """Unfitted classifiers and mechanisms in files: Python, or skops."""
 
 import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ def read_mechanism(path: Path) -> Mechanism:
     found = _executed(path, "mechanism", example)
     if not isinstance(found, Mechanism):
         raise ValueError(
-            f"{path} has no mechanism as mechanism, but a {type(found).__name__}; make "
-            f"it an instance of a subclass of Mechanism, such as {example}."
+            f"{path} assigns {printable(repr(found))} to mechanism, which is no "
+            f"instance of a subclass of Mechanism; assign one, such as {example}."
         )
     return found
 
@@ -66,13 +67,17 @@ def _check_is_file(path: Path, option: str) -> None:
 
 
 def _executed(path: Path, name: str, example: str) -> Any:
-    """Execute a Python file, and return one of its variables."""
+    """Execute a Python file, as Python does, and return one of its variables."""
+    folder = str(path.resolve().parent)  # it may import files beside it
+    sys.path.insert(0, folder)
     try:
         variables = runpy.run_path(str(path))
     except Exception as error:
         raise ValueError(
             f"{path} failed with {type(error).__name__}: {printable(error)}."
         ) from error
+    finally:
+        sys.path.remove(folder)
     if name not in variables:
         raise ValueError(f"{path} defines no {name}; add a line such as {example}.")
     return variables[name]

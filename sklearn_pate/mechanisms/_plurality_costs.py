@@ -41,9 +41,22 @@ class AnalysedMechanism(AccountedMechanism):
     of queries that was fixed independently of answers.
     """
 
-    @abstractmethod
-    def _plurality(self) -> Plurality:
-        """Return the distribution of an answer; the mechanism is ready."""
+    def _plurality(self) -> Plurality | None:
+        """Return the distribution of an answer, None if it cannot be computed.
+
+        The mechanism is ready.
+        """
+        return None
+
+    def _known_plurality(self) -> Plurality:
+        """Return the distribution of an answer, or raise ValueError."""
+        plurality = self._plurality()
+        if plurality is None:
+            raise ValueError(
+                f"{type(self).__name__} states no distribution of its answers, on "
+                "which this figure depends; implement _plurality()."
+            )
+        return plurality
 
     @abstractmethod
     def _guarantee(self) -> dict[str, float]:
@@ -107,8 +120,15 @@ class AnalysedMechanism(AccountedMechanism):
     ) -> LocalCosts:
         """Return the costs behind `local_curve`, which has the same parameters."""
         self._check_ready()
+        plurality = self._plurality()
+        if plurality is None:  # the worst case of all votes
+            n_queries, n_classes = check_counts(counts).shape
+            return LocalCosts(
+                self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders),
+                self._cost(1, 1, n_classes, orders),
+            )
         return local_costs(
-            self._plurality(),
+            plurality,
             counts,
             orders,
             ceiling=self._ceiling(orders),
@@ -182,7 +202,7 @@ class AnalysedMechanism(AccountedMechanism):
     ) -> NDArray[np.float64]:
         """Return these log-probabilities, with a check of the largest score."""
         votes = counts.astype(np.float64)
-        law = self._plurality().log_probabilities(votes, np.ones_like(votes))
+        law = self._known_plurality().log_probabilities(votes, np.ones_like(votes))
         check = self._check()
         if check is None:
             return law
@@ -226,7 +246,11 @@ class AnalysedMechanism(AccountedMechanism):
         self._check_ready()
         counts = check_counts(counts)
         orders = np.asarray(orders, dtype=np.float64)
-        log_q = log_losing(self._plurality(), counts)
+        plurality = self._plurality()
+        if plurality is None:  # the worst case of all votes
+            n_queries, n_classes = counts.shape
+            return self.account_curve(n_queries, n_classes, orders)
+        log_q = log_losing(plurality, counts)
         guarantee, check = self._guarantee(), self._check()
         ceiling = self._ceiling(orders).values[:, np.newaxis]
         if "sigma" in guarantee:
@@ -351,7 +375,7 @@ class AnalysedMechanism(AccountedMechanism):
             n_queries, self.answer_cap(n_queries), n_classes, [release["order"]]
         )
         return sanitize(
-            log_losing(self._plurality(), counts),
+            log_losing(self._known_plurality(), counts),
             n_teachers=n_teachers,
             delta=delta,
             largest_counts=largest,

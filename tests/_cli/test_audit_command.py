@@ -148,7 +148,7 @@ def test_a_mechanism_of_a_file_is_audited(capsys, tmp_path, part, code):
         (OWN.format(part=1), ["--sigma", "3"], "--sigma 3.0 does not apply to a"),
         (OWN.format(part=1), ["--mechanism", "lnmax"], "--mechanism lnmax does not"),
         ("x = 1", [], "defines no mechanism; add a line such as mechanism = My"),
-        ("mechanism = 5", [], "has no mechanism as mechanism, but a int; make it an"),
+        ("mechanism = 5", [], "assigns 5 to mechanism, which is no instance"),
         ("mechanism = 1 / 0", [], "failed with ZeroDivisionError"),
     ],
 )

@@ -35,7 +35,13 @@ class AuditResult:
 
     exact_share : float, default=None
         Exact Renyi cost of the audited votes as a share of the claimed Renyi cost of
-        all votes, at the order where it is largest. None if it was not computed.
+        all votes, at the order where it is largest. None if it was not computed, as
+        where the mechanism does not state the distribution of its answers.
+
+    answers_follow_law : bool, default=None
+        Whether the answers have the distribution that the mechanism states, from which
+        the exact cost is computed. None if it was not tested. True at a false
+        distribution that differs too little for the number of trials.
 
     Notes
     -----
@@ -64,6 +70,7 @@ class AuditResult:
     confidence: float
     evidence: str
     exact_share: float | None = None
+    answers_follow_law: bool | None = None
 
     @property
     def cost_is_wrong(self) -> bool:
@@ -78,16 +85,21 @@ class AuditResult:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the claim is below the lower bound or the exact cost.
+        """Whether the claim is below the lower bound or the exact cost, or unfounded.
 
         Returns
         -------
         contradicted : bool
-            True shows a defect: with certainty if `cost_is_wrong`, else at the stated
+            True shows a defect: with certainty if `cost_is_wrong`; except for one audit
+            in a billion if `answers_follow_law` is False; else at the stated
             confidence: of audits of true claims, one in ``1 / (1 - confidence)`` is
             True by chance. False proves nothing.
         """
-        return self.cost_is_wrong or self.epsilon_lower > self.epsilon_claimed
+        return (
+            self.cost_is_wrong
+            or self.answers_follow_law is False
+            or self.epsilon_lower > self.epsilon_claimed
+        )
 
     def __str__(self) -> str:
         found = "contradicts" if self.contradicted else "does not contradict"
@@ -101,6 +113,11 @@ class AuditResult:
             text += (
                 f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
                 "times the claimed Renyi cost of all votes"
+            )
+        if self.answers_follow_law is False:
+            text += (
+                ", and the answers do not have the distribution that the mechanism "
+                "states"
             )
         return text + "."
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
 
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
@@ -22,12 +23,16 @@ from sklearn_pate.inspection.audits._statistics import (
 )
 from sklearn_pate.mechanisms import MeanScores, Mechanism, NoisySum, Oracle, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._plurality import NO_ANSWER
 
 __all__ = ["audit_mechanism"]
 
 # Rows of a fit with updates, of which all but one send nothing: with few rows, noise
 # would make the model so sure that a row moves nothing.
 _N_ROWS = 10_000
+# Of a sum of probabilities; and the probability that answers with the stated law are
+# taken to have another one.
+_ROUNDING, _CHANCE = 1e-6, 1e-9
 
 
 def audit_mechanism(
@@ -52,7 +57,10 @@ def audit_mechanism(
 
     For vote counts, the exact Renyi cost is computed, too, from the stated distribution
     of answers: at both counts, over all their neighbours, in both directions and at all
-    orders of the claimed curve. A smaller curve is contradicted with certainty.
+    orders of the claimed curve. A smaller curve is contradicted with certainty. The
+    answers are compared with this distribution. If the mechanism does not state one,
+    the trials alone can contradict the claim: take a `delta` such as 0.01, at which
+    they show more.
 
     A claim that is not contradicted is not proved: other counts may show more, or the
     event may be too rare for `n_trials`. A claim contradicted by the trials is wrong,
@@ -108,7 +116,8 @@ def audit_mechanism(
     ------
     ValueError
         If the counts are no neighbours, a vector is too long, the mechanism makes no
-        claim, or another parameter is out of range; no noise was drawn.
+        claim, its stated probabilities do not sum to 1, it answers with a class that
+        does not exist, or another parameter is out of range.
 
     Notes
     -----
@@ -162,9 +171,11 @@ def audit_mechanism(
         )
         aggregate = partial(_count_votes, n_teachers)
     claim = mechanism.stated_epsilon(n_queries, data_sets.shape[1], delta)
-    exact_share = None
-    if not isinstance(mechanism, NoisySum):
+    exact_share, laws = None, None
+    if isinstance(mechanism, Mechanism) and mechanism._plurality() is not None:
         exact_share = _exact_share(mechanism, data_sets, n_queries)
+        if not mechanism.releases_histograms:
+            laws = _laws(mechanism, data_sets)
     answers, neighbour_answers = (
         _answer_queries(
             mechanism,
@@ -177,16 +188,23 @@ def audit_mechanism(
     )
     if mechanism.releases_histograms:
         direction = data_sets[0] - data_sets[1]
+        follows_law = None
         scores = answers @ direction
         neighbour_scores = neighbour_answers @ direction
     else:
+        both = (answers[:, :n_queries], neighbour_answers[:, :n_queries])
+        for one in both:
+            _check_answers(one, data_sets.shape[1])
+        follows_law = None if laws is None else all(map(_follow, both, laws))
         scores, neighbour_scores = log_ratio_scores(
             answers, neighbour_answers, n_trials // 2, pooled=True
         )
     epsilon, evidence = epsilon_lower_bound(
         scores, neighbour_scores, delta=delta, confidence=confidence
     )
-    return AuditResult(epsilon, claim, float(delta), confidence, evidence, exact_share)
+    return AuditResult(
+        epsilon, claim, float(delta), confidence, evidence, exact_share, follows_law
+    )
 
 
 def _audit_function(
@@ -232,6 +250,44 @@ def _exact_share(
         known = np.isfinite(exact.values)
         shares.extend(n_queries * exact.values[known] / claimed.values[known])
     return float(max(shares))
+
+
+def _laws(
+    mechanism: Mechanism, data_sets: NDArray[np.int64]
+) -> list[NDArray[np.float64]]:
+    """Return the stated probabilities of no answer and of each class, by data set."""
+    probabilities = _student_probabilities(mechanism, data_sets.shape[1])
+    laws = []
+    for counts in data_sets:
+        law = np.exp(mechanism._log_law(counts[np.newaxis], probabilities)[0])
+        if not abs(law.sum() - 1) < _ROUNDING:
+            raise ValueError(
+                f"{type(mechanism).__name__} states probabilities of its answers to "
+                f"votes {counts.tolist()} that sum to {law.sum():.6g}, not to 1; "
+                "correct _plurality()."
+            )
+        unanswered = np.zeros(len(counts) + 1 - len(law))  # without a check
+        laws.append(np.concatenate([unanswered, law]))
+    return laws
+
+
+def _check_answers(answers: NDArray[np.int64], n_classes: int) -> None:
+    wrong = answers[(answers < NO_ANSWER) | (answers >= n_classes)]
+    if wrong.size:
+        raise ValueError(
+            f"The mechanism answered {wrong[0]}, which is no class index from 0 to "
+            f"{n_classes - 1}, nor -1 for no answer; correct _answer()."
+        )
+
+
+def _follow(answers: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
+    """Check answers against their stated law, by a binomial test of each outcome."""
+    found = np.bincount(answers.ravel() - NO_ANSWER, minlength=len(law))
+    values = [
+        binomtest(int(n), answers.size, min(p, 1.0)).pvalue
+        for n, p in zip(found, law, strict=True)
+    ]
+    return min(values) * len(values) >= _CHANCE
 
 
 def _student_probabilities(

@@ -329,7 +329,7 @@ def _law(mechanism: Any) -> Any:
             "such as GNMax(sigma=40), or None."
         )
     mechanism._check_noise()
-    return mechanism._plurality()
+    return mechanism._known_plurality()
 
 
 def _width(law: Any) -> int:
