@@ -116,7 +116,7 @@ def main():
     print("  report.html    for the person who signs; on the first classifier")
     print("\nNext, plan a fit for the number of rows that you have:")
     python = os.path.relpath(sys.executable)
-    print(f"  {python} -m sklearn_pate plan --rows 20000 --epsilon 1 --queries 100")
+    print(f"  {python} -m sklearn_pate plan --rows 20000 --epsilon 1")
 
 
 if __name__ == "__main__":

@@ -122,8 +122,10 @@ def unwrapped(X_public: Any, X: Table) -> Any:
     check_container("X_public", X_public)
     if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
         warn_user(
-            f"X_public has as many rows as X ({X.shape[0]}): a search or a "
-            "cross-validation would split both. Wrap it: X_public=PublicData(...).",
+            f"X_public has as many rows as X ({X.shape[0]}). If they are a copy of the "
+            "private rows, nobody in them is protected: pass rows of other people. If "
+            "not, wrap them, so that a search or a cross-validation does not split "
+            "them like X: X_public=PublicData(...).",
             PublicDataWarning,
         )
     if is_frame(X_public) != is_frame(X):

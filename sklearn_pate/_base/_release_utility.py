@@ -171,8 +171,9 @@ def why_few_public_rows(n_public: int) -> str | None:
     """Describe why a function cannot be released on a few public rows; None if not."""
     if n_public >= _FEW_PUBLIC_ROWS:
         return None
+    rows = "1 row" if n_public == 1 else f"{n_public} rows"
     return (
-        f"X_public has {n_public} rows only: the released function has no more "
+        f"X_public has {rows} only: the released function has no more "
         "coefficients than they determine, and predicts poorly at any epsilon. Pass "
         "some hundred public rows, or synthetic=PrivateMarginals(domain) in their "
         "place."

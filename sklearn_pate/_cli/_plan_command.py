@@ -25,7 +25,10 @@ teachers voted for. The plan depends on no private value and may be published.
 """
 EPILOG = """\
 examples:
-  30000 private rows, 100 queries to the teachers, at epsilon 1:
+  the default fit to 30000 private rows at epsilon 1:
+    %(prog)s --rows 30000
+
+  teachers that answer 100 queries:
     %(prog)s --rows 30000 --queries 100
 
   the same, with ten classes and more noise:
@@ -34,7 +37,10 @@ examples:
   no public rows, and a domain of all columns:
     %(prog)s --rows 30000 --domain domain.json
 
-  patients with several rows each; their number is private, so set --teachers:
+  about 10000 patients with several rows each, by public knowledge:
+    %(prog)s --unit group --rows 10000
+
+  teachers for patients, whose number is not read:
     %(prog)s --unit group --teachers 250 --queries 100
 
 Accuracy depends on the lead of the most-voted class, relative to the noise. More
@@ -69,7 +75,8 @@ def add_to(commands: Any) -> None:
         "--rows",
         type=whole_number,
         metavar="N",
-        help="number of private rows; not with --unit group, where it is not public",
+        help="number of private rows; with --unit group, an estimate of the number of "
+        "groups from public knowledge, for a plan without teachers",
     )
     parser.add_argument(
         "--queries",

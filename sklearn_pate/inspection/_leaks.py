@@ -114,10 +114,17 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     """
     if not _holds_private(estimator):
         raise ValueError(
-            f"estimator={estimator!r} holds no private classifier, such as "
+            f"estimator={_shown(estimator)} holds no private classifier, such as "
             "PATEClassifier; pass the pipeline or search around one."
         )
     return list(dict.fromkeys(_leaks_around(estimator, "")))
+
+
+def _shown(estimator: Any) -> str:
+    """Write an estimator, and of anything else its type, as it may be private rows."""
+    if hasattr(estimator, "get_params"):
+        return repr(estimator)
+    return f"<{type(estimator).__name__}>"
 
 
 def _leaks_around(estimator: Any, prefix: str) -> Iterator[PrivacyLeak]:

@@ -49,8 +49,10 @@ def plan_fit(
     Parameters
     ----------
     n_rows : int, default=None
-        Number of private rows, without those that `public_size` would hold out. Not
-        public, and so refused, where groups are the unit.
+        Number of private rows, without those that `public_size` would hold out. Where
+        groups are the unit, this number is not public, and is refused for a plan with
+        teachers; for one without them, an estimate of the number of groups from public
+        knowledge.
 
     n_teachers : int or "auto", default="auto"
         Number of teachers, as for :class:`~sklearn_pate.PATEClassifier`: the votes of
@@ -137,6 +139,8 @@ def plan_fit(
         synthetic=synthetic,
     )
     check_count("n_classes", n_classes, 2)
+    if n_rows is not None:
+        check_count("n_rows", n_rows, 1)
     pate._check_parameters()
     counts = None
     if synthetic is not None:
@@ -191,8 +195,12 @@ def _function_release(
     chosen = pate._chosen_mechanism()
     if isinstance(chosen, FunctionRelease):
         if n_rows is None and isinstance(chosen, ScoreSteps):
+            of_groups = ""
+            if pate.privacy_unit == "group":
+                of_groups = ", an estimate of the number of groups, from other sources"
             raise ValueError(
-                "n_rows=None, and steps are planned by the number of rows; pass n_rows."
+                "n_rows=None, and steps are planned by the number of "
+                f"{pate.privacy_unit}s; pass n_rows{of_groups}."
             )
         return chosen
     if pate.epsilon is None or not releases_function(pate, None, n_classes):
@@ -245,7 +253,6 @@ def _resolve_n_teachers(pate: PATEClassifier, n_rows: int | None) -> int:
                 "not known; pass n_rows, or n_teachers."
             )
         return pate.n_teachers
-    check_count("n_rows", n_rows, 1)
     n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
     if n_teachers > n_rows:
         raise ValueError(

@@ -131,7 +131,7 @@ class SearchPlan:
         if not self.fits:
             sentences.insert(
                 1,
-                "It would fail before its end. (Pass error_score='raise', or a refused "
+                "It would fail before its end. (Without error_score='raise', a refused "
                 "fit counts as a bad score.)",
             )
             if self.fitting_epsilon is not None:

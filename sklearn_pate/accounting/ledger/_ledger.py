@@ -413,9 +413,13 @@ class PrivacyLedger:
             if uncovered_delta > 0 or not 0 < taken < np.inf:
                 raise
             n_times = max(left, 0.0) / taken
-            raise BudgetExceededError(
-                f"{error} {n_times:.3g} times this cost would fit."
-            ) from None
+            fits = f"{n_times:.3g} times this cost would fit"
+            # Rounded down, to three digits.
+            epsilon = (curve * n_times).quiet_epsilon(delta) if n_times else 0.0
+            if 0 < epsilon < np.inf:
+                epsilon = float(f"{epsilon * 0.995:.3g}")
+                fits += f": a release of epsilon={epsilon:g} in all"
+            raise BudgetExceededError(f"{error} {fits}.") from None
 
     def entries(self) -> list[LedgerEntry]:
         """List all entries.

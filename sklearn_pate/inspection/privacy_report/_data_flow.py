@@ -195,8 +195,9 @@ STYLE = """\
 .flow-box{fill:#14171a;stroke:#a6adb5}.flow-arrow{stroke:#e6e8ea;fill:#e6e8ea}
 .flow text{fill:#e6e8ea}}
 """
-# Pixels: letters are 7 wide; each box has 26 above it (arrow, zone), and 8 below.
-_WIDTH, _LETTER, _LINE, _ABOVE, _BELOW = 440, 7, 17, 26, 8
+# Pixels: letters are 8 wide at most, on average of a line; each box has 26 above it
+# (arrow, zone), and 8 below.
+_WIDTH, _LETTER, _LINE, _ABOVE, _BELOW = 440, 8, 17, 26, 8
 
 
 def draw_data_flow(steps: Sequence[Step]) -> str:

@@ -73,7 +73,7 @@ def deployment_section(facts: dict[str, Any]) -> Section:
     text = "Given by the people responsible for the data, and not checked here."
     rows = tuple(line for line in lines if line is not None)
     table = Table("Description", ("Subject", "Description"), rows)
-    return Section("Use and responsibilities", [Text(text), table], starts_page=True)
+    return Section("Use and responsibilities", [Text(text), table])
 
 
 def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:

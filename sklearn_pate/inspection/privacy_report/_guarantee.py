@@ -50,13 +50,13 @@ _UNITS = {
     ),
 }
 _GUESSES = {
-    ("row", "replace-one"): "which of two contents {row} has",
+    ("row", "replace-one"): "which of two contents {one} has",
     ("group", "add-remove-or-change"): (
-        "whether {group} is in the data, or which of two contents it has"
+        "whether {one} {are} in the data, or which of two contents {they} {have}"
     ),
-    ("party", "replace-one"): "which of two sets of votes {party} has cast",
-    ("row", "add-remove"): "whether {row} is in the data",
-    ("group", "add-remove"): "whether {group} is in the data",
+    ("party", "replace-one"): "which of two sets of votes {one} has cast",
+    ("row", "add-remove"): "whether {one} is in the data",
+    ("group", "add-remove"): "whether {one} {are} in the data",
 }
 #: Correct guesses of 1000, for comparison.
 _EXAMPLES = (
@@ -72,7 +72,7 @@ _EXAMPLES = (
 # One unit, without a name of the user for it and with one.
 _ONE = {
     "row": ("one row", "the row of one {name}"),
-    "group": ("one group", "the group of rows of one {name}"),
+    "group": ("one group", "the rows of one {name}"),
     "party": ("one party", "one {name}"),
 }
 
@@ -113,8 +113,12 @@ def _guessed(facts: dict[str, Any]) -> str:
     """Write the guess of an attacker about one unit, by the user's name for it."""
     unit, name = facts["unit"], facts["deployment"].get("unit_name")
     plain, named = _ONE[unit]
-    one = plain if name is None else named.format(name=name)
-    return _GUESSES[unit, facts["relation"]].format(**{unit: one})
+    if name is None:
+        words = {"one": plain, "are": "is", "they": "it", "have": "has"}
+    else:
+        words = {"one": named.format(name=name)}
+        words |= {"are": "are", "they": "they", "have": "have"}
+    return _GUESSES[unit, facts["relation"]].format(**words)
 
 
 def at_most(guesses: Mapping[str, int]) -> str:

@@ -25,8 +25,8 @@ def deployment_of(
     on_card = learner.card["deployment"] if has_card(learner) else {}
     if on_card and deployment is not None and on_card != given:
         raise ValueError(
-            "deployment differs from that on the card of clf; leave deployment at None "
-            "to use the card, or publish the model again with the new one."
+            "deployment differs from that on the card of the model; leave it out to "
+            "use the card, or publish the model again with the new one."
         )
     return on_card or given
 

@@ -81,16 +81,18 @@ a{{color:var(--link)}}
 th,td{{padding-right:.8rem}}
 }}
 @media print{{
-@page{{size:A4;margin:13mm 15mm}}
+@page{{size:A4;margin:12mm 15mm}}
 html{{font-size:9pt}}
-body{{max-width:none;padding:0;line-height:1.35}}
-h2{{break-after:avoid;margin:.8rem 0 .3rem;padding-top:.4rem}}
-p{{margin:.4rem 0}}
-ul,.checks li,.scroll,figure{{margin-top:.4rem;margin-bottom:.4rem}}
+body{{max-width:none;padding:0;line-height:1.3}}
+h2{{break-after:avoid;margin:.7rem 0 .3rem;padding-top:.3rem}}
+p{{margin:.3rem 0}}
+ul,.checks li,.scroll,figure{{margin-top:.3rem;margin-bottom:.3rem}}
 li{{margin:.15rem 0}}
 .signatures tbody th,.signatures tbody td{{height:2.6rem}}
 p,li,tr,figure,table{{break-inside:avoid}}
-th,td{{padding-top:.12rem;padding-bottom:.12rem}}
+th,td{{padding-top:.06rem;padding-bottom:.06rem}}
+tbody th{{min-width:9rem}}
+.signatures,.scroll:has(.signatures){{break-before:avoid}}
 .long{{break-inside:auto}}
 .new-page{{break-before:page}}
 caption{{break-after:avoid}}
