@@ -64,7 +64,13 @@ DATA_SETS = ("MNIST", "SVHN", "Adult")
 def published(data):
     """Read vote counts of 250 teachers, as the 2018 paper published them."""
     folder = Path(os.environ.get("SKLEARN_PATE_DATA", ".")) / "pate2018_votes"
-    return np.load(folder / f"{data.lower()}_250_teachers.npy")
+    path = folder / f"{data.lower()}_250_teachers.npy"
+    if not path.exists():
+        raise SystemExit(
+            f"{path} is missing: the 2018 paper published these vote counts with its "
+            "code; SKLEARN_PATE_DATA names the folder of pate2018_votes."
+        )
+    return np.load(path)
 
 
 # ------------------------------------------------------------------- published votes

@@ -577,8 +577,9 @@ def main():
             before, text = text, renewed(text, make, page)
             if text != before:
                 faults.append(f"{page}: {make.__name__}")
-        if not check:
+        if not check and text != (ROOT / page).read_text():
             (ROOT / page).write_text(text)
+            print(f"renewed {page}")
     if check and faults:
         found = "\n".join(faults)
         raise SystemExit(

@@ -91,7 +91,7 @@ li{{margin:.15rem 0}}
 .signatures tbody th,.signatures tbody td{{height:2.6rem}}
 p,li,tr,figure,table{{break-inside:avoid}}
 th,td{{padding-top:.06rem;padding-bottom:.06rem}}
-tbody th{{min-width:9rem}}
+tbody th{{width:9rem}}
 .signatures,.scroll:has(.signatures){{break-before:avoid}}
 .long{{break-inside:auto}}
 .new-page{{break-before:page}}
