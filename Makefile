@@ -54,7 +54,7 @@ demo: $(VENV)/demo
 
 # Quick tests without torch; FAST=tests/accounting selects a part of them.
 test-fast: $(VENV)/test-fast
-	$(RUN) -m pytest --fast --quiet $(FAST)
+	$(RUN) -m pytest --fast --quiet --numprocesses 2 --dist worksteal $(FAST)
 
 # Two workers: each imports torch and takes about a gigabyte of memory.
 test: $(VENV)/test

@@ -13,7 +13,7 @@ its bound at the votes that were cast.
 
 Run the script by::
 
-    python examples/mnist_pate_g.py                     # downloads 12 MB
+    python examples/mnist_pate_g.py  # downloads 12 MB; takes five minutes
     python examples/mnist_pate_g.py --picture queries.png
 
 .. literalinclude:: /outputs/mnist_pate_g.txt
@@ -107,12 +107,12 @@ def main():
     for name, which in right.items():
         print(f"  {which.mean():.3f}  {name}")
     print(f"\nepsilon at delta={pate.delta}")
-    for name, epsilon in {
+    for name, epsilon in {  # rounded up
         "the paper's bound at these votes: sensitive": analysis.paper_epsilon,
         "the exact cost of these votes: sensitive": analysis.epsilon,
         "at any votes: may be published": pate.privacy_spent_.epsilon,
     }.items():
-        print(f"  {epsilon:.3f}  {name}")
+        print(f"  {np.ceil(1000 * epsilon) / 1000:.3f}  {name}")
     print()
     print(pate.privacy_spent_)
     if picture:

@@ -74,7 +74,7 @@ def add_to(commands: Any) -> None:
         description=DESCRIPTION,
         epilog=EPILOG,
     )
-    add_mechanism(parser)
+    add_mechanism(parser, threshold=NOISE["confident"]["threshold"])
     parser.add_argument(
         "--file",
         type=Path,

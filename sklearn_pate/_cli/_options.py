@@ -100,7 +100,11 @@ def votes_or_share(text: str) -> float:
 
 
 def add_mechanism(
-    parser: argparse.ArgumentParser, others: Sequence[str] = (), about_others: str = ""
+    parser: argparse.ArgumentParser,
+    others: Sequence[str] = (),
+    about_others: str = "",
+    *,
+    threshold: float = 0.8,
 ) -> None:
     """Add the options that choose a mechanism; the first of others is the default."""
     by_default = "" if others else ", the default"
@@ -118,7 +122,8 @@ def add_mechanism(
         type=votes_or_share,
         metavar="VOTES",
         help="for confident: votes that the largest count must reach, before noise; a "
-        "number with a decimal point, at most 1.0, is a share of the teachers",
+        "number with a decimal point, at most 1.0, is a share of the teachers "
+        f"(default: {threshold})",
     )
 
 
