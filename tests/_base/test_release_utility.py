@@ -127,6 +127,24 @@ def test_good_settings_are_not_warned_of(setting, student):
     assert plan_fit(**setting, student=student).warnings == ()
 
 
+@pytest.mark.parametrize("parameters", [{}, {"mechanism": "scores", "n_teachers": 60}])
+def test_a_function_on_a_few_public_rows_is_warned_of(rows, parameters, tmp_path):
+    X, y, X_public = rows
+    ledger = PrivacyLedger(tmp_path / "few.sqlite", epsilon=9, delta=1e-5)
+    pate = PATEClassifier(epsilon=8.0, ledger=ledger, **parameters)
+    few, enough = PublicData(X_public.X[:49]), PublicData(X_public.X[:50])
+    with (
+        warnings.catch_warnings(),
+        pytest.raises(PrivacyUtilityWarning, match="X_public has 49 rows only"),
+    ):
+        warnings.simplefilter("error")
+        pate.fit(X, y, X_public=few)
+    assert not ledger.entries()
+    assert any("49 rows" in one for one in pate.plan_fit(X, y, X_public=few).warnings)
+    warned = pate.plan_fit(X, y, X_public=enough).warnings
+    assert not any("rows only" in one for one in warned)
+
+
 def test_few_queries_must_nearly_all_be_answered_right():
     few = {"n_teachers": 100, "n_queries": 5, "epsilon": None}
     assert plan_fit(**few, mechanism=GNMax(10.0)).warnings == ()

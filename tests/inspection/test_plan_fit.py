@@ -323,6 +323,7 @@ WRONG = [
     ({"n_rows": 900} | GROUPS, "n_rows=900 is not public where a group is the unit"),
     ({"n_rows": 6}, "n_teachers=7 is more than n_rows=6; lower n_teachers"),
     ({"n_rows": 0}, "n_rows=0 must be a whole number of at least 1"),
+    ({"n_rows": -5, "n_queries": "auto"}, "n_rows=-5 must be a whole number"),
     ({"n_rows": 9e3}, "n_rows=9000.0 must be a whole number"),
     ({"n_teachers": 0}, "n_teachers=0 must be"),
     ({"n_queries": 0}, "n_queries=0 must be"),

@@ -3,7 +3,13 @@
 import math
 from collections.abc import Callable
 
-__all__ = ["fitting_epsilon", "least_useful"]
+__all__ = ["fitting_epsilon", "least_useful", "rounded_down"]
+
+
+def rounded_down(value: float) -> float:
+    """Round a positive number down to three digits."""
+    digits = 2 - math.floor(math.log10(value))
+    return math.floor(value * 10.0**digits) / 10.0**digits
 
 
 def least_useful(requested: float, budget: float) -> float:
@@ -21,8 +27,7 @@ def fitting_epsilon(
     """
     epsilon = first
     while epsilon >= least:
-        digits = 2 - math.floor(math.log10(epsilon))
-        epsilon = math.floor(epsilon * 10**digits) / 10**digits
+        epsilon = rounded_down(epsilon)
         ratio = excess(epsilon)
         if ratio <= 1:
             return epsilon

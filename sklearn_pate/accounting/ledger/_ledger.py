@@ -22,6 +22,7 @@ from sklearn_pate.accounting.ledger._entries import (
     entry_cost,
     now,
 )
+from sklearn_pate.accounting.ledger._fitting_epsilon import rounded_down
 from sklearn_pate.accounting.ledger._spending_report import (
     LedgerEntry,
     read_entries,
@@ -412,13 +413,13 @@ class PrivacyLedger:
             taken, left = self.budget_fractions(curve)
             if uncovered_delta > 0 or not 0 < taken < np.inf:
                 raise
-            n_times = max(left, 0.0) / taken
-            fits = f"{n_times:.3g} times this cost would fit"
-            # Rounded down, to three digits.
-            epsilon = (curve * n_times).quiet_epsilon(delta) if n_times else 0.0
+            if left <= 0:
+                raise
+            n_times = rounded_down(left / taken)
+            fits = f"{n_times:g} times this cost would fit"
+            epsilon = (curve * n_times).quiet_epsilon(delta)
             if 0 < epsilon < np.inf:
-                epsilon = float(f"{epsilon * 0.995:.3g}")
-                fits += f": a release of epsilon={epsilon:g} in all"
+                fits += f", as of a release of epsilon={rounded_down(epsilon):g}"
             raise BudgetExceededError(f"{error} {fits}.") from None
 
     def entries(self) -> list[LedgerEntry]:

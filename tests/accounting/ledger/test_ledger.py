@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import re
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -39,8 +40,13 @@ def test_a_cost_that_exceeds_the_budget_is_refused(ledger):
     while ledger.fits(curve(0.013)):
         charge(ledger, 0.013)
         n_charged += 1
-    with pytest.raises(BudgetExceededError, match=r"take .*is left\..* 0\.\d+ times"):
+    with pytest.raises(BudgetExceededError, match=r"take .*is left\.") as refused:
         charge(ledger, 0.013)
+    fits = r"(\S+) times this cost would fit, as of a release of epsilon=(\S+)\.$"
+    n_times, epsilon = map(float, re.search(fits, str(refused.value)).groups())
+    assert ledger.fits(curve(0.013) * n_times)
+    assert not ledger.fits(curve(0.013) * (1.01 * n_times))
+    assert epsilon == pytest.approx((curve(0.013) * n_times).to_epsilon(1e-6), rel=0.01)
     assert len(ledger.entries()) == n_charged
     total = curve(0.013) * n_charged
     assert total.to_epsilon(1e-6) <= 3 < (total + curve(0.013)).to_epsilon(1e-6)
