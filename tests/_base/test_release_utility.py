@@ -133,12 +133,10 @@ def test_a_function_on_a_few_public_rows_is_warned_of(rows, parameters, tmp_path
     ledger = PrivacyLedger(tmp_path / "few.sqlite", epsilon=9, delta=1e-5)
     pate = PATEClassifier(epsilon=8.0, ledger=ledger, **parameters)
     few, enough = PublicData(X_public.X[:49]), PublicData(X_public.X[:50])
-    with (
-        warnings.catch_warnings(),
-        pytest.raises(PrivacyUtilityWarning, match="X_public has 49 rows only"),
-    ):
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pate.fit(X, y, X_public=few)
+        with pytest.raises(PrivacyUtilityWarning, match="X_public has 49 rows only"):
+            pate.fit(X, y, X_public=few)
     assert not ledger.entries()
     assert any("49 rows" in one for one in pate.plan_fit(X, y, X_public=few).warnings)
     warned = pate.plan_fit(X, y, X_public=enough).warnings
