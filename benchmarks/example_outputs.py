@@ -29,7 +29,12 @@ def run(name):
     """Run an example; return its command and what it prints."""
     line = [f"examples/{name}.py", *EXAMPLES[name]]
     done = subprocess.run(
-        [sys.executable, *line], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, "-u", *line],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,  # the phases of fits
+        text=True,
+        check=True,
     )
     return {"command": " ".join(["python", *line]), "output": done.stdout}
 

@@ -5,10 +5,7 @@ Two private classifiers at epsilon 1, beside one without privacy: the defaults, 
 train no teachers, and 250 teachers that vote. Each is released five times, as its noise
 is random. The rows are made by a public recipe, and stand for 20,000 patients::
 
-    python examples/quickstart.py                  # needs matplotlib
-    python examples/quickstart.py --folder results
-
-The folder gets a picture, and the report for the person who signs.
+    python examples/quickstart.py --folder results  # needs matplotlib
 
 .. literalinclude:: /outputs/quickstart.txt
    :language: text
@@ -39,6 +36,7 @@ from sklearn_pate.inspection import PrivacyReport
 N_PRIVATE, N_PUBLIC, N_TEST = 20_000, 5000, 5000
 N_TEACHERS, N_QUERIES = 250, 500
 N_RELEASES = 5
+COLOURS = ["0.35", "tab:blue", "tab:orange", "0.6"]
 
 
 def make_rows():
@@ -67,8 +65,7 @@ def draw(scores, path):
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(7, 2.4), layout="constrained")
-    colours = ["0.35", "tab:blue", "tab:orange", "0.6"]
-    for (name, values), colour in zip(scores.items(), colours, strict=True):
+    for (name, values), colour in zip(scores.items(), COLOURS, strict=True):
         axis.scatter(values, len(values) * [name], color=colour, alpha=0.6)
     axis.set(xlabel="accuracy on new rows", title="PATE at epsilon 1, each release")
     axis.grid(axis="x", alpha=0.3)
@@ -110,7 +107,7 @@ def main():
 
     folder.mkdir(parents=True, exist_ok=True)
     draw(scores, folder / "accuracy.png")
-    PrivacyReport.from_estimator(fitted[0]).save(folder / "report.html")
+    PrivacyReport.from_estimator(fitted[0]).save(folder / "report.html", overwrite=True)
     print(f"\nAfter {time.perf_counter() - start:.0f} s, in {folder}:")
     print("  accuracy.png   a dot for each release")
     print("  report.html    for the person who signs; on the first classifier")

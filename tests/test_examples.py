@@ -100,7 +100,11 @@ def run(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_quickstart(run, tmp_path):
+@pytest.mark.parametrize("times", [1, 2])
+def test_quickstart(run, tmp_path, times):
+    if times == 2:
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "report.html").write_text("of an earlier demo")
     printed = run(
         "quickstart",
         "--folder",
