@@ -5,14 +5,10 @@ Patients as the unit of privacy, on hospital stays of patients with diabetes. A 
 may have several stays. With ``privacy_unit="group"`` all stays of a patient go to the
 same teacher, and the statement protects the patient, not the stay.
 
-The columns are categories and counts. Encoding and scaling learn from data, so they
-are part of the teacher and of the student: nothing is fitted in front of
-PATEClassifier.
+Encoding and scaling learn from data, so they are part of the teacher and of the
+student: nothing is fitted in front of PATEClassifier. Run the script by::
 
-Run the script by::
-
-    python examples/hospital_readmission.py              # downloads 3 MB
-    python examples/hospital_readmission.py --picture readmission.png
+    python examples/hospital_readmission.py --picture roc.png  # downloads 3 MB
 
 .. literalinclude:: /outputs/hospital_readmission.txt
    :language: text
@@ -64,11 +60,8 @@ def draw(curves, path):
         area = roc_auc_score(true, scores)
         axis.plot(*roc_curve(true, scores)[:2], label=f"{name}: AUC {area:.3f}")
     axis.plot([0, 1], [0, 1], color="grey", linestyle=":", label="guessing")
-    axis.set(
-        xlabel="false positive rate",
-        ylabel="true positive rate",
-        title="Readmission within 30 days",
-    )
+    axis.set(xlabel="false positive rate", ylabel="true positive rate")
+    axis.set(title="Readmission within 30 days")
     axis.legend(loc="lower right")
     figure.savefig(path, dpi=120)
     print(f"drew {path}")

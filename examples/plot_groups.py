@@ -43,18 +43,18 @@ y = np.where(rng.logistic(size=len(X)) < risk - 1, "back", "not back")
 # rows, which a split of rows does not guarantee:
 
 first, second = train_test_split(patient, test_size=0.4, random_state=0)
-common = np.intersect1d(first, second)
-print(f"A split of rows has {len(common)} of {n_patients} patients in both parts.")
+n_common = len(np.intersect1d(first, second))
+print(f"A split of rows has {n_common} of {n_patients} patients in both parts.")
 
 # %%
-# A keyed hash of the id assigns each patient, so that none moves another one. A second
-# split needs another seed.
+# A keyed hash of the id assigns each patient, so that none moves another one:
 
-rest, test = next(GroupHashSplit(0.2, random_state=0).split(X, groups=patient))
-split = GroupHashSplit(0.25, random_state=1).split(rest, groups=patient[rest])
-private, public = (rest[part] for part in next(split))
-common = np.intersect1d(patient[private], patient[public])
-print(f"A split of patients has {len(common)}.")
+split = GroupHashSplit(0.2, random_state=0)
+rest, test = next(split.split(X, groups=patient))
+split = GroupHashSplit(0.25, random_state=1)  # another seed than before
+private, public = (rest[i] for i in next(split.split(rest, groups=patient[rest])))
+n_common = len(np.intersect1d(patient[private], patient[public]))
+print(f"A split of patients has {n_common}.")
 
 # %%
 # Fit
@@ -98,9 +98,8 @@ spent, sigma = fits["row"].privacy_spent_, fits["row"].mechanism_.sigma
 stays, n_patients_with = np.unique(
     np.unique(patient[private], return_counts=True)[1], return_counts=True
 )
-by_row = [spent.epsilon]
-for n in stays[1:]:
-    by_row.append((gaussian_worst_case(sigma / n) * 500).to_epsilon(spent.delta))
+of_several = [gaussian_worst_case(sigma / n) * 500 for n in stays[1:]]
+by_row = [spent.epsilon, *(curve.to_epsilon(spent.delta) for curve in of_several)]
 
 figure, (above, below) = plt.subplots(
     2, sharex=True, figsize=(7, 5), height_ratios=[1, 2], layout="constrained"
@@ -110,8 +109,8 @@ above.set(ylabel="private patients", title="Privacy cost of 500 answers for a pa
 below.plot(stays, by_row, "o-", color="#d55e00", label='privacy_unit="row"')
 by_group = np.full(len(stays), fits["group"].privacy_spent_.epsilon)
 below.plot(stays, by_group, "s-", color="#2277cc", label='privacy_unit="group"')
-below.set(xlabel="stays of the patient", ylabel=f"epsilon, at delta={spent.delta}")
-below.set(ylim=(0, None), xticks=stays)
+below.set(xlabel="stays of the patient", ylim=(0, None), xticks=stays)
+below.set(ylabel=f"epsilon, at delta={spent.delta}")
 below.legend(frameon=False)
 plt.show()
 
