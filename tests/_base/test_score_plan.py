@@ -315,7 +315,10 @@ def test_many_classes():
 
 def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
-    with pytest.warns(StudentWarning, match="does not depend on the row"):
+    with (
+        pytest.warns(StudentWarning, match="does not depend on the row"),
+        pytest.warns(PrivacyUtilityWarning, match="X_public has 1 row only"),
+    ):
         clf = make().fit(X, y, X_public=PublicData(X_public.X[:1]))
     assert len(np.unique(clf.predict(X_test))) == 1
 
