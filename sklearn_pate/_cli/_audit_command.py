@@ -165,15 +165,26 @@ def run(given: argparse.Namespace) -> int:
             f"counts={given.counts} has {len(given.counts)}; pass votes for the same "
             "classes."
         )
-    result = audit_mechanism(
-        mechanism,
-        given.counts,
-        neighbour,
-        n_queries=given.queries,
-        n_trials=given.trials,
-        delta=given.delta,
-        confidence=given.confidence,
-    )
+    try:
+        result = audit_mechanism(
+            mechanism,
+            given.counts,
+            neighbour,
+            n_queries=given.queries,
+            n_trials=given.trials,
+            delta=given.delta,
+            confidence=given.confidence,
+        )
+    except ValueError:
+        raise
+    except Exception as error:
+        if given.file is None:
+            raise
+        # Not status 1, which means that the claim was contradicted.
+        raise ValueError(
+            f"The mechanism of {given.file} failed with {type(error).__name__}: "
+            f"{error}."
+        ) from error
     setting = {
         "mechanism": mechanism.in_one_line(),
         "counts": given.counts,
@@ -234,7 +245,7 @@ def _as_text(setting: dict[str, Any], result: AuditResult) -> str:
         f"confidence {result.confidence:g}",
         "evidence": result.evidence,
         "exact": "not known, as the mechanism states no distribution of its answers; "
-        "--queries 1 and --delta 0.01 make the trials more sensitive"
+        "--queries 1 makes the trials more sensitive"
         if result.exact_share is None
         else f"these votes cost {result.exact_share:.3g} times the claim, at the "
         "Renyi order where this ratio is largest",

@@ -72,9 +72,9 @@ def _executed(path: Path, name: str, example: str) -> Any:
     sys.path.insert(0, folder)
     try:
         variables = runpy.run_path(str(path))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit codes are those of the audit
         raise ValueError(
-            f"{path} failed with {type(error).__name__}: {printable(error)}."
+            f"{path} failed with {type(error).__name__}: {printable(str(error))}."
         ) from error
     finally:
         sys.path.remove(folder)

@@ -1,6 +1,7 @@
 """Progress of a fit, in a terminal, in a notebook, and for callbacks."""
 
 import contextlib
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -170,7 +171,8 @@ class _TerminalLine:
         self._width = 0
 
     def show(self, text: str) -> None:
-        """Replace the text."""
+        """Replace the text, cut to the width of the terminal."""
+        text = text[: shutil.get_terminal_size().columns - 1]
         self._stream.write(f"{text:{self._width}}\r")
         self._stream.flush()
         self._width = len(text)

@@ -150,6 +150,7 @@ def test_a_mechanism_of_a_file_is_audited(capsys, tmp_path, part, code):
         ("x = 1", [], "defines no mechanism; add a line such as mechanism = My"),
         ("mechanism = 5", [], "assigns 5 to mechanism, which is no instance"),
         ("mechanism = 1 / 0", [], "failed with ZeroDivisionError"),
+        ("raise SystemExit(0)", [], "failed with SystemExit"),
     ],
 )
 def test_files_without_a_mechanism_are_refused(

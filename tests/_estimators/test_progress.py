@@ -78,6 +78,12 @@ def test_a_shorter_line_covers_a_longer_one(blobs, terminal):
         assert shown.rstrip() == line.rstrip()
 
 
+def test_a_line_is_no_wider_than_the_terminal(blobs, terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    fit(voting(), blobs, terminal)
+    assert max(map(len, terminal.getvalue().split("\r"))) == 29
+
+
 def test_a_stream_that_is_no_terminal_gets_nothing(blobs, capfd):
     fit(voting(), blobs)
     assert tuple(capfd.readouterr()) == ("", "")

@@ -155,7 +155,18 @@ def test_the_command_line_says_what_is_not_known(tmp_path, capsys):
     assert main(command) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "exact not known, as the mechanism states no distribution" in printed
-    assert "--queries 1 and --delta 0.01" in printed
+    assert "--queries 1 makes the trials more sensitive" in printed
+    file.write_text(
+        "from beside import NoisyMax\n"
+        "class Broken(NoisyMax):\n"
+        "    def _answer(self, counts, noise):\n"
+        "        return 1 / 0\n"
+        "mechanism = Broken(c=0.5)\n"
+    )
+    with pytest.raises(SystemExit) as exit_code:
+        main(command)
+    assert exit_code.value.code == 2
+    assert "failed with ZeroDivisionError" in capsys.readouterr().err
     file.write_text("from beside import NoisyMax\nmechanism = NoisyMax\n")
     with pytest.raises(SystemExit):
         main(command)
