@@ -24,7 +24,7 @@ def test_code_and_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     commands = re.findall(r"^python -m sklearn_pate (.*)$", README, flags=re.MULTILINE)
     assert [main(command.split()) for command in commands] == [0, 0]
     assert "epsilon=1.000" in (tmp_path / "report.html").read_text()
-    assert "teachers     173" in capsys.readouterr().out
+    assert "teachers     none: each row sends one vector" in capsys.readouterr().out
 
 
 def test_links_of_the_readme_lead_to_files():
