@@ -127,6 +127,8 @@ def split_inputs(
     Sets ``n_features_in_`` and ``feature_names_in_``. Private values decide about an
     error only where a row has a group id of another type, or no row is left to learn
     from; with public rows, also where a column of numbers holds text alone, or a list.
+    With groups as the unit, numbers of rows and groups, which are private there, decide
+    about the error of more teachers than groups and about two warnings.
     """
     given = X
     X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
