@@ -123,7 +123,7 @@ def unwrapped(X_public: Any, X: Table) -> Any:
     if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
         warn_user(
             f"X_public has as many rows as X ({X.shape[0]}). If they are a copy of the "
-            "private rows, nobody in them is protected: pass rows of other people. If "
+            "private rows, no person in them is protected: pass rows of others. If "
             "not, wrap them, so that a search or a cross-validation does not split "
             "them like X: X_public=PublicData(...).",
             PublicDataWarning,

@@ -20,7 +20,7 @@ class GroupHashSplit(BaseCrossValidator):
     """Training and test rows by a keyed hash of each row's group.
 
     The part of a group depends on its id and on no other row: a patient who is added or
-    removed moves nobody else. A private fit on one part, with the same groups as its
+    removed moves no other. A private fit on one part, with the same groups as its
     unit of privacy, then has its guarantee for the whole table. Splits that count,
     shuffle or sort the groups, such as GroupShuffleSplit and GroupKFold, move many
     groups when one leaves: no privacy statement covers a fit on their parts.
