@@ -6,12 +6,13 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test-fast test test-oldest test-engines lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-offline test-oldest test-engines lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        private classifiers beside no privacy: half a minute of work"
 	@echo "make test-fast   the quick tests, without torch, for every save"
 	@echo "make test        all tests"
+	@echo "make test-offline tests on real data skip where there is none"
 	@echo "make test-oldest all tests with the oldest supported scikit-learn"
 	@echo "make test-engines tests of Spark and Ray; needs Java"
 	@echo "make lint        check style, docstrings, import contracts, types and tables"
@@ -59,6 +60,10 @@ test-fast: $(VENV)/test-fast
 # Two workers: each imports torch and takes about a gigabyte of memory.
 test: $(VENV)/test
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
+
+# Without data files and network, every test on real data skips and none fails.
+test-offline: $(VENV)/test
+	$(RUN) -m pytest --offline --quiet --numprocesses 2 tests
 
 # In a separate environment, before every release.
 test-oldest:

@@ -1,7 +1,13 @@
-"""One thread a process; and --fast: no slow test, no torch, which takes seconds."""
+"""One thread a process, data sets by one fixture only, and two options.
+
+--fast runs no slow test and no torch, which takes seconds. --offline runs the tests on
+data sets, with neither files nor network: all must be skipped.
+"""
 
 import os
+import socket
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,11 +27,16 @@ class WithoutTorch:
 
 
 def pytest_addoption(parser):
-    """Add the option."""
+    """Add the options."""
     parser.addoption(
         "--fast",
         action="store_true",
         help="leave out tests marked as slow, and files that import torch",
+    )
+    parser.addoption(
+        "--offline",
+        action="store_true",
+        help="run tests that need data sets without any, and fail unless all skip",
     )
 
 
@@ -36,15 +47,53 @@ def pytest_configure(config):
         sys.meta_path.insert(0, WithoutTorch())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def data_home(request, tmp_path_factory):
+    """Folder of data sets, hidden from everything but the fixture `data_set`.
+
+    A test, page or docstring that fetches a data set in another way fails on every
+    machine, and not only where the data set is missing.
+    """
+    from sklearn.datasets import get_data_home
+
+    home = os.environ.get("SKLEARN_PATE_DATA") or Path(get_data_home(), "sklearn_pate")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SKLEARN_PATE_DATA", os.devnull)
+        patch.setenv("SCIKIT_LEARN_DATA", os.devnull)
+        if request.config.option.offline:
+            home = tmp_path_factory.mktemp("no_data")
+            patch.setattr(socket, "getaddrinfo", no_network)
+            patch.setattr(socket.socket, "connect", no_network)
+        yield Path(home)
+
+
+def no_network(*args, **kwargs):
+    """Refuse to find or to reach a machine."""
+    raise OSError("--offline: no network")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark examples of docstrings that import torch as slow."""
+def pytest_collection_modifyitems(config, items):
+    """Mark examples of docstrings that import torch as slow; select tests on data."""
+    if config.option.offline:
+        items[:] = [
+            item for item in items if "data_set" in getattr(item, "fixturenames", ())
+        ]
     for item in items:
         if (
             isinstance(item, pytest.DoctestItem)
             and "import torch" in item.dtest.docstring
         ):
             item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """With --offline, let a test fail that passes without its data set."""
+    report = yield
+    if item.config.option.offline and report.when == "call" and report.passed:
+        report.outcome, report.longrepr = "failed", "passed without its data set"
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,8 +5,8 @@ import io
 import os
 import re
 import sys
+import time
 import warnings
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +15,7 @@ from hypothesis import settings
 from sklearn.datasets import load_digits, make_blobs
 from threadpoolctl import threadpool_limits
 
-from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
+from sklearn_pate import datasets
 from sklearn_pate.mechanisms.noise import _source
 
 # An integer, or "any": noise from the operating system, as users have it, and examples
@@ -47,42 +47,40 @@ def pytest_runtest_call(item):
     _repeat_noise(item.nodeid)
 
 
-def _fetched(fetch, **options):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Retry downloading")
-        try:
-            return fetch(**options)
-        except OSError as error:
-            return error
+class DataSets:
+    """Real data sets; a test that asks for a missing one is skipped."""
 
+    def __init__(self, home):
+        self.home = home
+        self._loaded = functools.cache(self._load)
 
-_fetched_once = functools.cache(_fetched)
+    def __call__(self, name, **options):
+        """Return what `fetch_<name>` does, or vote counts that a paper published."""
+        found = self._loaded(name, **options)
+        if isinstance(found, OSError):
+            pytest.skip(f"neither file nor network: {found}")
+        return found
 
+    def _load(self, name, **options):
+        with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+            warnings.filterwarnings("ignore", message="Retry downloading")
+            patch.setattr(time, "sleep", lambda seconds: None)  # between two retries
+            try:
+                if name == "pate2018_votes":
+                    return self._votes(**options)
+                fetch = getattr(datasets, f"fetch_{name}")
+                return fetch(data_home=self.home, **options)
+            except OSError as error:
+                return error
 
-def _or_skip(data):
-    if isinstance(data, OSError):
-        pytest.skip(f"neither file nor network: {data}")
-    return data
+    def _votes(self, task):
+        return np.load(self.home / "pate2018_votes" / f"{task}_250_teachers.npy")
 
 
 @pytest.fixture(scope="session")
-def adult():
-    return _or_skip(_fetched_once(fetch_adult, as_frame=False))
-
-
-@pytest.fixture(scope="session")
-def adult_frame():
-    return _or_skip(_fetched_once(fetch_adult, as_frame=True))
-
-
-@pytest.fixture(scope="session")
-def diabetes():
-    return _or_skip(_fetched_once(fetch_diabetes130, as_frame=True))
-
-
-@pytest.fixture(scope="module")  # large: gone after the tests that need it
-def mnist():
-    return _or_skip(_fetched(fetch_mnist))
+def data_set(data_home):
+    """All real data sets by name, with the options of their fetchers."""
+    return DataSets(data_home)
 
 
 @pytest.fixture(scope="session")
@@ -95,20 +93,6 @@ def blobs():
     """Private rows, labels, public rows, public labels: easy to learn from few rows."""
     X, y = make_blobs(900, centers=3, cluster_std=1.0, random_state=3)
     return X[:600], y[:600], X[600:], y[600:]
-
-
-@pytest.fixture(scope="session")
-def published_counts():
-    """Vote counts that the 2018 PATE paper published, by data set."""
-    folder = Path(os.environ.get("SKLEARN_PATE_DATA", "")) / "pate2018_votes"
-
-    def load(name):
-        path = folder / f"{name}_250_teachers.npy"
-        if not path.is_file():
-            pytest.skip(f"the published votes are not in SKLEARN_PATE_DATA: {path}")
-        return np.load(path)
-
-    return load
 
 
 class Terminal(io.StringIO):

@@ -26,7 +26,6 @@ from sklearn_pate import (
 )
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.inspection import plan_search
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
 from sklearn_pate.mechanisms.noise._source import NoiseSource
@@ -311,7 +310,6 @@ WRONG_CALLS = {
     "the cost of a search without a ledger": (lambda: plan_search(GridSearchCV(PATEClassifier(), {}), X, Y), r"has no ledger; set ledger="),
     "leaks of rows": (lambda: privacy_leaks(np.array([[46.0, 58.0]])), r"estimator=<ndarray> holds no private classifier"),
     "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no private classifier"),
-    "an unknown subset": (lambda: fetch_adult(subset="half"), r"subset='half' is unknown"),
 }  # fmt: skip
 
 

@@ -47,8 +47,8 @@ def make(estimator=None, student=None, **parameters):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 2.0])
-def test_adult_student_is_accurate_at_a_publishable_epsilon(adult, epsilon):
-    X, y = adult.data, adult.target
+def test_adult_student_is_accurate_at_a_publishable_epsilon(data_set, epsilon):
+    X, y = data_set("adult", return_X_y=True)
     pate = PATEClassifier(
         RandomForestClassifier(20, max_features=0.5),
         RandomForestClassifier(100, min_samples_leaf=20),
@@ -64,7 +64,8 @@ def test_adult_student_is_accurate_at_a_publishable_epsilon(adult, epsilon):
 
 
 @pytest.mark.slow
-def test_patients_with_many_stays_are_protected_as_a_whole(diabetes):
+def test_patients_with_many_stays_are_protected_as_a_whole(data_set):
+    diabetes = data_set("diabetes130", as_frame=True)
     few = slice(12_000)
     X = diabetes.data[few].select_dtypes("int64")
     y = np.where(diabetes.target[few] == "NO", "stays away", "comes back")
@@ -339,9 +340,10 @@ def by_name():
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_column_transformer_inside_the_teacher_finds_columns_by_name(
-    adult_frame, library
+    data_set, library
 ):
-    X, y = adult_frame.data.astype({"sex": str, "race": str}), adult_frame.target
+    X, y = data_set("adult", as_frame=True, return_X_y=True)
+    X = X.astype({"sex": str, "race": str})
     X = X[["age", "sex", "race", "education-num", "hours-per-week"]]
     if library == "polars":
         X = pl.DataFrame({name: X[name].to_numpy() for name in X})

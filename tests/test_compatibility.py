@@ -189,9 +189,10 @@ def test_boosters_teach_though_shards_lack_classes(name, digits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOOSTERS)
-def test_boosters_take_frames_with_categories(name, adult_frame):
-    X = adult_frame.data[["age", "workclass", "education", "hours-per-week"]][:6000]
-    y = adult_frame.target[:6000]
+def test_boosters_take_frames_with_categories(name, data_set):
+    adult = data_set("adult", as_frame=True)
+    X = adult.data[["age", "workclass", "education", "hours-per-week"]][:6000]
+    y = adult.target[:6000]
     booster = BOOSTERS[name]
     if name == "xgboost":
         booster = xgboost.XGBClassifier(n_estimators=10, enable_categorical=True)

@@ -133,7 +133,9 @@ def test_the_command_after_the_quickstart_works(capsys):
     assert "publishable  epsilon=1.000" in capsys.readouterr().out
 
 
-def test_mnist_pate_g(run, mnist):
+def test_mnist_pate_g(run, data_set, monkeypatch):
+    data_set("mnist")
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(data_set.home))
     printed = run(
         "mnist_pate_g",
         N_PRIVATE=3000,

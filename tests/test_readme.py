@@ -12,8 +12,9 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("adult")  # skips where there is neither file nor network
-def test_code_and_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
+def test_code_and_commands_of_the_readme_run(tmp_path, monkeypatch, capsys, data_set):
+    data_set("adult")
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(data_set.home))
     monkeypatch.chdir(tmp_path)
     [block] = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     namespace = {}

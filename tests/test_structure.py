@@ -1,9 +1,12 @@
 """The layout of the package: private modules, one name each, tests beside them."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
-import sklearn_pate
+import sklearn.datasets
+
+import sklearn_pate.datasets
 
 PACKAGE = Path(sklearn_pate.__file__).parent
 TESTS = Path(__file__).parent
@@ -41,3 +44,16 @@ def test_folders_of_tests_are_folders_of_the_package():
 def test_no_file_of_tests_is_longer_than_500_lines():
     files = {path.name: path.read_text().count("\n") for path in TESTS.rglob("*.py")}
     assert {name: n_lines for name, n_lines in files.items() if n_lines > 500} == {}
+
+
+def test_only_the_fixture_data_set_calls_a_fetcher():
+    """Other tests would fail where there is neither file nor network."""
+    names = {*sklearn_pate.datasets.__all__, *sklearn.datasets.__all__}
+    fetchers = "|".join(name for name in names if name.startswith("fetch_"))
+    own = TESTS / "datasets"  # tests of the fetchers, each in a folder of its own
+    assert {
+        f"{path.relative_to(TESTS)}: {name}; use the fixture data_set"
+        for path in TESTS.rglob("*.py")
+        if own not in path.parents
+        for name in re.findall(rf"\b(?:{fetchers})\b", path.read_text())
+    } == set()

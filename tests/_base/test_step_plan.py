@@ -23,7 +23,6 @@ from sklearn_pate import (
     PublicDataWarning,
     PublishedClassifier,
 )
-from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._oracle import Oracle
@@ -40,9 +39,8 @@ def blobs():
 
 
 @pytest.fixture(scope="module")
-def adult():
-    data = fetch_adult(as_frame=True)
-    return data.data, data.target
+def adult(data_set):
+    return data_set("adult", as_frame=True, return_X_y=True)
 
 
 def fitted(blobs, **parameters):

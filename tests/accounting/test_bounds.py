@@ -69,7 +69,7 @@ def paper_epsilon(counts, gamma, delta):
 
 
 @pytest.mark.parametrize(
-    ("data", "n_queries", "gamma", "delta", "epsilon"),
+    ("task", "n_queries", "gamma", "delta", "epsilon"),
     [
         ("svhn", 500, 0.1, 1e-6, 5.041),
         ("svhn", 1000, 0.1, 1e-6, 8.192),
@@ -81,14 +81,14 @@ def paper_epsilon(counts, gamma, delta):
     ],
 )
 def test_published_votes_give_the_2017_figures(
-    published_counts, data, n_queries, gamma, delta, epsilon
+    data_set, task, n_queries, gamma, delta, epsilon
 ):
-    counts = published_counts(data)[:n_queries]
+    counts = data_set("pate2018_votes", task=task)[:n_queries]
     assert paper_epsilon(counts, gamma, delta) == pytest.approx(epsilon, abs=5e-4)
 
 
 @pytest.mark.parametrize(
-    ("data", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
+    ("task", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
     [
         ("mnist", 640, 200, (150, 40), 1e-5, 2.00),
         ("adult", 1500, 300, (200, 40), 1e-5, 1.68),
@@ -96,9 +96,9 @@ def test_published_votes_give_the_2017_figures(
     ],
 )
 def test_published_votes_give_the_2018_figures(
-    published_counts, data, n_queries, threshold, sigmas, delta, epsilon
+    data_set, task, n_queries, threshold, sigmas, delta, epsilon
 ):
-    counts = published_counts(data)[:n_queries]
+    counts = data_set("pate2018_votes", task=task)[:n_queries]
     mechanism = ConfidentGNMax(threshold, *sigmas)
     assert mechanism.paper_epsilon(counts, delta) == pytest.approx(epsilon, rel=0.005)
 

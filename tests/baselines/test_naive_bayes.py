@@ -13,7 +13,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger, PublishedClassifier
 from sklearn_pate.baselines import DPNaiveBayesClassifier, _naive_bayes
-from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.inspection.audits._statistics import epsilon_lower_bound
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
@@ -190,9 +189,9 @@ def test_a_published_classifier_predicts_the_same(tmp_path, as_array):
 
 
 @pytest.mark.slow
-def test_it_ranks_adult_well():
-    data = fetch_adult(as_frame=True)
-    X = data.data.drop(columns="fnlwgt")
+def test_it_ranks_adult_well(data_set):
+    X, y = data_set("adult", as_frame=True, return_X_y=True)
+    X = X.drop(columns="fnlwgt")
     domain = {
         "age": (17, 90),
         "education-num": (1, 16),
@@ -200,9 +199,9 @@ def test_it_ranks_adult_well():
         "capital-gain": (0, 1, 5000, 10_000, 20_000, 100_000),
         "capital-loss": (0, 1, 1000, 2000, 5000),
     }
-    clf = DPNaiveBayesClassifier(domain).fit(X[:32_561], data.target[:32_561])
+    clf = DPNaiveBayesClassifier(domain).fit(X[:32_561], y[:32_561])
     scores = clf.predict_proba(X[32_561:])[:, 1]
-    assert roc_auc_score(data.target[32_561:] == clf.classes_[1], scores) > 0.88
+    assert roc_auc_score(y[32_561:] == clf.classes_[1], scores) > 0.88
 
 
 @pytest.mark.slow

@@ -100,7 +100,8 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
 
 
 @pytest.mark.slow
-def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(mnist):
+def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(data_set):
+    mnist = data_set("mnist")
     X, y = mnist.data[:13_000] / 255, mnist.target[:13_000]
     petdl = PETDLClassifier(
         GaussianNB(var_smoothing=0.1),

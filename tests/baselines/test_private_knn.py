@@ -97,7 +97,8 @@ def test_a_student_learns_digits(split, parameters):
 
 
 @pytest.mark.slow
-def test_half_of_mnist_is_learnt_at_a_small_epsilon(mnist):
+def test_half_of_mnist_is_learnt_at_a_small_epsilon(data_set):
+    mnist = data_set("mnist")
     X, y = mnist.data[:32_000] / 255, mnist.target[:32_000]
     knn = PrivateKNNClassifier(
         epsilon=0.5,

@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from sklearn_pate import datasets
 from sklearn_pate.datasets import _files
 from sklearn_pate.datasets._files import DataFile, read_data_file
 
@@ -145,13 +146,20 @@ def test_the_environment_variable_sets_the_folder(
 # The real files
 
 
+@pytest.mark.parametrize("name", datasets.__all__)
+def test_tests_find_real_files_only_by_their_fixture(name):
+    with pytest.raises(OSError, match=r"/null/.* is missing"):
+        getattr(datasets, name)(download_if_missing=False)
+
+
 @pytest.mark.slow
-def test_adult_has_its_published_size_and_coding(adult, adult_frame):
+def test_adult_has_its_published_size_and_coding(data_set):
+    adult, frame = data_set("adult"), data_set("adult", as_frame=True).data
     assert adult.data.shape == (48842, 14)
     assert np.mean(adult.target == ">50K") == pytest.approx(0.2393, abs=1e-4)
-    assert adult_frame.data.shape == (48842, 14)
+    assert frame.shape == (48842, 14)
     for column, name in enumerate(adult.feature_names):
-        as_text = adult_frame.data[name]
+        as_text = frame[name]
         if name in adult.categories:
             codes = adult.data[:, column].astype(int)
             decoded = np.array(adult.categories[name])[codes]
@@ -161,16 +169,16 @@ def test_adult_has_its_published_size_and_coding(adult, adult_frame):
 
 
 @pytest.mark.slow
-def test_adult_subsets_share_one_coding(adult):
-    from sklearn_pate.datasets import fetch_adult
-
-    X, y = fetch_adult(subset="test", return_X_y=True)
+def test_adult_subsets_share_one_coding(data_set):
+    adult = data_set("adult")
+    X, y = data_set("adult", subset="test", return_X_y=True)
     assert np.array_equal(X, adult.data[32561:])
     assert np.array_equal(y, adult.target[32561:])
 
 
 @pytest.mark.slow
-def test_diabetes_has_one_group_a_patient(diabetes):
+def test_diabetes_has_one_group_a_patient(data_set):
+    diabetes = data_set("diabetes130", as_frame=True)
     assert diabetes.data.shape == (101766, 47)
     assert len(np.unique(diabetes.groups)) == 71518
     assert np.mean(diabetes.target == "<30") == pytest.approx(0.1116, abs=1e-4)

@@ -185,9 +185,9 @@ MECHANISMS = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("votes", ["mnist", "adult"])
 def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
-    mechanism, votes, published_counts
+    mechanism, votes, data_set
 ):
-    counts = published_counts(votes)[:300]
+    counts = data_set("pate2018_votes", task=votes)[:300]
     orders = np.array([1.5, 2, 5, 9, 20, 60])
     for direction in ("forward", "both"):
         exact = mechanism.local_curve(counts, orders, direction=direction).values
@@ -203,8 +203,8 @@ def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
-def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, published_counts):
-    counts = published_counts("adult")[:200]
+def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, data_set):
+    counts = data_set("pate2018_votes", task="adult")[:200]
     sanitized = mechanism.sanitized_cost(
         counts, n_teachers=250, delta=1e-5, confidence=1 - 1e-9
     )

@@ -13,7 +13,6 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
-from sklearn_pate.datasets import fetch_mnist
 from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._oracle import Oracle
 from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
@@ -226,9 +225,10 @@ def flat(X):
 
 
 @pytest.mark.slow
-def test_components_are_better_than_principal_ones_on_mnist():
-    X, y = fetch_mnist(subset="train", return_X_y=True)
-    X_test, y_test = fetch_mnist(subset="test", return_X_y=True)
+def test_components_are_better_than_principal_ones_on_mnist(data_set):
+    mnist = data_set("mnist")
+    X, y = mnist.data, mnist.target
+    X_test, y_test = X[60_000:], y[60_000:]
     X, X_test = X[:12_000].reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
     scores = [
         PATEClassifier(mechanism="steps", representation=one, random_state=0)

@@ -307,8 +307,9 @@ def mean_of_teachers(X, y, X_test, y_test, n_teachers):
 
 
 @pytest.mark.slow
-def test_teachers_of_adult_learn_more_than_on_one_hot_and_scaled_columns(adult_frame):
-    X, y = adult_frame.data, (adult_frame.target == ">50K").to_numpy()
+def test_teachers_of_adult_learn_more_than_on_one_hot_and_scaled_columns(data_set):
+    X, y = data_set("adult", as_frame=True, return_X_y=True)
+    y = (y == ">50K").to_numpy()
     private, public, held_out = (
         slice(20_000),
         slice(20_000, 25_000),
@@ -337,8 +338,8 @@ def test_teachers_of_adult_learn_more_than_on_one_hot_and_scaled_columns(adult_f
 
 
 @pytest.mark.slow
-def test_a_table_with_text_needs_no_encoder_of_the_user(adult_frame):
-    X, y = adult_frame.data, adult_frame.target
+def test_a_table_with_text_needs_no_encoder_of_the_user(data_set):
+    X, y = data_set("adult", as_frame=True, return_X_y=True)
     model = PATEClassifier(
         LogisticRegression(C=3, max_iter=300),
         representation=TableRepresentation(random_state=0),

@@ -243,7 +243,7 @@ def test_the_local_cost_may_rise_with_the_noise():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("data", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
+    ("task", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
     [
         ("svhn", 8500, 300, (200, 40), 1e-6, 2.66),
         ("mnist", 640, 200, (150, 40), 1e-5, 0.92),
@@ -251,9 +251,9 @@ def test_the_local_cost_may_rise_with_the_noise():
     ],
 )
 def test_published_votes_have_these_exact_costs(
-    published_counts, data, n_queries, threshold, sigmas, delta, epsilon
+    data_set, task, n_queries, threshold, sigmas, delta, epsilon
 ):
-    counts = published_counts(data)[:n_queries]
+    counts = data_set("pate2018_votes", task=task)[:n_queries]
     check = NoisyCheck(threshold, sigmas[0])
     curve = local_cost(GaussianPlurality(sigmas[1]), counts, check=check)
     assert curve.to_epsilon(delta) == pytest.approx(epsilon, rel=0.01)

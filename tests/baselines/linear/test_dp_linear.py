@@ -420,9 +420,9 @@ def test_a_fitted_classifier_holds_only_what_is_released(
 
 
 @pytest.fixture(scope="module")
-def encoded_adult(adult_frame):
+def encoded_adult(data_set):
     """Rows of norm 1, made with what is known without them."""
-    X = adult_frame.data
+    X, y = data_set("adult", as_frame=True, return_X_y=True)
     columns = [
         np.asarray(X[name])[:, np.newaxis] == np.array(sorted(X[name].cat.categories))
         for name in X.select_dtypes("category")
@@ -436,7 +436,7 @@ def encoded_adult(adult_frame):
     for name, cap in (("capital-gain", 100_000), ("capital-loss", 10_000)):
         columns.append(np.log1p(np.clip(X[name], 0, cap)) / np.log1p(cap))
     rows = normalize(np.column_stack(columns).astype(float))
-    y = np.asarray(adult_frame.target == ">50K")
+    y = np.asarray(y == ">50K")
     return rows[:30_000], y[:30_000], rows[30_000:], y[30_000:]
 
 

@@ -13,8 +13,9 @@ from sklearn_pate.inspection import audit_membership
 
 
 @pytest.fixture(scope="module")
-def people(adult):
+def people(data_set):
     """Some rows of Adult, and public ones."""
+    adult = data_set("adult")
     return adult.data[:2000], adult.target[:2000], PublicData(adult.data[2000:2500])
 
 
