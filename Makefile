@@ -6,13 +6,14 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test-fast test test-offline test-oldest test-engines lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-offline test-kernels test-oldest test-engines lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        private classifiers beside no privacy: half a minute of work"
 	@echo "make test-fast   the quick tests, without torch, for every save"
 	@echo "make test        all tests"
 	@echo "make test-offline tests on real data skip where there is none"
+	@echo "make test-kernels tests of neighbouring data under each kernel of OpenBLAS"
 	@echo "make test-oldest all tests with the oldest supported scikit-learn"
 	@echo "make test-engines tests of Spark and Ray; needs Java"
 	@echo "make lint        check style, docstrings, import contracts, types and tables"
@@ -73,6 +74,16 @@ test-oldest:
 test-engines: $(VENV)/test
 	$(INSTALL) --editable '.[engines]'
 	$(RUN) -m pytest tests/distributed/test_engines.py
+
+# Products of matrices are rounded by the kernel of the processor: no proof may depend
+# on it. OpenBLAS takes any kernel that the processor can run.
+test-kernels: $(VENV)/test
+	for kernel in Nehalem Haswell Zen $$(grep -qsw avx512f /proc/cpuinfo && echo SkylakeX); do \
+	  for threads in 1 4; do \
+	    OPENBLAS_CORETYPE=$$kernel OPENBLAS_NUM_THREADS=$$threads $(RUN) -m pytest --quiet \
+	      -m neighbours $$(grep -rl --include='*.py' mark.neighbours tests) || exit 1; \
+	  done; \
+	done
 
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff format --check .

@@ -84,13 +84,14 @@ class StepPlan(FunctionPlan):
 
         One row at a time: a transformer may refuse a row, and the rounding of rows that
         are transformed together may depend on their position, which depends on other
-        groups. Those of this package refuse none; a row of a table is the same bit by
-        bit in any position, and one of an image at the same position.
+        groups. Two of this package refuse none: a row of a table is the same bit by bit
+        in any position, and an image at the same position, where rows are the unit. A
+        subclass may compute anything.
         """
         of_basis, X = self.scored.of_basis, self.private.X
         of_rows = self.private.group_of_row is None
-        if isinstance(of_basis, TableRepresentation) or (
-            of_rows and isinstance(of_basis, ImageRepresentation)
+        if type(of_basis) is TableRepresentation or (
+            of_rows and type(of_basis) is ImageRepresentation
         ):
             return np.asarray(of_basis.transform(X), dtype=np.float64), []
         n_rows, n_columns = X.shape[0], len(self.scored.basis.mean_)

@@ -170,6 +170,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Compute the components of images, each on its own.
 
+        The last bits of an image's components depend on its position in X.
+
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \

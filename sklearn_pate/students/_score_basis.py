@@ -102,6 +102,8 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Compute the functions of each row.
 
+        The last bits of a row's values depend on its position and the number of rows.
+
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_features)

@@ -36,6 +36,8 @@ _LARGEST = 1e150
 # A column with a smaller standard deviation is constant.
 _NEGLIGIBLE = 1e-6
 _EPOCH = date(1970, 1, 1).toordinal()
+# Rows of a product that are computed at once, so that they stay in the cache.
+_ROWS_AT_ONCE = 512
 
 
 class TableRepresentation(TransformerMixin, BaseEstimator):
@@ -169,7 +171,7 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Compute the components of rows, each row on its own.
+        """Compute the components of rows, each row on its own, to the last bit.
 
         Parameters
         ----------
@@ -190,7 +192,11 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
             if self.n_components is not None and sp.issparse(columns):
                 return columns.toarray()
             return columns
-        return self._components.transform(columns)
+        if sp.issparse(columns):  # scipy adds up each row on its own
+            return self._components.transform(columns)
+        return _row_products(
+            columns - self._components.mean_, self._components.components_.T
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the result's columns.
@@ -323,6 +329,22 @@ class _SparseColumns:
         X = sp.csr_array(X, dtype=np.float64, copy=True)
         X.data = np.clip(np.where(np.isnan(X.data), 0.0, X.data), -_LARGEST, _LARGEST)
         return X
+
+
+def _row_products(
+    rows: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Compute rows @ weights by the same operations for a row in any position.
+
+    Those of a matrix product depend on the position of a row and on the number of rows.
+    Here each product is rounded, and added in the order of the columns.
+    """
+    products = np.zeros((len(rows), weights.shape[1]))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        for column, weight in zip(rows[part].T, weights, strict=True):
+            products[part] += column[:, np.newaxis] * weight
+    return products
 
 
 def _holds_categories(X: Any) -> NDArray[np.bool_]:

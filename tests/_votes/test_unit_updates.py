@@ -164,6 +164,7 @@ ODD_ROWS = [
 ]
 
 
+@pytest.mark.neighbours
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("place", [0, 17, 59])
 @pytest.mark.parametrize(("row", "label"), ODD_ROWS)
@@ -197,6 +198,7 @@ def own_vector(X, codes, groups, group):
     return sums_of(X[rows], codes[rows], groups[rows])
 
 
+@pytest.mark.neighbours
 @pytest.mark.parametrize("group", [0, 5, 11])
 def test_a_removed_group_takes_its_own_vector_with_it(group):
     X, codes, groups = group_table()
@@ -208,6 +210,7 @@ def test_a_removed_group_takes_its_own_vector_with_it(group):
     assert squared(own) <= step_of().longest ** 2
 
 
+@pytest.mark.neighbours
 @pytest.mark.parametrize(("row", "label"), ODD_ROWS)
 def test_a_changed_group_changes_its_own_vector_alone(row, label):
     X, codes, groups = group_table()

@@ -197,6 +197,7 @@ def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
 # The grid
 
 
+@pytest.mark.neighbours
 @given(
     seed=st.integers(0, 2**32 - 1),
     log_scale=st.floats(-300, 300),

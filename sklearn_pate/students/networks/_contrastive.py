@@ -203,6 +203,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Compute features.
 
+        The last bits of a row's features depend on its position and the number of rows.
+
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \

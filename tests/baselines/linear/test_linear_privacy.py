@@ -375,6 +375,7 @@ def test_no_row_is_longer_than_one_in_exact_arithmetic(dtype, order):
                 assert sum(Fraction(float(value)) ** 2 for value in row) <= 1
 
 
+@pytest.mark.neighbours
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_row_that_joins_changes_no_bit_of_other_rows(order):
     bounds = bounds_of(33, 2.0, 1.0)

@@ -1,0 +1,221 @@
+"""Neighbouring data sets, bit by bit, whatever computes products of matrices.
+
+A row of a product may have other last bits in another position, which depends on the
+kernel: `make test-kernels` runs these tests, and others that carry their marker, once
+for each. A kernel decides by position alone for few rows, so that many are compared.
+"""
+
+import ast
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from threadpoolctl import threadpool_info
+
+import sklearn_pate
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate._votes._unit_updates import UpdateStep
+from sklearn_pate.students import (
+    ImageRepresentation,
+    TableRepresentation,
+    _image_representation,
+)
+from sklearn_pate.students._score_basis import ScoreBasis
+
+pytestmark = [pytest.mark.neighbours, pytest.mark.slow]
+
+N_PUBLIC, N_ROWS, N_COLUMNS = 200, 402, 36
+
+
+def test_the_kernel_and_the_threads_are_those_asked_for():
+    wanted = os.environ.get("OPENBLAS_CORETYPE")
+    if wanted is None:
+        pytest.skip("no kernel was asked for")
+    libraries = [one for one in threadpool_info() if one["user_api"] == "blas"]
+    kernels = {one["architecture"] for one in libraries}
+    # Zen has the kernels of Haswell.
+    assert kernels == {"Haswell" if wanted == "Zen" else wanted}
+    wanted_threads = int(os.environ["OPENBLAS_NUM_THREADS"])
+    n_threads = {one["num_threads"] for one in libraries}
+    assert n_threads == {min(wanted_threads, len(os.sched_getaffinity(0)))}
+
+
+# Transformers
+
+
+def transformers():
+    """Return the docstrings of `transform` of all transformers, without imports."""
+    found = {}
+    for path in Path(sklearn_pate.__file__).parent.rglob("*.py"):
+        text = path.read_text()
+        for one in ast.parse(text).body if "TransformerMixin" in text else ():
+            if isinstance(one, ast.ClassDef) and "TransformerMixin" in map(
+                ast.unparse, one.bases
+            ):
+                [transform] = [
+                    part
+                    for part in one.body
+                    if isinstance(part, ast.FunctionDef) and part.name == "transform"
+                ]
+                found[one.name] = " ".join(ast.get_docstring(transform).split())
+    return found
+
+
+def test_a_transformer_computes_each_row_on_its_own_or_says_that_it_does_not():
+    says = {name: "last bit" in text for name, text in transformers().items()}
+    depends = {
+        name: "depend on its position" in t for name, t in transformers().items()
+    }
+    assert all(says.values())
+    assert depends == {
+        "TableRepresentation": False,
+        "ScoreBasis": True,
+        "ImageRepresentation": True,
+        "ContrastiveEncoder": True,
+    }
+
+
+def table(n_rows, n_columns=N_COLUMNS):
+    X = np.random.RandomState(n_columns).standard_normal((n_rows, n_columns))
+    X[:, 0] = np.exp(3 * X[:, 0])  # skewed
+    return X
+
+
+def frame(X):
+    words = np.array(["red", "green", None], dtype=object)
+    return (
+        pd.DataFrame(X)
+        .add_prefix("column")
+        .assign(
+            word=words[(X[:, 0] > 1) + (X[:, 0] > 9).astype(int)],
+            gaps=np.where(X[:, 1] > 0, X[:, 1], np.nan),
+        )
+    )
+
+
+CONTAINERS = {
+    "array": np.asarray,
+    "float32": lambda X: X.astype(np.float32),
+    "Fortran order": np.asfortranarray,
+    "objects": lambda X: X.astype(object),
+    "frame": frame,
+    "sparse": sp.csr_array,
+}
+
+
+@pytest.mark.parametrize("n_components", ["auto", 7, None])
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_a_row_of_a_table_is_the_same_in_any_position(kind, n_components):
+    for n_columns in (5, N_COLUMNS):
+        X = CONTAINERS[kind](table(N_PUBLIC + N_ROWS, n_columns))
+        rows = X.iloc.__getitem__ if kind == "frame" else X.__getitem__
+        fitted = TableRepresentation(n_components, random_state=0)
+        fitted.fit(rows(slice(N_PUBLIC)))
+
+        def of(start, stop, fitted=fitted, rows=rows):
+            result = fitted.transform(rows(slice(N_PUBLIC + start, N_PUBLIC + stop)))
+            return result.toarray() if sp.issparse(result) else result
+
+        together = of(0, N_ROWS)
+        for start, stop in ((1, N_ROWS), (3, N_ROWS), (0, N_ROWS - 1), (64, 101)):
+            assert_array_equal(of(start, stop), together[start:stop])
+        for row in (0, 5, N_ROWS - 1):
+            assert_array_equal(of(row, row + 1)[0], together[row])
+
+
+# Fits
+
+
+class Subclass(TableRepresentation):
+    """A table's columns in a product that a user computes in another way."""
+
+    def transform(self, X):
+        X = np.nan_to_num(np.asarray(X, dtype=np.float64))
+        return X @ np.random.RandomState(3).standard_normal((X.shape[1], 30))
+
+
+def blobs():
+    """Return public and private rows of different classes, and their labels."""
+    X, y = make_blobs(N_PUBLIC + N_ROWS, N_COLUMNS, centers=3, random_state=0)
+    return X[:N_PUBLIC], X[N_PUBLIC:], y[N_PUBLIC:]
+
+
+# By name of the transformer, and None for the default.
+REPRESENTATIONS = {
+    "None": None,
+    "TableRepresentation": TableRepresentation(random_state=0),
+    "subclass": Subclass(random_state=0),
+    "ImageRepresentation": ImageRepresentation(
+        (6, 6), n_filters=20, n_components=30, random_state=0
+    ),
+    "ScoreBasis": ScoreBasis(60, True, random_state=0),
+    "PCA": PCA(random_state=0),
+}
+
+
+def test_all_transformers_are_tried_in_a_fit():
+    without_torch = transformers().keys() - {"ContrastiveEncoder"}
+    assert without_torch <= REPRESENTATIONS.keys()
+
+
+class SecondStepError(Exception):
+    """The first step of a fit is over."""
+
+
+def updates_of(monkeypatch, X, y, name, groups=None):
+    """Return the updates of the units in the first step of a fit, before rounding."""
+    steps, sent = [], []
+    rounded = UpdateStep.rounded
+
+    def kept(step, updates):
+        steps.append(step)
+        if step is not steps[0]:
+            raise SecondStepError
+        sent.append(updates.copy())
+        return rounded(step, updates)
+
+    of_groups = {} if groups is None else {"privacy_unit": "group", "n_groups": 200}
+    clf = PATEClassifier(
+        mechanism="steps",
+        representation=REPRESENTATIONS[name],
+        epsilon=8.0,
+        classes=[0, 1, 2],
+        random_state=0,
+        **of_groups,
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(UpdateStep, "rounded", kept)
+        patch.setattr(_image_representation, "_N_PATCHES", 2_000)  # for speed
+        with pytest.raises(SecondStepError):
+            clf.fit(X, y, X_public=PublicData(blobs()[0]), groups=groups)
+    return np.concatenate(sent)
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_a_group_that_joins_changes_no_bit_of_others(monkeypatch, name):
+    _, X, y = blobs()
+    groups = np.r_[0, 1 + np.arange(N_ROWS - 1)]
+    groups[-50:] = np.arange(50) // 5 + groups[-50]  # groups of several rows, too
+    joined = updates_of(monkeypatch, X, y, name, groups)
+    without = updates_of(monkeypatch, X[1:], y[1:], name, groups[1:])
+    assert len(joined) == 1 + len(without) > 300
+    assert_array_equal(joined[1:], without)
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_a_replaced_row_changes_no_bit_of_others(monkeypatch, name):
+    _, X, y = blobs()
+    before = updates_of(monkeypatch, X, y, name)
+    for place, value in ((0, np.nan), (200, 1e300), (N_ROWS - 1, -np.inf)):
+        other, label = X.copy(), y.copy()
+        other[place], label[place] = value, (y[place] + 1) % 3
+        after = updates_of(monkeypatch, other, label, name)
+        kept = np.arange(N_ROWS) != place
+        assert_array_equal(after[kept], before[kept])
+        assert not np.array_equal(after[place], before[place])
