@@ -135,7 +135,6 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(INSTALL) --editable '.[bench,engines]'
 	$(RUN) benchmarks/engines.py
 	$(RUN) benchmarks/overhead.py
-	$(RUN) benchmarks/teachers.py
 	$(RUN) benchmarks/images.py
 	SCATTERING_PYTHON=.venv-scattering/bin/python $(RUN) benchmarks/image_recipe.py
 	$(RUN) benchmarks/petdl.py

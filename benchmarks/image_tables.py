@@ -214,21 +214,6 @@ def recipe_limits_grey():
     return _teachers("limits-grey")
 
 
-def teachers():
-    """Comparison of networks trained at once with networks trained one by one."""
-    columns = {
-        "network": "network",
-        "teachers": "n_teachers",
-        "one by one, s": ("one_by_one", decimals(1)),
-        "at once, s": ("at_once", decimals(1)),
-        "speed-up": ("ratio", decimals(2)),
-        "right votes, %": lambda row: " / ".join(
-            percent(row[f"accuracy_{way}"]) for way in ("one_by_one", "at_once")
-        ),
-    }
-    return table(load("teachers")["teachers"], columns)
-
-
 def images_vat():
     """Comparison of VAT with the same network on the answered rows only."""
     columns = {
@@ -288,5 +273,4 @@ IMAGE_TABLES = (
     images_queries,
     images_distillation,
     images_svhn,
-    teachers,
 )

@@ -34,7 +34,7 @@ from sklearn_pate._teachers import (
     VoteForm,
     one_thread,
     this_thread,
-    vote_one_by_one,
+    train_teacher,
 )
 from sklearn_pate.students._train_student import train_student
 
@@ -150,7 +150,7 @@ def rehearse_teacher(
         codes = rng.permutation(np.arange(n_rows) % n_named)
         shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
         with one_thread():
-            [result] = vote_one_by_one(poll, X_for_teachers, [shard])
+            result = train_teacher(poll, X_for_teachers, shard)
         if result.failure is None:
             return
         failure = failure or result.failure

@@ -1,7 +1,7 @@
 """Shards of private rows, and the teachers that are trained on them."""
 
 from sklearn_pate._teachers._group_ids import group_ids, spelled_ids
-from sklearn_pate._teachers._poll import collect, plan_tasks, poll_teachers
+from sklearn_pate._teachers._poll import collect, poll_teachers
 from sklearn_pate._teachers._score_form import ScoreForm
 from sklearn_pate._teachers._shards import (
     ONE_GROUP,
@@ -25,7 +25,7 @@ from sklearn_pate._teachers._teacher_problems import (
 )
 from sklearn_pate._teachers._threads import one_thread, this_thread
 from sklearn_pate._teachers._vote_form import Form, VoteForm
-from sklearn_pate._teachers._worker import vote_one_by_one
+from sklearn_pate._teachers._worker import train_teacher
 
 __all__ = [
     "ONE_GROUP",
@@ -45,7 +45,6 @@ __all__ = [
     "hold_out_rows",
     "one_row_of_groups",
     "one_thread",
-    "plan_tasks",
     "poll_teachers",
     "raise_for_no_votes",
     "rows_of",
@@ -58,5 +57,5 @@ __all__ = [
     "spelled_ids",
     "teacher_seeds",
     "this_thread",
-    "vote_one_by_one",
+    "train_teacher",
 ]

@@ -1,9 +1,7 @@
 """Training of teachers in parallel tasks, of which only the results come back."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from traceback import walk_tb
 from typing import Any, Protocol, TypeVar
 
@@ -15,17 +13,14 @@ from sklearn.base import BaseEstimator
 
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._cache import TeacherMemory
-from sklearn_pate._teachers._task import Poll, Shard, TeacherResult, rows_of
+from sklearn_pate._teachers._task import Poll, Shard, rows_of
 from sklearn_pate._teachers._teacher_problems import TeacherProblems, raise_for_no_votes
 from sklearn_pate._teachers._threads import one_thread, this_thread
 from sklearn_pate._teachers._vote_form import Contribution, Form, VoteForm
-from sklearn_pate._teachers._worker import vote_one_by_one
-from sklearn_pate._teachers.batched._batched_voting import are_like, vote_at_once
+from sklearn_pate._teachers._worker import train_teacher
 from sklearn_pate._votes._votes import Votes
 
-__all__ = ["collect", "plan_tasks", "poll_teachers"]
-
-Task = Callable[[Poll, Any, list[Shard]], list[TeacherResult]]
+__all__ = ["collect", "poll_teachers"]
 
 
 class Aggregate(Protocol):
@@ -109,23 +104,17 @@ def collect(
         this_thread(),
     )
 
-    def tasks(vote: Task, blocks: list[list[int]]) -> Iterator[Any]:
-        for block in blocks:
-            block_seeds = [seeds[teacher] for teacher in block]
-            assigned = []
-            for index, teacher in enumerate(block):
-                rows, seed = shards[teacher], seeds[teacher]
-                rows = rows[codes[rows] >= 0]
-                shard = rows_of(X, rows), codes[rows]
-                in_block = (index, block_seeds) if vote is vote_at_once else ()
-                slot = cache.of_teacher(*shard, seed, *in_block) if cache else None
-                assigned.append(Shard(teacher, *shard, seed, slot))
-            yield delayed(vote)(poll, X_public, assigned)
+    def tasks() -> Iterator[Any]:
+        for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):
+            rows = rows[codes[rows] >= 0]
+            shard = rows_of(X, rows), codes[rows]
+            slot = cache.of_teacher(*shard, seed) if cache else None
+            yield delayed(train_teacher)(
+                poll, X_public, Shard(teacher, *shard, seed, slot)
+            )
 
     def contributions() -> Iterator[Contribution | None]:
-        vote, blocks = plan_tasks(poll, X, X_public, len(shards), verbose)
-        parallel = _parallel(n_jobs=n_jobs, verbose=max(verbose - 1, 0))
-        for result in chain.from_iterable(parallel(tasks(vote, blocks))):
+        for result in _parallel(n_jobs=n_jobs, verbose=max(verbose - 1, 0))(tasks()):
             problems.add(result)
             if on_teacher_done is not None:
                 on_teacher_done()
@@ -137,41 +126,6 @@ def collect(
     if not aggregated.any_cast:
         raise_for_no_votes(len(shards), problems)
     return aggregated, problems
-
-
-def plan_tasks(
-    poll: Poll, X: Table, X_public: Table, n_teachers: int, verbose: int
-) -> tuple[Task, list[list[int]]]:
-    """Decide from public facts only which teachers are trained in one batch."""
-    one_by_one: tuple[Task, list[list[int]]] = (
-        vote_one_by_one,
-        [[teacher] for teacher in range(n_teachers)],
-    )
-    skorch = sys.modules.get("skorch")
-    is_network = skorch is not None and isinstance(poll.estimator, skorch.NeuralNet)
-    if not is_network or not isinstance(poll.form, VoteForm):
-        return one_by_one
-    # Imported here, as it imports torch.
-    from sklearn_pate._teachers.batched._eligibility import OneByOne, block_teachers
-
-    plan = one_by_one
-    try:
-        # The type of represented shards is known in their tasks only.
-        private = X if poll.representation is None else X_public
-        if not are_like(private, X_public):
-            raise OneByOne("rows are not in arrays of float32")
-        blocks = block_teachers(
-            poll.estimator,
-            X_public,
-            n_teachers=n_teachers,
-            n_classes=poll.form.n_classes,
-        )
-        plan, how = (vote_at_once, blocks), f"up to {len(blocks[0])} at once"
-    except OneByOne as reason:
-        how = f"one by one: {reason}"
-    if verbose:
-        print(f"[sklearn_pate] Training {n_teachers} teachers {how}.", file=sys.stderr)
-    return plan
 
 
 def _parallel(**parameters: Any) -> Parallel:

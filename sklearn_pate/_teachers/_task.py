@@ -23,14 +23,11 @@ from sklearn_pate._teachers._vote_form import Contribution, Form
 
 __all__ = [
     "ON_PUBLIC_ROWS",
-    "BlockError",
     "Outcome",
     "Poll",
     "PublicRowsError",
     "Shard",
     "TeacherResult",
-    "count_dropped",
-    "result_of",
     "result_without_training",
     "rows_of",
     "usable_rows",
@@ -113,10 +110,6 @@ class PublicRowsError(Exception):
     """Failure of a trained teacher on public rows."""
 
 
-class BlockError(ValueError):
-    """Failure of a block; it ends the fit, as a shard must not change many votes."""
-
-
 def rows_of(X: Table, rows: Any) -> Any:
     """Return some rows, of an array in C order: a sum in another order rounds so."""
     some = _safe_indexing(X, rows)
@@ -132,15 +125,6 @@ def usable_rows(estimator: Any, shard: Shard) -> Shard:
     return shard.without(odd_rows(X) & (MISSING | INFINITE) > 0)
 
 
-def count_dropped(
-    results: list[TeacherResult], shards: list[Shard], usable: list[Shard]
-) -> list[TeacherResult]:
-    """Add the rows that were dropped before training to the results."""
-    for result, shard, rest in zip(results, shards, usable, strict=True):
-        result.n_dropped += shard.codes.size - rest.codes.size
-    return results
-
-
 def result_without_training(
     poll: Poll, X_public: Any, shard: Shard
 ) -> TeacherResult | None:
@@ -153,22 +137,6 @@ def result_without_training(
             shard.teacher, poll.form.constant(int(codes[0]), X_public.shape[0])
         )
     return None
-
-
-def result_of(shard: Shard, train: Callable[[], Outcome]) -> TeacherResult:
-    """Return the result of a teacher, trained unless it is cached."""
-    result = TeacherResult(shard.teacher)
-    try:
-        result.contribution, result.warnings, result.n_dropped = (
-            train() if shard.slot is None else shard.slot(train)
-        )
-    except BlockError:
-        raise
-    except PublicRowsError as error:
-        result.failure = f"{ON_PUBLIC_ROWS}{error}"
-    except Exception as error:
-        result.failure = f"{type(error).__name__}: {error}"
-    return result
 
 
 def warning_texts(caught: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:

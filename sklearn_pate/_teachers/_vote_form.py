@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_pate._estimators._class_codes import read_codes
 
@@ -36,14 +36,7 @@ class VoteForm:
 
     def read(self, teacher: Any, X_public: Any) -> NDArray[np.signedinteger]:
         """Return the predictions of a fitted teacher; invalid ones are abstentions."""
-        n_public = X_public.shape[0]
-        return self.of_predictions(teacher.predict(X_public), n_public)
-
-    def of_predictions(
-        self, predicted: ArrayLike, n_public: int
-    ) -> NDArray[np.signedinteger]:
-        """Turn predictions into votes, or raise unless there is one number a row."""
-        codes = read_codes(predicted, n_public, self.n_classes)
+        codes = read_codes(teacher.predict(X_public), X_public.shape[0], self.n_classes)
         return codes.astype(self._dtype)
 
     def constant(self, code: int, n_public: int) -> NDArray[np.signedinteger]:

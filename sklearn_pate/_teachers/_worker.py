@@ -1,4 +1,4 @@
-"""Task that trains teachers one by one and returns their results."""
+"""Task that trains one teacher and returns its result."""
 
 import sys
 from copy import deepcopy
@@ -11,33 +11,38 @@ from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._seeding import seeded_clone
 from sklearn_pate._inputs._odd_rows import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._teachers._task import (
+    ON_PUBLIC_ROWS,
     Outcome,
     Poll,
     PublicRowsError,
     Shard,
     TeacherResult,
-    count_dropped,
-    result_of,
     result_without_training,
     usable_rows,
     warning_texts,
 )
 from sklearn_pate._teachers._vote_form import Contribution
 
-__all__ = ["vote_one_by_one"]
+__all__ = ["train_teacher"]
 
 
-def vote_one_by_one(
-    poll: Poll, X_public: Any, shards: list[Shard]
-) -> list[TeacherResult]:
-    """Train one teacher after the other."""
-    usable = [usable_rows(poll.first_step, shard) for shard in shards]
-    results = [
-        result_without_training(poll, X_public, shard)
-        or result_of(shard, partial(_train_on_most, poll, X_public, shard))
-        for shard in usable
-    ]
-    return count_dropped(results, shards, usable)
+def train_teacher(poll: Poll, X_public: Any, shard: Shard) -> TeacherResult:
+    """Train a teacher on its shard, unless its result is cached."""
+    usable = usable_rows(poll.first_step, shard)
+    result = result_without_training(poll, X_public, usable)
+    if result is None:
+        result = TeacherResult(shard.teacher)
+        train = partial(_train_on_most, poll, X_public, usable)
+        try:
+            result.contribution, result.warnings, result.n_dropped = (
+                train() if shard.slot is None else shard.slot(train)
+            )
+        except PublicRowsError as error:
+            result.failure = f"{ON_PUBLIC_ROWS}{error}"
+        except Exception as error:
+            result.failure = f"{type(error).__name__}: {error}"
+    result.n_dropped += shard.codes.size - usable.codes.size
+    return result
 
 
 def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:

@@ -151,14 +151,11 @@ class DaskRows:
         """Return everything about the private rows, for a keyed fingerprint."""
         return "dask", [one.digest for one in self.facts], self.classes
 
-    def n_blocks(self, n_threads: int, n_units: int) -> int:
-        """Return the number of blocks for a cluster, by public numbers.
-
-        A block is at most one of `n_units`, which are teachers or batches of them.
-        """
+    def n_blocks(self, n_threads: int, n_teachers: int) -> int:
+        """Return the number of blocks of teachers for a cluster, by public numbers."""
         per_row = _bytes_per_row(self.like)
         by_size = -(-self.n_rows * per_row // _BLOCK_BYTES)
-        return min(n_units, max(by_size, _BLOCKS_PER_THREAD * n_threads))
+        return min(n_teachers, max(by_size, _BLOCKS_PER_THREAD * n_threads))
 
     def shuffled(self, bounds: Sequence[int]) -> list[Any]:
         """Return the pieces of each block as delayed frames.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, cast
 from uuid import uuid4
 
@@ -22,10 +23,10 @@ from sklearn_pate._teachers import (
     TeacherProblems,
     TeacherResult,
     VoteForm,
-    plan_tasks,
     raise_for_no_votes,
     rows_of,
     this_thread,
+    train_teacher,
 )
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
@@ -44,7 +45,6 @@ class _Task:
     """What all teachers need, beside their rows."""
 
     poll: Poll
-    vote: Callable[[Poll, Any, list[Shard]], Results]
     X_public: Table
     #: Public rows as they were given, and private rows without any row.
     given: Table
@@ -117,24 +117,17 @@ def _train(
     """Train all teachers; their results stay on the workers."""
     client, n_teachers = rows.client(), len(shards)
     poll = Poll(estimator, form, representation, get_config(), this_thread())
-    vote, batches = plan_tasks(poll, rows.like, X_public, n_teachers, verbose)
-    n_blocks = rows.n_blocks(sum(client.nthreads().values()), len(batches))
-    blocks = [
-        [batches[one] for one in block]
-        for block in np.array_split(np.arange(len(batches)), n_blocks)
-    ]
-    bounds = [*(block[0][0] for block in blocks), n_teachers]
+    n_blocks = rows.n_blocks(sum(client.nthreads().values()), n_teachers)
+    bounds = np.linspace(0, n_teachers, n_blocks + 1).astype(int).tolist()
     # Not scattered: data that were would be lost with their workers.
     task = delayed(
-        _Task(poll, vote, X_public, given, rows.like, seeds),
+        _Task(poll, X_public, given, rows.like, seeds),
         name=f"teachers-{uuid4().hex}",
         traverse=False,
     )
     train = delayed(_train_block, pure=False)
-    of_blocks = zip(rows.shuffled(bounds), blocks, strict=True)
-    futures = client.compute(
-        [train(pieces, task, block) for pieces, block in of_blocks]
-    )
+    blocks = zip(rows.shuffled(bounds), pairwise(bounds), strict=True)
+    futures = client.compute([train(pieces, task, *block) for pieces, block in blocks])
     n_of = dict(zip(futures, np.diff(bounds).tolist(), strict=True))
     for future in as_completed(futures):
         if future.status != "finished":
@@ -148,18 +141,15 @@ def _train(
     return _Teachers(client, futures, n_teachers)
 
 
-def _train_block(pieces: Any, task: _Task, batches: list[list[int]]) -> Results:
-    """Train the teachers of a block, batch by batch."""
+def _train_block(pieces: Any, task: _Task, first: int, last: int) -> Results:
+    """Train the teachers of a block, from the first to before the last."""
     X, codes, shards = read_pieces(pieces, task.like)
     X = read_like_public(X, task.given, refuse=False)
     results: Results = []
-    for teachers in batches:
-        assigned = []
-        for teacher in teachers:
-            rows = slice(*np.searchsorted(shards, [teacher, teacher + 1]).tolist())
-            mine, seed = rows_of(X, rows), task.seeds[teacher]
-            assigned.append(Shard(teacher, mine, codes[rows], seed, None))
-        results += task.vote(task.poll, task.X_public, assigned)
+    for teacher in range(first, last):
+        rows = slice(*np.searchsorted(shards, [teacher, teacher + 1]).tolist())
+        mine = Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher], None)
+        results.append(train_teacher(task.poll, task.X_public, mine))
     return results
 
 

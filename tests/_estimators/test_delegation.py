@@ -1,5 +1,7 @@
 """Class indices predicted by classifiers of users, as teacher and as student."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -92,12 +94,14 @@ def test_a_student_that_predicts_another_number_of_rows_is_refused(fit, monkeypa
 
 @pytest.mark.parametrize("value", [-1, 0.9, 1.5, 7, np.nan, np.inf, 2**40])
 def test_a_vote_that_is_no_class_index_is_an_abstention(value):
-    votes = VoteForm(n_classes=3).of_predictions([0, value, 2.0], 3)
+    teacher = SimpleNamespace(predict=lambda X: [0, value, 2.0])
+    votes = VoteForm(n_classes=3).read(teacher, np.zeros((3, 1)))
     assert votes.tolist() == [0, -1, 2]
 
 
 def test_a_vote_may_be_an_object():
-    votes = VoteForm(n_classes=3).of_predictions(np.array([0, 2], dtype=object), 2)
+    teacher = SimpleNamespace(predict=lambda X: np.array([0, 2], dtype=object))
+    votes = VoteForm(n_classes=3).read(teacher, np.zeros((2, 1)))
     assert votes.tolist() == [0, 2]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import fsum
+from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -131,7 +131,7 @@ class RenyiFilter:
         return tuple(values[next_larger].tolist())
 
     def budget_fractions(
-        self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
+        self, cost: Sequence[float], spent: Sequence[Sequence[float | Fraction]] = ()
     ) -> tuple[float, float]:
         """Return the fraction of the budget that a cost takes, and the fraction left.
 
@@ -140,8 +140,8 @@ class RenyiFilter:
         cost : sequence of float
             Cost of a release, from `cost`.
 
-        spent : sequence of sequence of float, default=()
-            Cost of each earlier release.
+        spent : sequence of sequence of float or Fraction, default=()
+            Cost of each earlier release, or their sum as one.
 
         Returns
         -------
@@ -155,13 +155,15 @@ class RenyiFilter:
         taken = (one / limit for one, limit in zip(cost, self.limits, strict=True))
         return max(zip(taken, self.left(spent), strict=True), key=_how_often)
 
-    def left(self, spent: Sequence[Sequence[float]] = ()) -> tuple[float, ...]:
+    def left(
+        self, spent: Sequence[Sequence[float | Fraction]] = ()
+    ) -> tuple[float, ...]:
         """Return the fraction of the budget that is left at each order.
 
         Parameters
         ----------
-        spent : sequence of sequence of float, default=()
-            Cost of each release.
+        spent : sequence of sequence of float or Fraction, default=()
+            Cost of each release, or their sum as one.
 
         Returns
         -------
@@ -177,7 +179,7 @@ class RenyiFilter:
         )
 
     def admits(
-        self, cost: Sequence[float], spent: Sequence[Sequence[float]] = ()
+        self, cost: Sequence[float], spent: Sequence[Sequence[float | Fraction]] = ()
     ) -> bool:
         """Check that a cost is within the budget.
 
@@ -186,8 +188,8 @@ class RenyiFilter:
         cost : sequence of float
             Cost of a release, from `cost`.
 
-        spent : sequence of sequence of float, default=()
-            Cost of each earlier release.
+        spent : sequence of sequence of float or Fraction, default=()
+            Cost of each earlier release, or their sum as one.
 
         Returns
         -------
@@ -210,9 +212,11 @@ def _how_often(fractions: tuple[float, float]) -> tuple[float, float]:
     return (left / taken if taken else np.inf), left
 
 
-def _sum(values: Iterable[float]) -> float:
+def _sum(values: Iterable[float | Fraction]) -> float:
+    """Return the exact sum, rounded once."""
+    values = list(values)
     try:
-        return fsum(values)
+        return np.inf if np.inf in values else float(sum(map(Fraction, values)))
     except OverflowError:
         return np.inf
 

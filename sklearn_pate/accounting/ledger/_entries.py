@@ -5,6 +5,8 @@ import getpass
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
 from numbers import Real
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
-from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
 if TYPE_CHECKING:
     from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -29,6 +31,7 @@ __all__ = [
     "enter",
     "entry_cost",
     "now",
+    "total_costs",
 ]
 
 _Array = NDArray[np.float64]
@@ -90,7 +93,7 @@ class PrivacyCost:
 
 def admits(
     ledger: "PrivacyLedger",
-    spent: Sequence[Sequence[float]],
+    spent: Sequence[Sequence[float | Fraction]],
     cost: Sequence[float],
     profile: PrivacyProfile | None,
 ) -> bool:
@@ -144,12 +147,12 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
             f"relation={cost.relation!r}, and such costs do not add up. "
             f"{_remedy(unit, relation, cost)}"
         )
-    spent = costs(file)
+    spent = total_costs(file)
     if cost.uncovered_delta and spent:
         raise BudgetExceededError(
             "A release without a Renyi curve for all cases (uncovered_delta="
             f"{cost.uncovered_delta!r}) is admitted as the first entry alone, and "
-            f"{ledger.path} has {len(spent)}: a later one could be chosen in view of "
+            f"{ledger.path} has entries: a later one could be chosen in view of "
             "earlier ones. Take its rho, its Renyi curve or its accountant instead, or "
             "charge it first to a new ledger. Nothing was charged."
         )
@@ -205,6 +208,15 @@ def enter(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> int:
         "INSERT INTO costs VALUES (?, ?, ?)",
         [(number, *pair) for pair in zip(ledger.filter.orders, values, strict=True)],
     )
+    [spent] = total_costs(file)
+    totals = (
+        str(inf if inf in (total, value) else total + Fraction(value))
+        for total, value in zip(spent, values, strict=True)
+    )
+    file.executemany(
+        "UPDATE limits SET spent = ? WHERE renyi_order = ?",
+        zip(totals, ledger.filter.orders, strict=True),
+    )
     return number
 
 
@@ -248,6 +260,21 @@ def costs(file: Connection) -> list[list[float]]:
     ):
         of_entry.setdefault(entry, []).append(value)
     return list(of_entry.values())
+
+
+def total_costs(file: Connection) -> list[list[float | Fraction]]:
+    """Read the exact sum of all costs, one number per order; empty without entries."""
+    (any_entry,) = file.execute("SELECT EXISTS (SELECT 1 FROM charges)").fetchone()
+    if not any_entry:
+        return []
+    texts = file.execute("SELECT spent FROM limits ORDER BY renyi_order").fetchall()
+    try:
+        return [[inf if text == "inf" else Fraction(text) for (text,) in texts]]
+    except ValueError as error:
+        raise LedgerError(
+            "The sum of a ledger's costs is damaged; put back a copy of its file that "
+            "has every entry."
+        ) from error
 
 
 def now() -> str:

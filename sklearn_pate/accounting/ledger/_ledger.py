@@ -17,10 +17,10 @@ from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
 from sklearn_pate.accounting.ledger._entries import (
     PrivacyCost,
     admits,
-    costs,
     enter,
     entry_cost,
     now,
+    total_costs,
 )
 from sklearn_pate.accounting.ledger._fitting_epsilon import rounded_down
 from sklearn_pate.accounting.ledger._spending_report import (
@@ -282,7 +282,7 @@ class PrivacyLedger:
             1 if only the profile of the first entry is within the budget.
         """
         with self.reading() as file:
-            spent = 1 - max(self.filter.left(costs(file)))
+            spent = 1 - max(self.filter.left(total_costs(file)))
         return min(max(spent, 0.0), 1.0)
 
     def fits(self, curve: RdpCurve, profile: PrivacyProfile | None = None) -> bool:
@@ -303,7 +303,7 @@ class PrivacyLedger:
             first. Unit and relation are not checked.
         """
         with self.reading() as file:
-            return admits(self, costs(file), entry_cost(self, curve), profile)
+            return admits(self, total_costs(file), entry_cost(self, curve), profile)
 
     def budget_fractions(self, curve: RdpCurve) -> tuple[float, float]:
         """Return the fraction of the budget that a cost takes, and the fraction left.
@@ -322,7 +322,8 @@ class PrivacyLedger:
             Fraction left at the same order: this cost fits ``left / taken`` times.
         """
         with self.reading() as file:
-            return self.filter.budget_fractions(self.filter.cost(curve), costs(file))
+            cost = self.filter.cost(curve)
+            return self.filter.budget_fractions(cost, total_costs(file))
 
     def charge(
         self,

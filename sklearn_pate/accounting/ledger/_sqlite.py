@@ -15,7 +15,7 @@ __all__ = ["create_once", "file_exists", "make_key", "transaction"]
 
 # "PATE", and the version of the tables below.
 APPLICATION_ID = int.from_bytes(b"PATE")
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 # Other processes lock the file for milliseconds each.
 SECONDS_TO_WAIT = 60.0
 KEY_BYTES = 32
@@ -30,9 +30,11 @@ CREATE TABLE budget (
     created TEXT NOT NULL,
     identity TEXT NOT NULL
 );
+-- `spent` is the exact sum of all costs, as a fraction: a charge reads no other entry.
 CREATE TABLE limits (
     renyi_order REAL PRIMARY KEY,
-    value REAL NOT NULL CHECK (value > 0)
+    value REAL NOT NULL CHECK (value > 0),
+    spent TEXT NOT NULL DEFAULT '0'
 );
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -89,7 +91,9 @@ def create_once(
                 "INSERT INTO budget VALUES (1, ?, ?, NULL, NULL, ?, ?)",
                 (epsilon, delta, created, secrets.token_hex(16)),
             )
-            connection.executemany("INSERT INTO limits VALUES (?, ?)", limits)
+            connection.executemany(
+                "INSERT INTO limits (renyi_order, value) VALUES (?, ?)", limits
+            )
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
 

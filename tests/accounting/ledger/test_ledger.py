@@ -4,6 +4,7 @@ import copy
 import os
 import pickle
 import re
+import sqlite3
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_pate import BudgetExceededError, LedgerError, PATEClassifier, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import pure_dp_curve
+from sklearn_pate.accounting.ledger._entries import costs, total_costs
 from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.mechanisms import PermuteAndFlip
 from tests.accounting.ledger.charges import WHAT, charge, curve
@@ -282,6 +284,24 @@ def test_a_cost_for_changed_groups_holds_for_added_ones(ledger):
     message = r"'add-remove-or-change' includes 'add-remove', so that spent\.curve is a"
     with pytest.raises(ValueError, match=message):
         charge(ledger, unit="group", relation="add-remove-or-change")
+
+
+def test_the_sum_in_the_file_is_that_of_all_entries(path):
+    ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[6.0, 40.0])
+    rng = np.random.default_rng(0)
+    for exponent in rng.uniform(-16, -3, size=30):
+        charge(ledger, 10**exponent)
+    with ledger.reading() as file:
+        [totals] = total_costs(file)
+        entries = costs(file)
+    exact = [*zip(*entries, strict=True)][:-1]
+    assert totals[:-1] == [sum(map(Fraction, of_order)) for of_order in exact]
+    assert totals[-1] == np.inf  # the pure epsilon of Gaussian noise
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE limits SET spent = 'x'")
+    file.close()
+    with pytest.raises(LedgerError, match="sum of a ledger's costs is damaged"):
+        charge(ledger)
 
 
 def test_the_report_shows_guarantee_budget_and_entries(path, ledger):

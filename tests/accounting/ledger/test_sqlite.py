@@ -71,9 +71,9 @@ def test_another_database_is_no_ledger(path):
 
 def test_a_newer_format_is_refused(path, ledger):
     with sqlite3.connect(path) as file:
-        file.execute("PRAGMA user_version = 3")
+        file.execute("PRAGMA user_version = 4")
     file.close()
-    with pytest.raises(LedgerError, match="has format 3, and this version"):
+    with pytest.raises(LedgerError, match="has format 4, and this version"):
         charge(ledger)
 
 

@@ -10,7 +10,6 @@ from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate._estimators._hidden_layer import hidden_representation
-from sklearn_pate._teachers.batched._eligibility import block_teachers
 from sklearn_pate.students import ConvSmall, FixMatchClassifier
 from sklearn_pate.students.networks._modules import conv_middle
 
@@ -40,7 +39,6 @@ def test_rows_and_images_become_logits_and_a_non_negative_hidden_layer(
 def test_they_are_made_of_standard_layers_only(make):
     layers = list(make(MNIST, 10).modules())
     assert {type(layer).__module__.partition(".")[0] for layer in layers} == {"torch"}
-    # Statistics of a batch are not trained in many teachers at once.
     normalized = any(isinstance(layer, nn.BatchNorm2d) for layer in layers)
     assert normalized == (make == ConvSmall())
 
@@ -91,16 +89,6 @@ def teacher_of(input_shape):
         train_split=None,
         verbose=0,
     )
-
-
-@pytest.mark.parametrize("input_shape", [(1, 8, 8), (30,)], ids=str)
-def test_teachers_of_one_kind_are_trained_at_once(input_shape):
-    X_public = np.zeros((20, *input_shape), dtype=np.float32)
-    for rows in (X_public, X_public.reshape(20, -1)):
-        blocks = block_teachers(
-            teacher_of(input_shape), rows, n_teachers=12, n_classes=10
-        )
-        assert max(len(block) for block in blocks) > 1
 
 
 def test_skorch_builds_a_teacher_from_one(digits):

@@ -1,1 +1,0 @@
-"""Training of many small networks in one batch."""
