@@ -18,7 +18,7 @@ __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-96, 289) / 16)
 DEFAULT_ORDERS.flags.writeable = False
 
-#: A fit may publish everything with probability delta: from here on, that is no privacy.
+#: With probability delta a fit may publish everything: from here on, no privacy.
 LARGEST_DELTA = 0.1
 
 # Largest order in an accountant of dp-accounting.
