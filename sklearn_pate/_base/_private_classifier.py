@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._public_data import public_rows_by_name
-from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
@@ -122,7 +122,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data can be used with."""
-        check_delta(self.delta)
+        check_delta(self.delta, LARGEST_DELTA)
         if self.classes is not None:
             check_classes(self.classes)
         check_ledger(self.ledger)

@@ -117,17 +117,18 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 def is_abstention(label: Any) -> bool:
     """Check whether a label that is no class means no vote: -1, None or NaN."""
-    return (isinstance(label, Real) and label == -1) or is_missing(label)
+    return is_missing(label) or (isinstance(label, Real) and label == -1)
 
 
 def is_missing(label: Any) -> bool:
     """Check whether a label or a group id is None, NaN or NaT of any library."""
     # pandas.NA cannot be compared, and a comparison of arrays is an array.
-    return (
-        label is None
-        or type(label).__name__ == "NAType"
-        or (isinstance(label, Hashable) and bool(label != label))
-    )
+    if label is None or type(label).__name__ == "NAType":
+        return True
+    try:
+        return isinstance(label, Hashable) and bool(label != label)
+    except Exception:  # an object of a private row may raise any
+        return True
 
 
 def read_targets(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
@@ -169,5 +170,5 @@ def _read_distributions(y: Any) -> tuple[NDArray[Any], NDArray[np.float32]]:
 def _index(label: Any, index: dict[Any, int]) -> int:
     try:
         return index.get(label, -1)
-    except TypeError:  # unhashable, so not one of the classes
+    except Exception:  # unhashable, or any object: not one of the classes
         return -1

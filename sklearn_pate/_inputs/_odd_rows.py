@@ -197,10 +197,11 @@ def without_words(values: list[Any]) -> NDArray[np.object_]:
 def to_number(value: Any) -> float:
     """Convert a value to a number, to NaN if it is none; this may warn."""
     try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except (ArithmeticError, RuntimeError, TypeError, ValueError):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    except Exception:  # an object of a private row may raise any
         return math.nan
 
 
@@ -228,7 +229,7 @@ def to_text(value: Any) -> str:
     """Convert a value to text, the same one for all numbers without a short form."""
     try:
         return str(value)
-    except ValueError:  # a number of thousands of digits
+    except Exception:  # a number of thousands of digits, or any object
         return ""
 
 
@@ -283,6 +284,8 @@ def _odd_object(value: Any) -> int:
         return int(_odd_values(np.float64(value)))
     except OverflowError:
         return HUGE
+    except Exception:  # an object of a private row may raise any
+        return MISSING
 
 
 def _read_column(values: NDArray[Any], name: Any, refuse: bool) -> NDArray[np.float64]:
@@ -297,7 +300,7 @@ def _read_column(values: NDArray[Any], name: Any, refuse: bool) -> NDArray[np.fl
         warnings.simplefilter("ignore")  # a warning would reveal a value
         try:
             return values.astype(np.float64)
-        except (ArithmeticError, TypeError, ValueError):
+        except Exception:
             read = _read_value if refuse else to_number
             numbers = np.array([read(value) for value in values.tolist()])
     if (
@@ -331,4 +334,9 @@ def is_missing(value: Any) -> bool:
 
 def is_missing_or_nan(value: Any) -> bool:
     """Check whether an object stands for a missing value, or is NaN."""
-    return is_missing(value) or (isinstance(value, Real) and bool(value != value))
+    if is_missing(value) or not isinstance(value, Real):
+        return is_missing(value)
+    try:
+        return bool(value != value)
+    except Exception:  # an object of a private row may raise any
+        return True

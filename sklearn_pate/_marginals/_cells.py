@@ -69,7 +69,7 @@ class Values(Cells):
         listed = values.tolist()
         try:
             cells = np.fromiter(map(lookup.get, listed, repeat(-1)), dtype=np.intp)
-        except TypeError:  # a value that cannot be looked up, such as a list
+        except Exception:  # a value that cannot be looked up, such as a list
             cells = np.array([_found(lookup, one) for one in listed], dtype=np.intp)
         if self.missing:
             odd = np.flatnonzero(cells < 0)
@@ -288,7 +288,7 @@ def _check_n_cells(name: Any, n_cells: int) -> None:
 def _found(lookup: dict[Any, int], value: Any) -> int:
     try:
         return lookup.get(value, -1)
-    except TypeError:
+    except Exception:
         return -1
 
 

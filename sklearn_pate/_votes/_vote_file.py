@@ -53,7 +53,7 @@ def read_votes(
         whole = hashlib.sha256(content).hexdigest() == header["sha256"]
         kind = np.dtype(f"<u{header['bytes']}")
         counts = np.frombuffer(content, dtype=kind).reshape(header["shape"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, RecursionError, TypeError, ValueError):
         whole = False
     if not whole:
         raise ValueError(

@@ -7,6 +7,9 @@ from sklearn_pate._inputs._checks import check_count
 
 __all__ = ["VoteHeader"]
 
+# The votes of so many teachers of each of many sites are exact in 64 bits.
+_MOST_TEACHERS = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class VoteHeader:
@@ -30,6 +33,10 @@ class VoteHeader:
                 "holds whole."
             )
         check_count("n_teachers", self.n_teachers)
+        if self.n_teachers > _MOST_TEACHERS:
+            raise ValueError(
+                f"n_teachers={self.n_teachers} must be at most {_MOST_TEACHERS}."
+            )
         for of_site in self.shards.values():
             if len(set(of_site)) < len(of_site):
                 raise ValueError("A shard occurs twice; pass each shard once.")

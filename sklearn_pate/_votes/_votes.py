@@ -386,6 +386,8 @@ class Votes:
         try:
             header = VoteHeader.from_dict(values)
             known = check_classes(values["classes"])
+            if known.tolist() != values["classes"]:  # the order of the counts
+                raise ValueError("its classes are not sorted")
             n_shards = sum(map(len, header.shards.values()))
             _, n_classes = counts.shape
             if (

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting._rdp import (
+    DEFAULT_ORDERS,
+    LARGEST_DELTA,
+    RdpCurve,
+    check_delta,
+)
 
 __all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise", "least_noise"]
 
@@ -76,8 +81,8 @@ def calibrate_noise(
         The target, positive.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 1), well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover, in (0, 0.1), well below one
+        over the number of rows.
 
     rough_curve_at_scale : callable, default=None
         A faster approximation of `curve_at_scale`, where the search starts.
@@ -115,7 +120,7 @@ def calibrate_noise(
     >>> 0.999 < spent.to_epsilon(1e-5) <= 1
     True
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta, LARGEST_DELTA)
     rough = rough_curve_at_scale or curve_at_scale
 
     def excess(
@@ -156,26 +161,30 @@ def least_noise(
     """
 
     def excess(scale: float) -> float:
-        # Nearly linear in the logarithm of the scale.
-        return np.log(max(epsilon_at_scale(scale) / epsilon, 1e-3))
+        # Nearly linear in the logarithm of the scale; constant where epsilon is 0.
+        return np.log(np.clip(epsilon_at_scale(scale) / epsilon, 0.1, 10))
 
     scale, value, slope = enough, excess(enough), -1.0
     if not value < -_RELATIVE_TOLERANCE:
         return enough
-    best = enough
-    # Secant steps that aim at the middle of the tolerance.
+    too_small, best = 0.0, enough
     for _ in range(_MOST_STEPS):
+        # A secant step that aims at the middle of the tolerance, or a bisection.
         step = -(value + _RELATIVE_TOLERANCE / 2) / slope
-        last_value, last_scale = value, scale
-        scale = six_digits(scale * np.exp(step), np.ceil)
-        if scale == last_scale:
+        last_value, last_scale, scale = value, scale, scale * np.exp(step)
+        if not too_small < scale < best:
+            scale = np.sqrt(too_small * best)
+        scale = six_digits(scale, np.ceil)
+        if scale in (too_small, best):
             break
         value = excess(scale)
-        if value <= 0:
-            best = min(best, scale)
+        if value > 0:
+            too_small = scale
+        else:
+            best = scale
             if value >= -_RELATIVE_TOLERANCE:
                 break
-        slope = min((value - last_value) / np.log(scale / last_scale), -0.1)
+        slope = min((value - last_value) / np.log(scale / last_scale), -0.5)
     return best
 
 
@@ -215,8 +224,8 @@ def calibrate_n_queries(
         Privacy budget, positive.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 1), well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover, in (0, 0.1), well below one
+        over the number of rows.
 
     Returns
     -------
@@ -242,7 +251,7 @@ def calibrate_n_queries(
     ... )
     76
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta, LARGEST_DELTA)
 
     def fits(n_queries: int) -> bool:
         return curve_at_n_queries(n_queries).quiet_epsilon(delta) <= epsilon

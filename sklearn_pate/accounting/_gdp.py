@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
-from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 
 __all__ = [
     "ROUNDING_VARIANCE",
@@ -90,7 +90,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 def largest_gdp_mu(epsilon: float, delta: float) -> float:
     """Find the largest mu with ``gdp_epsilon(mu, delta) <= epsilon``, rounded down."""
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta, LARGEST_DELTA)
     high = 1.0
     while gdp_epsilon(high, delta) <= epsilon:
         high *= 2

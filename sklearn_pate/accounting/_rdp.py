@@ -18,17 +18,23 @@ __all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 DEFAULT_ORDERS = 1.0 + 2.0 ** (np.arange(-96, 289) / 16)
 DEFAULT_ORDERS.flags.writeable = False
 
+#: With probability delta a fit may publish everything: from here on, no privacy.
+LARGEST_DELTA = 0.1
+
 # Largest order in an accountant of dp-accounting.
 _LARGEST_ORDER = 1024
 # Fraction of epsilon that a missing order may cost without a warning.
 _NEGLIGIBLE = 0.01
 
 
-def check_delta(delta: float) -> float:
-    """Return `delta` as a float, or raise if it is not strictly between 0 and 1."""
-    if not isinstance(delta, Real) or not 0 < delta < 1:
+def check_delta(delta: float, below: float = 1) -> float:
+    """Return `delta` as a float, or raise if it is not strictly between 0 and 1.
+
+    Targets and statements have a delta below `LARGEST_DELTA`.
+    """
+    if not isinstance(delta, Real) or isinstance(delta, bool) or not 0 < delta < below:
         raise ValueError(
-            f"delta={delta!r} must be a number strictly between 0 and 1; "
+            f"delta={delta!r} must be a number strictly between 0 and {below}; "
             "choose one well below 1 / n_rows, such as 1e-5."
         )
     return float(delta)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import PrivacyProfile
@@ -245,6 +246,9 @@ class AccountedMechanism(AccountedRelease):
     #: Largest scale of noise that can be drawn, in units of the noise parameters.
     largest_scale: ClassVar[float] = LARGEST_SCALE
 
+    # Fewest classes that have a cost: a plurality has two.
+    _fewest_classes: ClassVar[int] = 1
+
     #: Whether noisy counts are released, and not their plurality alone.
     releases_histograms: ClassVar[bool] = False
 
@@ -314,6 +318,7 @@ class AccountedMechanism(AccountedRelease):
             not increase from above 1.
         """
         self._check_noise()
+        check_count("n_classes", n_classes, self._fewest_classes)
         return self._cost(1, 1, n_classes, orders)
 
     def answer_cap(self, n_queries: int) -> int:
@@ -361,6 +366,8 @@ class AccountedMechanism(AccountedRelease):
             not increase from above 1.
         """
         self._check_noise()
+        check_count("n_queries", n_queries, 0)
+        check_count("n_classes", n_classes, self._fewest_classes)
         return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
     def relation(self, unit: str) -> str:

@@ -67,6 +67,8 @@ class Mechanism(AnalysedMechanism):
     #: Set in the body of a class whose answers have the law of `_answer_tests`.
     _answers_are_known: ClassVar[bool]
 
+    _fewest_classes: ClassVar[int] = 2
+
     def answer(
         self,
         counts: ArrayLike,

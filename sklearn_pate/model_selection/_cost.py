@@ -34,6 +34,8 @@ __all__ = ["FitCosts", "choose_scoring", "cost_of_fits", "state_search"]
 
 # Largest share that noise on scores may add to the epsilon charged to a ledger.
 _SHARE_OF_SCORES = 0.01
+# Noise on scores is calibrated to this where delta alone covers the fits.
+_LEAST_EPSILON = 1e-6
 
 
 class FitCosts(NamedTuple):
@@ -115,6 +117,7 @@ def choose_scoring(
             return kind(1.0)  # there is no guarantee to keep
         fits = upper_envelope(cases)
         charged = (1 + _SHARE_OF_SCORES) * fits.quiet_epsilon(delta)
+        stated, charged = max(stated, _LEAST_EPSILON), max(charged, _LEAST_EPSILON)
 
         def of_score(scale: float, orders: ArrayLike | None = None) -> RdpCurve:
             return law.cost(kind(scale).curve(fits.orders))

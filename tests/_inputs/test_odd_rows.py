@@ -27,7 +27,15 @@ from sklearn.utils import get_tags
 from sklearn_pate import PATEClassifier, PublicData, StudentWarning, TeacherWarning
 from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate._inputs._odd_rows import read_numbers, takes_missing
+from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate._inputs._odd_rows import (
+    as_words,
+    odd_rows,
+    read_numbers,
+    takes_missing,
+    without_words,
+)
+from sklearn_pate._marginals._cells import cells_of
 from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.baselines import (
     DPLinearSVC,
@@ -405,3 +413,28 @@ def test_a_held_out_row_that_cannot_be_predicted_counts_as_wrong():
     odd = _predicted_codes(Picky(), with_value(X, np.nan, "float64"), classes)
     assert odd[ODD_ROW] == -1
     assert np.delete(odd, ODD_ROW).tolist() == np.delete(clean, ODD_ROW).tolist()
+
+
+DUNDERS = [
+    *["__float__", "__index__", "__int__", "__bool__", "__len__", "__iter__"],
+    *["__str__", "__repr__", "__format__", "__hash__", "__eq__", "__ne__", "__lt__"],
+    *["__gt__", "__abs__"],
+]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, OverflowError, KeyError, OSError])
+@pytest.mark.parametrize("dunder", DUNDERS)
+def test_no_method_of_a_private_object_raises(dunder, error):
+    def fails(self, *_):
+        raise error("secret")
+
+    odd = type("Odd", (), {dunder: fails})()
+    column = np.array([[odd], [1.0]], dtype=object)
+    assert np.isnan(read_numbers(column, refuse=False)[0, 0])
+    assert read_numbers(column, refuse=False)[1, 0] == 1
+    odd_rows(column)
+    assert class_indices(column[:, 0], np.array([0, 1])).tolist() == [-1, 1]
+    as_words([odd]), without_words([odd])
+    for declared in ([0, 1], (0, 2)):
+        cells = cells_of("a", declared, np.dtype(object), 2)
+        assert cells.cell_of(column[:, 0])[0] == -1

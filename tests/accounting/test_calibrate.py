@@ -3,12 +3,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting._calibrate import least_noise
+from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
     GumbelMax,
     LNMax,
+    NoisyHistogram,
+    NoisySum,
     PermuteAndFlip,
 )
 
@@ -90,3 +94,57 @@ def test_a_target_that_no_noise_reaches_is_refused():
 
     with pytest.raises(ValueError, match=r"epsilon=0\.1 cannot be reached"):
         calibrate_noise(constant, epsilon=0.1, delta=1e-5)
+
+
+@given(
+    epsilon=st.floats(1e-3, 10),
+    delta=st.sampled_from([1e-9, 1e-3, 0.01, 0.05, 0.0999]),
+    excess=st.floats(1.01, 1e4),
+)
+def test_a_search_from_noise_at_which_epsilon_is_zero_finds_the_smallest(
+    epsilon, delta, excess
+):
+    def cost(sigma):
+        return gdp_epsilon(gdp_mu(sigma), delta)
+
+    best = (2 / largest_gdp_mu(epsilon, delta) ** 2 + 2.25) ** 0.5
+    scale = least_noise(cost, epsilon=epsilon, enough=best * excess)
+    assert cost(scale) <= epsilon
+    assert best * (1 - 1e-9) <= scale <= best * 1.001
+
+
+def prepared(mechanism, delta):
+    if isinstance(mechanism, NoisySum):
+        return mechanism.prepared(n_parts=2, epsilon=0.5, delta=delta)
+    return mechanism.prepared(
+        n_teachers=100, n_queries=3, n_classes=3, epsilon=0.5, delta=delta
+    )
+
+
+MECHANISMS = [
+    GNMax(),
+    LNMax(),
+    GumbelMax(),
+    PermuteAndFlip(),
+    ConfidentGNMax(),
+    NoisyHistogram(),
+    NoisySum(),
+]
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.37, 0.999, 1, 0, True, float("nan")])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
+def test_a_delta_that_is_no_privacy_is_no_target(mechanism, delta):
+    with pytest.raises(ValueError, match=r"^delta=.* strictly between 0 and 0\.1; "):
+        prepared(mechanism, delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.01, 0.0999])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: type(one).__name__)
+def test_noise_is_calibrated_at_every_other_delta(mechanism, delta):
+    ready = prepared(mechanism, delta)
+    spent = ready.stated_epsilon(
+        n_queries=1 if mechanism.released == "sum" else 3, n_classes=3, delta=delta
+    )
+    assert spent <= 0.5

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, Votes
+from sklearn_pate._votes._vote_file import write_votes
 from sklearn_pate.distributed import cast_votes, shard_of
 from sklearn_pate.exceptions import TeacherWarning
 
@@ -273,3 +274,48 @@ def test_statements_name_the_unit_that_shards_hold(votes, patients, tmp_path):
     assert spent.n_teachers == 2 * N_SHARDS
     assert "one-site-each" in [one.code for one in spent.assumptions]
     assert clf.fit_from_votes(X_public, sites).privacy_spent_.unit == "party"
+
+
+def votes_file(path, **changes):
+    """Write a file of votes with other values in its header."""
+    parts = Votes.from_shards(
+        {0: np.array([0, 1, 1])},
+        np.zeros((3, 2)),
+        classes=["ill", "well"],
+        n_teachers=4,
+        key=0,
+        privacy_unit="row",
+    )
+    header = parts.header.to_dict() | {"classes": ["ill", "well"]} | changes
+    write_votes(path, header, parts._counts)
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"classes": ["well", "ill"]},
+        {"classes": "ill"},
+        {"n_teachers": 10**30},
+        {"n_teachers": True},
+        {"n_teachers": 1.5},
+        {"shards": []},
+        {"shards": {"": [[]]}},
+        {"shards": {"": [10**30]}},
+        {"unit": ["row"]},
+        {"key": None},
+    ],
+    ids=str,
+)
+def test_a_header_that_no_site_writes_is_refused_by_one_sentence(tmp_path, changes):
+    path = votes_file(tmp_path / "a.votes", **changes)
+    with pytest.raises(ValueError, match="contradicts itself; ask its site"):
+        Votes.load(path)
+
+
+def test_a_nested_header_is_refused(tmp_path):
+    path = tmp_path / "a.votes"
+    first, _, rest = votes_file(path).read_bytes().split(b"\n", 2)
+    path.write_bytes(b"\n".join([first, b"[" * 100_000, rest]))
+    with pytest.raises(ValueError, match="was cut off or changed"):
+        Votes.load(path)

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_epsilon
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting._rdp import (
+    DEFAULT_ORDERS,
+    LARGEST_DELTA,
+    RdpCurve,
+    check_delta,
+)
 
 __all__ = ["RenyiFilter"]
 
@@ -68,7 +73,7 @@ class RenyiFilter:
             Privacy budget.
 
         delta : float
-            The probability mass that epsilon does not cover.
+            The probability mass that epsilon does not cover, in (0, 0.1).
 
         orders : array-like of shape (n_orders,), default=None
             Finite Renyi orders that share delta. None takes the one order that admits
@@ -84,7 +89,7 @@ class RenyiFilter:
         ValueError
             If a parameter is out of range, or an order is too small for this budget.
         """
-        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta, LARGEST_DELTA)
         if orders is None:
             limits = _limits(DEFAULT_ORDERS, epsilon, delta)
             best = [int(np.argmax(limits / DEFAULT_ORDERS))]

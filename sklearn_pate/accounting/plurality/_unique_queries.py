@@ -134,6 +134,10 @@ class UniqueQueries:
 
 def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
     """Return vote counts as a float64 array, or raise."""
+    if isinstance(counts, np.ma.MaskedArray):
+        raise ValueError(
+            "counts is a masked array, whose mask would be ignored; pass a plain array."
+        )
     counts = np.asarray(counts)
     if counts.ndim != 2 or counts.shape[1] < 2:
         raise ValueError(
