@@ -64,7 +64,7 @@ test: $(VENV)/test
 
 # Without data files and network, every test on real data skips and none fails.
 test-offline: $(VENV)/test
-	$(RUN) -m pytest --offline --quiet --numprocesses 2 tests
+	$(RUN) -m pytest --offline --quiet tests
 
 # In a separate environment, before every release.
 test-oldest:
