@@ -221,7 +221,9 @@ def _sum(values: Iterable[float | Fraction]) -> float:
     """Return the exact sum, rounded once."""
     values = list(values)
     try:
-        return np.inf if np.inf in values else float(sum(map(Fraction, values)))
+        return (
+            np.inf if np.inf in values else float(sum(Fraction(one) for one in values))
+        )
     except OverflowError:
         return np.inf
 
