@@ -256,11 +256,9 @@ class AnalysedMechanism(AccountedMechanism):
         if "sigma" in guarantee:
             costs = gaussian_optimal_cost(log_q, guarantee["sigma"], orders, direction)
         else:
-            # With noise far below a vote, float64 overflows to NaN.
-            with np.errstate(invalid="ignore"):
-                costs = pure_optimal_cost(
-                    log_q, guarantee["pure_epsilon"], orders, direction
-                )
+            costs = pure_optimal_cost(
+                log_q, guarantee["pure_epsilon"], orders, direction
+            )
         if check is not None:
             largest = counts.max(axis=1)
             near = np.maximum([largest, largest - 1, largest + 1], 0)
