@@ -275,5 +275,5 @@ def test_costs_at_extreme_leads_stay_below_the_worst_case(mechanism):
 )
 def test_counts_out_of_range_are_refused(mechanism, count):
     for method in (mechanism.answer, mechanism.local_curve, mechanism.optimal_curve):
-        with pytest.raises(ValueError, match="numbers? of (votes|teachers)"):
+        with pytest.raises(ValueError, match=r"numbers? of (votes|teachers)"):
             method([[count, 5]])
