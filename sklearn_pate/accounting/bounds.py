@@ -21,6 +21,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
+from sklearn_pate.accounting.plurality._optimal import theorem_6_cost
 from sklearn_pate.accounting.plurality._unique_queries import (
     check_counts,
     distinct_rows,
@@ -106,7 +107,9 @@ def laplace_2017(
     votes, repeats = _distinct_votes(counts)
     gaps = gamma * (votes[:, -1:] - votes[:, :-1])
     n_classes = votes.shape[1]
-    q = np.minimum(np.sum((2 + gaps) / 4 * np.exp(-gaps), axis=1), 1 - 1 / n_classes)
+    log_q = np.minimum(
+        logsumexp(np.log((2 + gaps) / 4) - gaps, axis=1), np.log1p(-1 / n_classes)
+    )
 
     pure_epsilon = 2 * gamma
     moments = orders - 1
@@ -114,15 +117,14 @@ def laplace_2017(
         pure_epsilon**2 * moments * (moments + 1) / 2, pure_epsilon * moments
     )
     # (e^x - 1) / (e^{2x} - 1) = 1 / (e^x + 1)
-    dependent = q < 1 / (np.exp(pure_epsilon) + 1)
+    dependent = log_q < -np.logaddexp(0, pure_epsilon)
     total = independent * np.sum(repeats[~dependent])
-    q, repeats = q[dependent], repeats[dependent]
-    ratio = np.log1p(-q) - np.log1p(-np.exp(pure_epsilon) * q)
-    with np.errstate(divide="ignore"):
-        log_q = np.log(q)
+    log_q, repeats = log_q[dependent], repeats[dependent]
+    log_1_q = np.log1p(-np.exp(log_q))
+    ratio = log_1_q - np.log1p(-np.exp(pure_epsilon + log_q))
     for i, moment in enumerate(moments):
         theorem_3 = np.logaddexp(
-            np.log1p(-q) + moment * ratio, log_q + pure_epsilon * moment
+            log_1_q + moment * ratio, log_q + pure_epsilon * moment
         )
         # Round-off may make a divergence of about 1e-17 negative.
         moment_by_query = np.clip(theorem_3, 0, independent[i])
@@ -319,25 +321,5 @@ def _weighted_theorem_6(
 ) -> RdpCurve:
     """Sum Theorem 6, or a / sigma^2 where it does not apply or is larger."""
     orders = np.asarray(orders, dtype=np.float64)
-    worst_case = orders / sigma**2
-    mu_2 = sigma * np.sqrt(-log_q)
-    e_2 = mu_2 / sigma**2
-    possible = (mu_2 > 1) & (-log_q > e_2)
-    # mu_1 - 1 = mu_2, so that ln(1 + 1 / (mu_1 - 1)) = ln(1 + 1 / mu_2).
-    m, e, lq = mu_2[possible], e_2[possible], log_q[possible]
-    applies = lq <= (m - 1) * e - m * (np.log1p(1 / m) + np.log1p(1 / (m - 1)))
-    possible[possible] = applies
-    m, e, lq = m[applies], e[applies], lq[applies]
-    left = weights[possible]
-    log_1_q = np.log1p(-np.exp(lq))
-    log_a = log_1_q - np.log1p(-np.exp((lq + e) * (1 - 1 / m)))
-    log_b = (m + 1) / sigma**2 - lq / m
-    total = worst_case * np.sum(weights[~possible])
-    for i, order in enumerate(orders):
-        bound = np.logaddexp(
-            log_1_q + (order - 1) * log_a, lq + (order - 1) * log_b
-        ) / (order - 1)
-        # The theorem requires order <= mu_1; round-off may make 1e-17 negative.
-        bound = np.where(order <= m + 1, np.maximum(bound, 0), np.inf)
-        total[i] += np.sum(left * np.minimum(bound, worst_case[i]))
-    return RdpCurve(orders, total)
+    total = [weights @ theorem_6_cost(log_q, sigma, order) for order in orders]
+    return RdpCurve(orders, np.array(total))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._enumeration import enumerated_cost
 from sklearn_pate.accounting.plurality._exact import (
@@ -142,15 +143,19 @@ class AnalysedMechanism(AccountedMechanism):
         The worst case is that of one query, and of all queries if all are answered.
         """
         orders = costs.total.orders
-
-        def claimed(n: int) -> RdpCurve:
-            # At the default orders, where the cost is cached.
-            curve = self._cost(n, n, n_classes, DEFAULT_ORDERS)
-            return RdpCurve(orders, curve.values[np.isin(DEFAULT_ORDERS, orders)])
-
-        return more_than_claimed(costs.largest, claimed(1)) or more_than_claimed(
-            costs.total, claimed(n_queries)
+        one, all_of_them = (self._cost_at(n, n_classes, orders) for n in (1, n_queries))
+        return more_than_claimed(costs.largest, one) or more_than_claimed(
+            costs.total, all_of_them
         )
+
+    def _cost_at(self, n: int, n_classes: int, orders: NDArray[np.float64]) -> RdpCurve:
+        """Return the worst case of n answered queries."""
+        chosen = np.isin(DEFAULT_ORDERS, orders)
+        if np.count_nonzero(chosen) < orders.size:
+            return self._cost(n, n, n_classes, orders)
+        # At the default orders, where the cost is cached.
+        curve = self._cost(n, n, n_classes, DEFAULT_ORDERS)
+        return RdpCurve(orders, curve.values[chosen])
 
     def enumerated_curve(
         self,
@@ -250,17 +255,15 @@ class AnalysedMechanism(AccountedMechanism):
         if plurality is None:  # the worst case of all votes
             n_queries, n_classes = counts.shape
             return self.account_curve(n_queries, n_classes, orders)
-        log_q = log_losing(plurality, counts)
+        log_q = log_losing(plurality, counts, orders.max())
         guarantee, check = self._guarantee(), self._check()
-        ceiling = self._ceiling(orders).values[:, np.newaxis]
+        ceiling = self._cost_at(1, counts.shape[1], orders).values[:, np.newaxis]
         if "sigma" in guarantee:
             costs = gaussian_optimal_cost(log_q, guarantee["sigma"], orders, direction)
         else:
-            # With noise far below a vote, float64 overflows to NaN.
-            with np.errstate(invalid="ignore"):
-                costs = pure_optimal_cost(
-                    log_q, guarantee["pure_epsilon"], orders, direction
-                )
+            costs = pure_optimal_cost(
+                log_q, guarantee["pure_epsilon"], orders, direction
+            )
         if check is not None:
             largest = counts.max(axis=1)
             near = np.maximum([largest, largest - 1, largest + 1], 0)
@@ -271,7 +274,7 @@ class AnalysedMechanism(AccountedMechanism):
                     for cost, order in zip(costs, orders, strict=True)
                 ]
             )
-        return RdpCurve(orders, np.fmin(costs, ceiling).sum(axis=1))
+        return RdpCurve(orders, np.minimum(costs, ceiling).sum(axis=1))
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
         """Epsilon by the mechanism's paper. Sensitive.
@@ -374,8 +377,12 @@ class AnalysedMechanism(AccountedMechanism):
         worst_case = self._cost(
             n_queries, self.answer_cap(n_queries), n_classes, [release["order"]]
         )
+        # Beyond the last cell of the grid, whose width may exceed that of the noise.
+        farthest = float(release["order"])
+        if "sigma" in public:
+            farthest *= gdp_mu(public["sigma"]) * public["sigma"] / np.sqrt(2)
         return sanitize(
-            log_losing(self._known_plurality(), counts),
+            log_losing(self._known_plurality(), counts, farthest),
             n_teachers=n_teachers,
             delta=delta,
             largest_counts=largest,

@@ -326,3 +326,41 @@ def test_a_pure_epsilon_out_of_range_is_refused(epsilon):
 def test_an_unknown_direction_is_refused():
     with pytest.raises(ValueError, match="direction='x' is unknown"):
         local_cost(GaussianPlurality(10.0), [[5, 3]], direction="x")
+
+
+# At all orders and extreme leads
+
+EXTREME_ORDERS = np.array([1.05, 2, 9, 64, 1000, 262145])
+
+
+def exact_forward_laplace(gap, gamma, orders):
+    """Largest forward cost of two classes with continuous noise, from logarithms."""
+    with mpmath.workdps(60):
+
+        def loser(lead):
+            x = mpmath.mpf(gamma) * lead
+            return (2 + x) / 4 * mpmath.exp(-x)
+
+        q, moved = loser(gap), [loser(gap - 2), loser(gap + 2)]
+        return [
+            float(
+                max(
+                    mpmath.log(q**a * p ** (1 - a) + (1 - q) ** a * (1 - p) ** (1 - a))
+                    for p in moved
+                )
+                / (a - 1)
+            )
+            for a in map(mpmath.mpf, orders.tolist())
+        ]
+
+
+@pytest.mark.parametrize("gamma", [2**-20, 0.05, 3, 354.5, 355, 2**20])
+def test_2017_bound_is_right_at_extreme_leads(gamma):
+    last = np.inf
+    for gap in (2, 10, 250, 720, 10**5, 2**31 - 1):
+        found = laplace_2017([[gap, 0]], gamma, EXTREME_ORDERS).values
+        exact = exact_forward_laplace(gap, gamma, EXTREME_ORDERS)
+        assert np.all(found * (1 + 1e-9) + 1e-15 >= exact)
+        assert np.all(found <= 2 * gamma)
+        assert np.all(found <= last * (1 + 1e-12) + 1e-15)
+        last = found

@@ -248,3 +248,32 @@ def test_a_share_becomes_a_number_of_votes_that_never_reads_as_a_share():
         ready = ConfidentGNMax(0.8, 1, 1).prepared(n_teachers=n_teachers, **sure)
         assert ready.threshold == threshold
         assert ready.answer([[n_teachers * 100, 0]]).tolist() == [0]
+
+
+EXTREME_MECHANISMS = [GNMax(0.1), GNMax(1), GNMax(40), LNMax(1), LNMax(400)]
+EXTREME_MECHANISMS += [GumbelMax(800), PermuteAndFlip(1), ConfidentGNMax(10, 5, 5)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", EXTREME_MECHANISMS, ids=repr)
+def test_costs_at_extreme_leads_stay_below_the_worst_case(mechanism):
+    orders = np.array([2, 9, 64.0])
+    worst = mechanism.worst_case_curve(2, orders).values * (1 + 1e-6)
+    for lead in (0, 5, 60, 720, 10**5, 2 * 10**6, 2**31 - 1):
+        local = mechanism.local_curve([[lead, 0]], orders).values
+        optimal = mechanism.optimal_curve([[lead, 0]], orders).values
+        assert np.all(local <= worst)
+        assert np.all(local <= optimal * (1 + 1e-6) + 1e-9)
+        assert np.all(optimal <= worst)
+    if not isinstance(mechanism, ConfidentGNMax):  # its check has a cost at any lead
+        assert np.all(local < 1e-20)
+
+
+@pytest.mark.parametrize("mechanism", EXTREME_MECHANISMS, ids=repr)
+@pytest.mark.parametrize(
+    "count", [1e20, 2**31, 2**63 + 5, 2**64, np.inf, np.nan, -1, 0.5]
+)
+def test_counts_out_of_range_are_refused(mechanism, count):
+    for method in (mechanism.answer, mechanism.local_curve, mechanism.optimal_curve):
+        with pytest.raises(ValueError, match=r"numbers? of (votes|teachers)"):
+            method([[count, 5]])

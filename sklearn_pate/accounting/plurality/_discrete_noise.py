@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
@@ -69,25 +70,33 @@ class DiscreteGaussian:
         """Compute ln Pr[Z = z]."""
         return -(z * z) / (2 * self.sigma**2) + self._log_mass
 
-    def log_pmf_step(self, z: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+    def log_pmf_step(self, z: NDArray[np.float64], step: Any) -> NDArray[np.float64]:
         """Compute ln Pr[Z = z + step] - ln Pr[Z = z]."""
         return -(step * (2 * z + step)) / (2 * self.sigma**2)
 
     def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute ln Pr[Z <= z] at whole numbers, or at any z if sigma >= 32."""
         if self.sigma < LARGE_SIGMA:
-            # Beyond the table the tail decreases as the mass does, or F is 1.
+            # Beyond the table F is 1, or a sum of few terms.
             inside = np.clip(z, -self._reach, self._reach)
             found = self._log_cdf[(inside + self._reach).astype(np.intp)]
-            return found + np.where(
-                z < inside, self.log_pmf(z) - self.log_pmf(inside), 0
-            )
-        x = (z + 0.5) / self.sigma
+            return self._with_deep_tail(z, found, z < inside)
+        far = z < -(self.sigma**2)
+        x = (np.where(far, 0, z) + 0.5) / self.sigma
         smooth = log_ndtr(x)
         mills = np.exp(-x * x / 2 - 0.5 * np.log(2 * np.pi) - smooth)
         correction = hermeval(x, self._midpoint_series) * mills
-        # The clip is for points where F is below 1e-300 only.
-        return smooth + np.log1p(-np.clip(correction, -0.5, 0.5))
+        return self._with_deep_tail(z, smooth + np.log1p(-correction), far)
+
+    def _with_deep_tail(
+        self, z: NDArray[np.float64], found: NDArray[np.float64], far: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Replace ln F(z) where z < -sigma^2, so that the mass falls by e a step."""
+        if np.any(far):
+            deep = z[far][..., np.newaxis]
+            steps = self.log_pmf_step(deep, -np.arange(40))
+            found[far] = self.log_pmf(z[far]) + np.log(np.exp(steps).sum(axis=-1))
+        return found
 
     def nodes(
         self, values: NDArray[np.float64], sizes: NDArray[np.float64]
@@ -128,7 +137,7 @@ class DiscreteLaplace:
         """Compute ln Pr[Z = z]."""
         return np.log(np.tanh(self.gamma / 2)) - self.gamma * np.abs(z)
 
-    def log_pmf_step(self, z: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+    def log_pmf_step(self, z: NDArray[np.float64], step: Any) -> NDArray[np.float64]:
         """Compute ln Pr[Z = z + step] - ln Pr[Z = z]."""
         return self.gamma * (np.abs(z) - np.abs(z + step))
 

@@ -218,15 +218,24 @@ def _below(
     return np.where(rounded, np.minimum(costs, ceiling), costs)
 
 
-def log_losing(plurality: Plurality, counts: ArrayLike) -> NDArray[np.float64]:
+def _within(values: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+    """Raise counts that are farther than `reach` behind the largest one."""
+    return np.maximum(values, values.max(axis=1, keepdims=True) - reach)
+
+
+def log_losing(
+    plurality: Plurality, counts: ArrayLike, order: float = 1.0
+) -> NDArray[np.float64]:
     """Compute the exact log-probability that the most-voted class does not win.
 
-    Sensitive. If several classes have most votes, it is the same for each of them.
+    Sensitive. If several classes have most votes, it is the same for each of them. Of
+    probabilities too small to matter up to this Renyi order, it is an upper bound.
     """
     queries = UniqueQueries(check_counts(counts), None)
     log_q = np.empty(len(queries.repeats))
     for batch in queries.batches(plurality.points_per_move):
-        log_p = plurality.log_probabilities(batch.values, batch.sizes)
+        near = _within(batch.values, plurality.reach(order))
+        log_p = plurality.log_probabilities(near, batch.sizes)
         rivals = batch.sizes.copy()
         rivals[:, -1] -= 1
         log_q[batch.index] = logsumexp(log_p, b=rivals, axis=1)
@@ -271,7 +280,8 @@ def _costs_by_loser(
     direction: str,
 ) -> NDArray[np.float64]:
     """Return the largest cost of a move, by loser of a vote and by order."""
-    moves = plurality.moves(batch.values, batch.sizes)
+    near = _within(batch.values, plurality.reach(orders[-1]))
+    moves = plurality.moves(near, batch.sizes)
     log_p, change = moves.log_p, moves.change
     n_vectors, n_levels = batch.values.shape
     possible = np.all(untouched(batch.sizes) >= 0, axis=-1)

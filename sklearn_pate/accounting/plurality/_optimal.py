@@ -20,7 +20,12 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
 )
 
-__all__ = ["check_log_q", "gaussian_optimal_cost", "pure_optimal_cost"]
+__all__ = [
+    "check_log_q",
+    "gaussian_optimal_cost",
+    "pure_optimal_cost",
+    "theorem_6_cost",
+]
 
 _Array = NDArray[np.float64]
 _Value = _Array | float
@@ -33,6 +38,8 @@ _N_CELLS = 24
 # More values of q than this are first rounded to a grid of z with _STEPS_PER_Z.
 _MAX_EXACT = 2048
 _STEPS_PER_Z = 512
+# Logarithm of the largest odds that are computed as a number.
+_LARGEST_ODDS = 600
 # Relative round-off of the terms that are added.
 _ROUND_OFF = 8 * np.finfo(np.float64).eps
 
@@ -62,21 +69,26 @@ def pure_optimal_cost(
     caps = pure_dp_curve(epsilon, orders).values[:, np.newaxis]
     # Just below the end of its range the winner's ratio is ill-conditioned.
     closed = log_q >= -np.logaddexp(0, epsilon) - 1e-9
-    q = np.exp(np.where(closed, -np.inf, log_q))
+    log_q = np.where(closed, -np.inf, log_q)
+    log_1_q = np.log1p(-np.exp(log_q))
     costs = np.zeros((orders.size, log_q.size))
     for signed in (epsilon, -epsilon):
-        with np.errstate(divide="ignore", over="ignore"):
-            log_winner = np.log1p(-q * np.expm1(signed) / (1 - q))
+        # q (r - 1) / (1 - q), r the ratio of the losers.
+        moved = np.exp(log_q - log_1_q + max(signed, 0)) * np.expm1(-epsilon)
+        log_winner = np.log1p(moved if signed > 0 else -moved)
         log_winner = np.clip(log_winner, -epsilon, epsilon)
         for row, order in zip(costs, orders, strict=True):
             for power in powers(order):
-                scale = _scale(max(power * signed, signed))
-                excess = _bregman_of_ratio(signed, power, scale)
-                with np.errstate(over="ignore"):
-                    excess = excess + _odds_against(log_q) * _bregman_of_ratio(
-                        log_winner, power, scale
-                    )
-                np.maximum(row, _divergence(excess, log_q, scale, order), out=row)
+                scale = _scale(np.maximum(power * log_winner, power * signed))
+                scale = np.maximum(scale, _scale(signed))
+                excess = [
+                    _bregman_of_ratio(log_ratio, power, scale)
+                    for log_ratio in (np.full(log_q.shape, signed), log_winner)
+                ]
+                with np.errstate(divide="ignore"):
+                    losers, winner = np.log(excess)
+                log_excess = np.logaddexp(log_q + losers, log_1_q + winner) + scale
+                np.maximum(row, np.logaddexp(0, log_excess) / (order - 1), out=row)
     return np.where(closed, caps, np.minimum(costs, caps))
 
 
@@ -85,9 +97,10 @@ def gaussian_optimal_cost(
 ) -> NDArray[np.float64]:
     """Compute the tightest Renyi cost of a GNMax answer, given q. Sensitive.
 
-    `sigma` is the scale of the discrete Gaussian noise on every count; up to 1.5 only
-    the classical worst case is known. The costs are at most a / sigma^2, that worst
-    case. All else is as for `pure_optimal_cost`.
+    `sigma` is the scale of the discrete Gaussian noise on every count. The costs are at
+    most a / sigma^2, the classical worst case, and at most those of `theorem_6_cost`
+    and `renyi_cost`, which alone are known for sigma up to 1.5. All else is as for
+    `pure_optimal_cost`.
 
     An answer post-processes N(0, 1) against N(mu, 1), mu as in `gdp_mu`. Let r be the
     likelihood ratio of n' to n, and t = 1-a forward, t = a backward, so that (a-1) D_a
@@ -110,22 +123,68 @@ def gaussian_optimal_cost(
     log_q, orders, powers = _check(log_q, orders, direction)
     mu = gdp_mu(sigma)
     caps = gaussian_worst_case(sigma, orders).values[:, np.newaxis]
-    if not np.isfinite(mu):
-        return np.broadcast_to(caps, (orders.size, log_q.size)).copy()
     distinct, position = np.unique(log_q, return_inverse=True)
     if distinct.size > _MAX_EXACT:
         distinct, position = np.unique(_round_up(log_q), return_inverse=True)
     # Closer to certainty, round-off in q moves z too far.
     certain = distinct > -1e-6
-    tails = _Tails.split(np.where(certain, -1.0, distinct), mu)
+    tails = None
+    if np.isfinite(mu):
+        tails = _Tails.split(np.where(certain, -1.0, distinct), mu)
     costs = np.empty((orders.size, log_q.size))
     for i, order in enumerate(orders):
-        cost = np.maximum.reduce([tails.cost(order, power) for power in powers(order)])
-        cost += _ROUNDING_SLACK * (2 * order - 1) / (order - 1)
+        cost = np.zeros(distinct.size)
+        for power in powers(order):
+            one = renyi_cost if power > 0 else theorem_6_cost
+            in_power = one(distinct, sigma, order)
+            if tails is not None:
+                slack = _ROUNDING_SLACK * (2 * order - 1) / (order - 1)
+                in_power = np.minimum(in_power, tails.cost(order, power) + slack)
+            cost = np.maximum(cost, in_power)
         cost = np.where(certain, caps[i], np.minimum(cost, caps[i]))
         # The maximum does not decrease in q; its bound by cells with round-off may.
         costs[i] = np.maximum.accumulate(cost)[position.reshape(-1)]
     return costs
+
+
+def theorem_6_cost(log_q: _Array, sigma: float, order: float) -> _Array:
+    """Bound the forward cost of GNMax by Theorem 6 of Papernot et al. 2018.
+
+    At the choice of its Proposition 10, and a / sigma^2 where it does not apply or is
+    larger. It holds for all noise with the Renyi curve a / sigma^2.
+    """
+    worst_case = order / sigma**2
+    mu_2 = sigma * np.sqrt(-log_q)
+    e_2 = mu_2 / sigma**2
+    # The theorem requires order <= mu_1 = mu_2 + 1.
+    possible = (mu_2 > 1) & (-log_q > e_2) & (order <= mu_2 + 1)
+    m, e, lq = (np.where(possible, x, 2.0) for x in (mu_2, e_2, log_q))
+    lq = np.where(possible, lq, -2 * e)
+    # ln(1 + 1 / (mu_1 - 1)) = ln(1 + 1 / mu_2).
+    possible &= lq <= (m - 1) * e - m * (np.log1p(1 / m) + np.log1p(1 / (m - 1)))
+    log_1_q = np.log1p(-np.exp(lq))
+    log_a = log_1_q - np.log1p(-np.exp((lq + e) * (1 - 1 / m)))
+    log_b = (m + 1) / sigma**2 - lq / m
+    bound = np.logaddexp(log_1_q + (order - 1) * log_a, lq + (order - 1) * log_b)
+    # Round-off may make 1e-17 negative.
+    bound = np.maximum(bound, 0) / (order - 1)
+    return np.where(possible, np.minimum(bound, worst_case), worst_case)
+
+
+def renyi_cost(log_q: _Array, sigma: float, order: float) -> _Array:
+    """Bound the backward cost of GNMax by its Renyi curve, a / sigma^2.
+
+    By Hoelder's inequality, for b > a, the losers have E[r^a; lost] <= E[r^b]^{a/b}
+    q^{1 - a/b}, r the ratio of n' to n; the winner has at most (1 - q)^{1-a}. At the
+    best b, m = sigma sqrt(-ln q), the first is e^{(2 a m - a - m^2) / sigma^2}.
+    """
+    m = sigma * np.sqrt(-log_q)
+    with np.errstate(divide="ignore"):
+        winner = (1 - order) * np.log1p(-np.exp(log_q))
+    losers = order * (m - 1) / sigma**2 + log_q * (1 - order / np.maximum(m, order))
+    bound = np.logaddexp(winner, losers) / (order - 1)
+    worst_case = order / sigma**2
+    return np.where(m > order, np.minimum(bound, worst_case), worst_case)
 
 
 @dataclass(frozen=True)
@@ -209,6 +268,9 @@ class _Tails:
         )
         excess = np.zeros_like(exponents[0])
         slope = np.zeros_like(excess)
+        # Where (1 - q) / q would overflow, the losers' part is divided instead.
+        far = np.maximum(-self.log_q - _LARGEST_ODDS, 0)
+        divisor = scale + far[:, np.newaxis]
         for sign, start, exponent, log_ratio, slack, share in zip(
             (-1, 1),
             self.starts,
@@ -218,24 +280,25 @@ class _Tails:
             (self.share, 1 - self.share),
             strict=True,
         ):
-            height = _bregman(exponent, log_ratio, power, scale)
+            height = _bregman(exponent, log_ratio, power, divisor)
             error = slack * (
-                np.exp(exponent - scale) + abs(power) * np.exp(log_ratio - scale)
+                np.exp(exponent - divisor) + abs(power) * np.exp(log_ratio - divisor)
             )
             excess += share * (np.maximum(height, 0) + error)
             log_end = sign * self.mu * start - self.mu**2 / 2
-            slope -= sign * _bregman_of_ratio(log_end, power, scale)
+            slope -= sign * _bregman_of_ratio(log_end, power, divisor)
         with np.errstate(over="ignore", invalid="ignore"):
-            winner = _odds_against(self.log_q)[:, np.newaxis] * _bregman_of_ratio(
-                self.log_winner, power, scale
-            )
+            odds = np.expm1(np.minimum(-self.log_q, _LARGEST_ODDS))[:, np.newaxis]
+            winner = odds * _bregman_of_ratio(self.log_winner, power, scale)
             first, last = winner[:, :-1], winner[:, 1:]
             at_first, at_last = excess - slope * self.left, excess + slope * self.right
             by_chord = np.maximum(at_first + first, at_last + last)
             by_chord += np.abs(last - first) * self.bend
             by_ends = np.maximum(at_first, at_last) + np.maximum(first, last)
             bound = np.fmin(by_chord, by_ends).max(axis=1)
-        return _divergence(bound, self.log_q, scale[:, 0], order)
+        with np.errstate(divide="ignore"):
+            log_excess = self.log_q + divisor[:, 0] + np.log(bound)
+        return np.logaddexp(0, log_excess) / (order - 1)
 
 
 def _bregman(
@@ -268,17 +331,6 @@ def _bregman_of_ratio(log_ratio: _Value, power: float, scale: _Value) -> _Array:
 def _scale(exponent: _Value) -> _Array:
     """Return the logarithm of a divisor of exponentials: 0 while they are moderate."""
     return np.where(np.asarray(exponent) > 30, exponent, 0)
-
-
-def _odds_against(log_q: _Array) -> _Array:
-    """Return (1 - q) / q, or a huge number where it would overflow."""
-    return np.expm1(np.minimum(-log_q, 600))
-
-
-def _divergence(excess: _Array, log_q: _Array, scale: _Array, order: float) -> _Array:
-    """Return ln(1 + q e^scale excess) / (order - 1)."""
-    with np.errstate(divide="ignore"):
-        return np.logaddexp(0, log_q + scale + np.log(excess)) / (order - 1)
 
 
 def _round_up(log_q: _Array) -> _Array:

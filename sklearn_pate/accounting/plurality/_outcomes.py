@@ -25,6 +25,8 @@ _Array = NDArray[np.float64]
 _N_FLIP_POINTS = 128
 #: Where P' / P - 1 is below minus this, P' is summed directly.
 DIRECT = 0.5
+# Beyond, exponentials are not computed.
+_LARGEST_EXPONENT = 300
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,14 @@ class Plurality(ABC):
     #: Approximate number of floats for computing one move.
     points_per_move: int
 
+    def reach(self, order: float) -> float:
+        """Bound the leads that matter at Renyi orders up to this, in votes.
+
+        Raising a class farther behind to this lead changes a moment by less than the
+        smallest float. Infinite where no computation grows with the leads.
+        """
+        return np.inf
+
     @abstractmethod
     def log_probabilities(self, values: _Array, sizes: _Array) -> _Array:
         """Compute the log-probability that a given class of each level wins.
@@ -149,13 +159,14 @@ class GumbelPlurality(Plurality):
         """Compute the change of the law by each move, see `Plurality`."""
         log_p = self.log_probabilities(values, sizes)
         p = np.concatenate([np.exp(log_p), np.zeros((len(values), 1))], axis=1)
-        down, up = np.expm1(-self._c), np.expm1(self._c)
+        down, up = np.expm1(-self._c), np.expm1(min(self._c, _LARGEST_EXPONENT))
         # All classes that a move does not touch change by one factor.
         by_class = log_p_by_move(log_p, sizes)
         others = logsumexp(by_class[..., :-2], axis=-1, keepdims=True)
         excess = (p * down)[:, :, None] + (p * up)[:, None, :]
-        # Far below 1, Z would lose its digits as 1 + excess: sum it directly.
-        far = excess < -DIRECT
+        # Far below 1, Z would lose its digits as 1 + excess, and e^c may overflow: sum
+        # it directly.
+        far = (excess < -DIRECT) | (self._c > _LARGEST_EXPONENT)
         log_z = np.log1p(np.where(far, 0, excess))
         log_z[far] = logsumexp(
             np.stack(

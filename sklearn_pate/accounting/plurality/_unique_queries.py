@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Batch", "UniqueQueries", "check_counts", "distinct_rows"]
+__all__ = ["LARGEST_COUNT", "Batch", "UniqueQueries", "check_counts", "distinct_rows"]
+
+#: Largest number of votes for a class: with noise, sums in int64 and float64 are exact.
+LARGEST_COUNT = 2**31 - 1
 
 # Size of the largest temporary array, which limits the memory.
 _BLOCK_SIZE = 2_000_000
@@ -146,7 +149,8 @@ def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
         )
     if counts.dtype.kind not in "biuf":
         raise ValueError(
-            f"counts has dtype {counts.dtype}; pass whole numbers of votes."
+            f"counts has dtype {counts.dtype}; pass whole numbers of votes, at most "
+            f"{LARGEST_COUNT}."
         )
     whole = counts.dtype.kind != "f"
     if not (whole or np.all(np.isfinite(counts))):
@@ -154,5 +158,10 @@ def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
     if np.any(counts < 0) or not (whole or np.all(counts == np.rint(counts))):
         raise ValueError(
             "counts holds a negative or fractional number; pass whole numbers of votes."
+        )
+    if np.any(counts > LARGEST_COUNT):
+        raise ValueError(
+            f"counts holds a number above {LARGEST_COUNT}, the largest number of votes "
+            "that is supported; pass numbers of teachers."
         )
     return counts.astype(np.float64)
