@@ -38,7 +38,7 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
     if width in _CHANNELS and first > max(_CHANNELS):
         return width, first, height
     is_open = first in _CHANNELS and width in _CHANNELS
-    if not is_given and (is_open or first >= width != height):
+    if not is_given and (is_open or (first >= width and not first > width == height)):
         warn_user(
             f"Images of shape {input_shape} are read as {first} channels of "
             f"{height} x {width} pixels. If the channels are last, move them: "
