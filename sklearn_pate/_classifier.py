@@ -442,7 +442,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Warns
         -----
         PublicDataWarning
-            If rows of X are used as public, or a search may split `X_public`.
+            If rows of X are used as public, a search may split `X_public`, or its text
+            or images may be misread.
 
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of rows.

@@ -19,6 +19,7 @@ from sklearn_pate._base._argument_checks import (
     unwrapped,
 )
 from sklearn_pate._base._split_inputs import PublicInputs
+from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._features import check_column_names, check_public_features
 from sklearn_pate._inputs._labels import check_classes, read_classes
 from sklearn_pate._teachers import ONE_GROUP
@@ -61,6 +62,7 @@ def read_dask_inputs(
     validate_data(estimator, like, reset=True, skip_check_array=True)
     check_column_names(estimator, like, reset=True)
     X_public = check_public_features(estimator, unwrapped(X_public, like), like)
+    warn_of_text(X_public)
     given = estimator.classes
     known = None if given is None else check_classes(given)
     parts = _parts(X, y, groups)

@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_pate._base._argument_checks import check_delta_is_small
 from sklearn_pate._base._split_inputs import PublicInputs
+from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._features import check_public_features
 from sklearn_pate._inputs._labels import check_classes
@@ -74,6 +75,7 @@ def read_public_inputs(
             "bit; pass the rows that every site had, in the same order."
         )
     X_public = check_public_features(estimator, X_public)
+    warn_of_text(X_public)
     assumptions: tuple[Assumption, ...] = (OWN_DATA, ONE_PARTY)
     if privacy_unit is not None:
         assumptions = _assumptions_of_shards(header, privacy_unit)

@@ -18,7 +18,7 @@ from sklearn_pate._base._argument_checks import (
     no_usable_row,
     unwrapped,
 )
-from sklearn_pate._inputs._column_types import read_like_public
+from sklearn_pate._inputs._column_types import read_like_public, warn_of_text
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import (
     check_features,
@@ -158,6 +158,8 @@ def split_inputs(
         check_not_private(X_public, given)
         X_public = check_public_features(estimator, X_public, X)
         assumptions.append(PUBLIC_ROWS)
+    if domain is None:
+        warn_of_text(X_public)
     X = read_like_public(X, X_public, refuse=synthetic is None)
     problems = data_problems(
         classes[~np.isin(np.arange(len(classes)), codes)],

@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from sklearn_pate._cli._data_files import read_public
-from sklearn_pate._cli._options import check_outputs, list_of_texts, whole_number
+from sklearn_pate._cli._options import (
+    check_outputs,
+    list_of_texts,
+    plain_warnings,
+    whole_number,
+)
 from sklearn_pate._cli._study import Study
+from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._key import key_commitment
 from sklearn_pate.publication._model_file import write_all
@@ -114,6 +120,8 @@ def run(given: argparse.Namespace) -> int:
         raise ValueError("The study and its key are two files; name both.")
     check_outputs([given.output, given.key], overwrite=None)
     public, key = read_public(given.public), secrets.token_bytes(32)
+    with plain_warnings(given.parser):
+        warn_of_text(public)
     study = Study(
         classes=given.classes,
         n_teachers=given.teachers,

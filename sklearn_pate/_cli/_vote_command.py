@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from sklearn_pate._cli._data_files import labels_like, read_private, read_public
 from sklearn_pate._cli._estimator_file import read_estimator
-from sklearn_pate._cli._options import check_outputs, whole_number
+from sklearn_pate._cli._options import check_outputs, plain_warnings, whole_number
 from sklearn_pate._cli._study import Study, read_key
+from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._labels import check_classes, class_indices
 from sklearn_pate._teachers import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import Votes
@@ -98,6 +99,8 @@ def run(given: argparse.Namespace) -> int:
     study.check_site(given.site)
     public = read_public(given.public)
     study.check_public_rows(public, given.public)
+    with plain_warnings(given.parser):
+        warn_of_text(public)
     _check_columns(given, study, public)
     if given.jobs == 0:
         raise ValueError("n_jobs=0 is no number of processes; pass 1 or more, or -1.")

@@ -1,5 +1,7 @@
 """Columns of numbers, text and objects, in private and public rows."""
 
+import re
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -15,6 +17,7 @@ from sklearn_pate._inputs._odd_rows import (
     read_numbers,
     without_words,
 )
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 __all__ = [
     "check_column_types",
@@ -22,7 +25,28 @@ __all__ = [
     "numeric_columns",
     "read_like_public",
     "text_columns",
+    "warn_of_text",
 ]
+
+# Fewer values of a column are categories, and fewer whole numbers codes.
+_MANY = 20
+# A number: signs or a currency, digits in groups of three or not, an exponent, a unit.
+_NUMBER = re.compile(
+    r"[^\w.,]*(?P<digits>(?P<whole>\d{1,3}(?:[.,'\u2019 \xa0\u202f]\d{3})+|\d*)"
+    r"(?:[.,]\d*)?(?:[eE][-+]?\d+)?)(?P<unit>\D*)"
+)
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b.*")
+_OF_KIND = {
+    "numbers": "has numbers as text, or beside text, in the columns {}, which are read "
+    "as categories. Convert them in X and X_public, for example by pandas.to_numeric, "
+    "with a point for each decimal comma.",
+    "dates": "has dates as text in the columns {}, which are read as categories. "
+    "Convert them in X and X_public, for example by pandas.to_datetime.",
+    "texts": "has ids or text that differ in most rows in the columns {}, which teach "
+    "nothing about new rows. Leave them out of X and X_public, or make categories or "
+    "numbers of them.",
+}
+_UNLESS = "Ignore this for codes, and where your own steps read these columns."
 
 
 def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
@@ -95,14 +119,64 @@ def holds_text(X: NDArray[Any]) -> bool:
 
 def text_columns(X: Any) -> list[Any]:
     """List the columns of a table that hold text, by name or position."""
+    return [name for name, _ in _texts(X)]
+
+
+def warn_of_text(X_public: Any) -> None:
+    """Warn of text in public rows that is of little use as categories.
+
+    These are numbers and dates as text, and columns of mostly different values. The
+    message names columns and shows no value.
+    """
+    found: dict[str, list[Any]] = {}
+    for name, values in _texts(X_public):
+        kind = _kind_of_text(
+            [
+                str(one).strip()
+                for one in values
+                if isinstance(one, str) or _is_number(one)
+            ]
+        )
+        if kind is not None:
+            found.setdefault(kind, []).append(name)
+    for kind, names in found.items():
+        message = _OF_KIND[kind].format(names)
+        warn_user(f"X_public {message} {_UNLESS}", PublicDataWarning)
+
+
+def _texts(X: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield name or position, and values, of each column of a table with text."""
     if sp.issparse(X) or len(X.shape) != 2:
-        return []
+        return
     names = column_names(X) or range(X.shape[1])
-    return [
-        names[column]
-        for column in np.flatnonzero(~numeric_columns(X)).tolist()
-        if holds_text(np.array(_values(X, column), dtype=object))
-    ]
+    for column in np.flatnonzero(~numeric_columns(X)).tolist():
+        values = _values(X, column)
+        if holds_text(np.array(values, dtype=object)):
+            yield names[column], values
+
+
+def _kind_of_text(texts: list[str]) -> str | None:
+    """Return why the values of a column are no categories, None if they may be."""
+    distinct = set(texts)
+    coded = [one for one in distinct if re.search(r"\d", one)]
+    # Few words without a digit may stand for missing values; more are categories.
+    if 2 * (len(distinct) - len(coded)) <= len(coded):
+        if len(coded) > _MANY and all(map(_DATE.fullmatch, coded)):
+            return "dates"
+        if _are_amounts(coded, len(texts)):
+            return "numbers"
+    return "texts" if len(distinct) > max(_MANY, len(texts) / 2) else None
+
+
+def _are_amounts(coded: list[str], n_values: int) -> bool:
+    """Check whether distinct texts are numbers of one unit, and not codes."""
+    found = [match for match in map(_NUMBER.fullmatch, coded) if match]
+    if len(found) < len(coded) or len({one["unit"].strip() for one in found}) > 1:
+        return False
+    if any(re.match(r"0\d", one["whole"]) for one in found):  # as in a postcode
+        return False
+    is_whole = all(one["digits"].isdecimal() for one in found)
+    return len(coded) > (_MANY if is_whole else min(_MANY, n_values / 2))
 
 
 def _is_of_objects(X: Any, column: int) -> bool:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate._inputs._image_shape import read_input_shape
+from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
 
 __all__ = ["ImageRepresentation"]
 
@@ -53,8 +53,9 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images in flat rows. None means
-        that X has these dimensions.
+        (height, width), (channels, height, width) or (height, width, channels) of
+        images in flat rows. None means that X has these dimensions. The last axis has
+        the channels if it has 1, 3 or 4 values and the first has more than 4.
 
     n_filters : int, default=400
         Number of filters. More take longer, in proportion, and are more accurate on
@@ -128,8 +129,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
-                (n_rows, channels, height, width)
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width), \
+                (n_rows, channels, height, width) or (n_rows, height, width, channels)
             Public images. A missing value counts as the smallest one.
 
         y : None
@@ -174,8 +175,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features), (n_rows, height, width) or \
-                (n_rows, channels, height, width)
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width), \
+                (n_rows, channels, height, width) or (n_rows, height, width, channels)
             Private, public or new images. Values outside the public range count as the
             nearest one in it, and missing ones as the smallest.
 
@@ -217,7 +218,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
         low, high = self.range_
         clipped = np.where(np.isnan(X), low, np.clip(X, low, high))
         images = (clipped - low) / (high - low)
-        return images.astype(np.float32).reshape(len(X), *self.input_shape_)
+        layout = X.shape[1:] if X.ndim > 2 else self.image_shape
+        return channels_first(images.astype(np.float32), layout, self.input_shape_)
 
     def _learn_filters(
         self, images: NDArray[np.float32], random_state: np.random.RandomState

@@ -1,12 +1,14 @@
 """Rows are read one by one, whatever stands in others."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier
-from sklearn_pate._inputs._column_types import read_like_public
+from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
+from sklearn_pate._inputs._column_types import read_like_public, warn_of_text
 from sklearn_pate._inputs._features import check_features, check_numbers
 from sklearn_pate._inputs._odd_rows import (
     HUGE,
@@ -103,3 +105,79 @@ def test_a_default_takes_the_place_of_whole_rows_and_leaves_others_alone():
         np.testing.assert_array_equal(
             np.delete(rows, ODD_ROW, axis=0), np.delete(X, ODD_ROW, axis=0)
         )
+
+
+def _texts_of_kinds():
+    rng = np.random.default_rng(0)
+    numbers = rng.gamma(2, 20, size=200) + 12
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 365, 200), "D")
+    points = [f"{one:.2f}" for one in numbers]
+    return {
+        "numbers": [
+            points,
+            [one.replace(".", ",") for one in points],
+            [f"{100 * one:,.1f}" for one in numbers],
+            [f" {one:.0f} " for one in numbers],
+            [f"{one:.1f}%" for one in numbers],
+            [f"{one:.1f} kg" for one in numbers],
+            [f"€ {one:.2f}" for one in numbers],
+            [f"{one:.2e}" for one in numbers],
+            [
+                ["", "N/A", "?"][i // 3 % 3] if i % 3 else x
+                for i, x in enumerate(points)
+            ],
+        ],
+        "dates": [
+            [f"{one:%Y-%m-%d}" for one in days],
+            [f"{one:%d.%m.%Y}" for one in days],
+        ],
+        "ids": [
+            [f"P{one}" for one in range(200)],
+            [f"{one:05d}" for one in range(200)],
+            [f"pain for {one} days in the knee" for one in range(200)],
+        ],
+        None: [
+            [f"{one:02d}" for one in rng.integers(1, 13, 200)],
+            [["250.83", "276", "V57", "E849"][one] for one in rng.integers(0, 4, 200)],
+            [f"[{one}0-{one + 1}0)" for one in rng.integers(0, 10, 200)],
+            [["red", "green", "?"][one] for one in rng.integers(0, 3, 200)],
+        ],
+    }
+
+
+CONTAINERS = {
+    "object": lambda values: pd.DataFrame({"a": pd.Series(values, dtype=object)}),
+    "category": lambda values: pd.DataFrame({"a": pd.Categorical(values)}),
+    "string": lambda values: pd.DataFrame({"a": pd.array(values, dtype="string")}),
+    "object array": lambda values: np.array(values, dtype=object)[:, np.newaxis],
+    "text array": lambda values: np.array(values)[:, np.newaxis],
+}
+
+
+@pytest.mark.parametrize("contain", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize("kind", _texts_of_kinds())
+def test_text_that_is_no_category_is_warned_of_without_a_value(kind, contain):
+    for values in _texts_of_kinds()[kind]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warn_of_text(contain(values))
+        messages = [str(one.message) for one in caught]
+        assert [kind in one for one in messages] == ([] if kind is None else [True])
+        assert not any(
+            one in text for text in messages for one in values if len(one) > 3
+        )
+
+
+@pytest.mark.parametrize("method", ["fit", "plan_fit"])
+@pytest.mark.parametrize("source", ["X_public", "public_size"])
+def test_numbers_as_text_are_warned_of_before_any_cost(method, source):
+    frame = pd.DataFrame({"a": [f"{one},25" for one in range(300)]})
+    y = np.arange(300) % 2
+    public = {"X_public": PublicData(frame[:100])} if source == "X_public" else {}
+    pate = PATEClassifier(public_size=None if public else 0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", message=".*decimal comma")
+        with pytest.raises(PublicDataWarning, match=r"numbers as text.*\['a'\]"):
+            getattr(pate, method)(frame, y, **public)
+    assert not hasattr(pate, "privacy_spent_")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_count, check_device, check_number
-from sklearn_pate._inputs._image_shape import read_input_shape
+from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
 from sklearn_pate._inputs._labels import read_targets
 from sklearn_pate.students.networks._modules import build_module, default_module
 from sklearn_pate.students.networks._network_training import (
@@ -46,6 +46,9 @@ class NetworkEstimator(BaseEstimator):
         X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
         if reset:
             self.input_shape_ = read_input_shape(self.image_shape, shape)
+        if len(self.input_shape_) == 3:
+            layout = shape[1:] if len(shape) > 2 else self.image_shape
+            X = channels_first(X, layout, self.input_shape_).reshape(len(X), -1)
         return X
 
     def _learn_scale(self, X: NDArray[np.floating]) -> None:
