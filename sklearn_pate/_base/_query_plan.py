@@ -22,6 +22,7 @@ from sklearn_pate._inputs._preprocessing_advice import (
     remedy_of,
     without_advice,
 )
+from sklearn_pate.exceptions import warn_user
 from sklearn_pate.mechanisms import Mechanism, Oracle, Transcript
 from sklearn_pate.students import (
     ClusterQueries,
@@ -37,7 +38,17 @@ from sklearn_pate.students.queries._row_similarity import (
     standardized_features,
 )
 
-__all__ = ["Answers", "QueryPlan", "comparable", "plan_queries", "represent"]
+__all__ = [
+    "Answers",
+    "QueryPlan",
+    "comparable",
+    "plan_queries",
+    "represent",
+    "warn_if_slow",
+]
+
+# Seconds in which a transformer is expected to transform one row.
+_SLOW = 0.005
 
 
 @dataclass(frozen=True)
@@ -172,6 +183,17 @@ def represent(
             f"representation={representation!r} fails on the public rows: "
             f"{without_advice(failure).rstrip('.')}. {remedy}"
         ) from error
+
+
+def warn_if_slow(representation: Any, seconds_a_row: float) -> None:
+    """Warn, from public rows, of a transformer that is slow for one row at a time."""
+    if seconds_a_row > _SLOW:
+        warn_user(
+            f"representation={type(representation).__name__}(...) transforms one "
+            f"private row at a time, in {1000 * seconds_a_row:.0f} ms each: "
+            f"{1000 * seconds_a_row:.0f} s for a thousand rows. A TableRepresentation "
+            "is faster."
+        )
 
 
 def comparable(

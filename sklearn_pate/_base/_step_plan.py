@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._base._function_plan import FunctionPlan, ReleasedFunction
+from sklearn_pate._base._query_plan import warn_if_slow
 from sklearn_pate._base._release_utility import why_steps_useless
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._teachers import TeacherProblems
@@ -64,6 +66,29 @@ class StepPlan(FunctionPlan):
             unit=self.public.unit,
         )
 
+    def warn_if_useless(self) -> None:
+        """Warn of noise that hides the function, and of a slow representation."""
+        super().warn_if_useless()
+        if not self._is_for_all_rows:
+            X, of_basis = self.public.X_public, self.scored.of_basis
+            rows = [_safe_indexing(X, [row]) for row in range(min(5, X.shape[0]))]
+            start = process_time()
+            for row in rows:
+                of_basis.transform(row)
+            warn_if_slow(of_basis, (process_time() - start) / len(rows))
+
+    @property
+    def _is_for_all_rows(self) -> bool:
+        """Check that rows that are transformed together do not affect each other.
+
+        Two transformers of this package refuse no row: a row of a table is the same bit
+        by bit in any position, and an image at the same position, where rows are the
+        unit. A subclass may compute anything.
+        """
+        kind = type(self.scored.of_basis)
+        of_rows = self.private.group_of_row is None
+        return kind is TableRepresentation or (of_rows and kind is ImageRepresentation)
+
     @phase("representing the rows")
     def contributions(self, train: Any) -> tuple[UnitUpdates, TeacherProblems]:
         """Represent the private rows. Sensitive."""
@@ -84,15 +109,10 @@ class StepPlan(FunctionPlan):
 
         One row at a time: a transformer may refuse a row, and the rounding of rows that
         are transformed together may depend on their position, which depends on other
-        groups. Two of this package refuse none: a row of a table is the same bit by bit
-        in any position, and an image at the same position, where rows are the unit. A
-        subclass may compute anything.
+        groups.
         """
         of_basis, X = self.scored.of_basis, self.private.X
-        of_rows = self.private.group_of_row is None
-        if type(of_basis) is TableRepresentation or (
-            of_rows and type(of_basis) is ImageRepresentation
-        ):
+        if self._is_for_all_rows:
             return np.asarray(of_basis.transform(X), dtype=np.float64), []
         n_rows, n_columns = X.shape[0], len(self.scored.basis.mean_)
         represented = np.full((n_rows, n_columns), np.nan)  # NaN sends nothing

@@ -4,12 +4,14 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
+from time import process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._base._query_plan import warn_if_slow
 from sklearn_pate._estimators._hooks import autologging_off, muted
 from sklearn_pate._inputs._odd_rows import finite_or_default, is_frame
 from sklearn_pate._teachers._threads import one_thread
@@ -51,7 +53,9 @@ class RowFeatures:
         tried = np.unique(np.linspace(0, len(features) - 1, _N_TRIED).astype(int))
         try:
             with _quiet():
+                start = process_time()
                 first = np.array([self._of_row(X_public, row) for row in tried])
+                seconds = process_time() - start
                 again = np.array([self._of_row(X_public, row) for row in tried[::-1]])
         except Exception as error:
             raise ValueError(
@@ -72,6 +76,7 @@ class RowFeatures:
                 "public row that depend on other rows or earlier calls; use one that "
                 "computes the same features of a row each time, from that row alone."
             )
+        warn_if_slow(self._representation, seconds / len(tried))
 
     def of_rows(
         self, X: Any, rows: NDArray[np.intp], default: NDArray[np.float64]

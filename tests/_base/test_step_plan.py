@@ -1,5 +1,6 @@
 """Tests of fits that release a logistic regression in steps, without teachers."""
 
+import time
 import warnings
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn_pate import (
     PublicDataWarning,
     PublishedClassifier,
 )
+from sklearn_pate.baselines import PrivateKNNClassifier
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._oracle import Oracle
@@ -284,3 +286,23 @@ def test_odd_private_values_of_a_given_representation_do_not_raise(blobs):
     assert clf.score(*blobs[3:]) > 0.8
     [problem] = clf.privacy_analysis_.data_problems
     assert problem == "rows that the representation refused: 1"
+
+
+class Slow(StandardScaler):
+    """Takes 20 ms, whatever the number of rows."""
+
+    def transform(self, X):
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        return super().transform(X)
+
+
+@pytest.mark.parametrize("learner", [PATEClassifier, PrivateKNNClassifier])
+def test_a_representation_that_is_slow_for_a_row_is_warned_of(blobs, learner):
+    X, y, X_public, *_ = blobs
+    given = {"mechanism": "steps"} if learner is PATEClassifier else {}
+    clf = learner(representation=Slow(), epsilon=8, **given)
+    few = slice(0, 4000, 40)
+    with pytest.warns(UserWarning, match=r"Slow\(...\) transforms one private row"):
+        clf.fit(X[few], y[few], X_public=X_public)

@@ -100,7 +100,7 @@ class _LatticePlurality(Plurality):
                 change[few] = np.where(
                     change[few] < -DIRECT, np.log(ratio), change[few]
                 )
-        for i in np.flatnonzero(steep):
+        for i in np.flatnonzero(steep).tolist():
             exact = self._log_change(grid, i, log_p[i], steps[0][i], steps[1][i])
             close = np.abs(exact - change[i]) <= _CLOSE
             change[i] = np.where(close, change[i], exact)
@@ -184,6 +184,7 @@ class GaussianPlurality(_LatticePlurality):
     def __init__(self, sigma: float) -> None:
         # Where a class wins, the others' slopes add up to its own, 38 / sigma at most
         # while its probability is above 1e-300.
+        self._sigma = sigma
         super().__init__(DiscreteGaussian(sigma), lambda n_classes: 38 / sigma)
 
     def reach(self, order: float) -> float:
@@ -192,7 +193,7 @@ class GaussianPlurality(_LatticePlurality):
         A class g behind adds at most e^{a (a - 1) / s^2 - (g - 2 a)^2 / (4 s^2)} to the
         moment of order a, s being sigma: less than e^{-800} from 4 a + 60 s on.
         """
-        return float(np.ceil(4 * order + 60 * self._noise.sigma))
+        return float(np.ceil(4 * order + 60 * self._sigma))
 
 
 class LaplacePlurality(_LatticePlurality):
@@ -203,6 +204,7 @@ class LaplacePlurality(_LatticePlurality):
     def __init__(self, gamma: float) -> None:
         # Where the others' slopes add up to s, all of them lose with probability
         # at most e^{-s / gamma}.
+        self._gamma = gamma
         super().__init__(
             DiscreteLaplace(gamma), lambda n_classes: gamma * min(n_classes, 35)
         )
@@ -213,4 +215,4 @@ class LaplacePlurality(_LatticePlurality):
         A class g behind wins with probability at most (1 + gamma g) e^{-gamma g}, which
         a move changes by a factor e^{2 gamma} at most.
         """
-        return float(np.ceil(2 * order + 2 + 900 / self._noise.gamma))
+        return float(np.ceil(2 * order + 2 + 900 / self._gamma))
