@@ -1,5 +1,7 @@
 """Private Aggregation of Teacher Ensembles (PATE) as one scikit-learn estimator."""
 
+from typing import Any
+
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
@@ -15,7 +17,6 @@ from sklearn_pate.exceptions import (
     StudentWarning,
     TeacherWarning,
 )
-from sklearn_pate.inspection import privacy_leaks
 from sklearn_pate.publication import PublishedClassifier
 
 __version__ = "0.1.0.dev0"
@@ -37,3 +38,16 @@ __all__ = [
     "Votes",
     "privacy_leaks",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "privacy_leaks":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Imported here, as inspection takes a while to import.
+    from sklearn_pate.inspection import privacy_leaks
+
+    return privacy_leaks
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,14 +4,8 @@ from typing import Any
 
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
-from sklearn.neighbors import (
-    KNeighborsClassifier,
-    NearestCentroid,
-    RadiusNeighborsClassifier,
-)
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate._inputs._containers import Table
@@ -35,14 +29,6 @@ __all__ = [
     "takes_steps",
 ]
 
-# Teachers that gain from numbers of similar scale, without redundant columns.
-_GAIN_FROM_REPRESENTATION = (
-    LinearClassifierMixin,
-    QuadraticDiscriminantAnalysis,
-    KNeighborsClassifier,
-    RadiusNeighborsClassifier,
-    NearestCentroid,
-)
 # Between the 46,000 patients of Diabetes, which lose, and 500,000 rows, which gain.
 _MANY_UNITS = 100_000
 # Coordinates of a score function that the noise must allow.
@@ -69,9 +55,29 @@ def default_representation(
     """
     if representation is None or _is_given(representation):
         return representation
-    if estimator is None or isinstance(estimator, _GAIN_FROM_REPRESENTATION):
+    if estimator is None or _gains_from_representation(estimator):
         return _of_rows_or_images(X_public)
     return None
+
+
+def _gains_from_representation(teacher: Any) -> bool:
+    """Return whether a teacher gains from similar scales and no redundant columns."""
+    # Slow to import.
+    from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+    from sklearn.neighbors import (
+        KNeighborsClassifier,
+        NearestCentroid,
+        RadiusNeighborsClassifier,
+    )
+
+    return isinstance(
+        teacher,
+        LinearClassifierMixin
+        | QuadraticDiscriminantAnalysis
+        | KNeighborsClassifier
+        | RadiusNeighborsClassifier
+        | NearestCentroid,
+    )
 
 
 def _is_given(representation: Any) -> bool:

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from joblib import Memory
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -72,6 +71,8 @@ _FEW_QUERIES = 0.1
 
 def as_teacher(estimator: Any) -> BaseEstimator:
     """Return the teacher to be cloned: a random forest for None."""
+    from sklearn.ensemble import RandomForestClassifier  # slow to import
+
     return RandomForestClassifier() if estimator is None else estimator
 
 

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
+from scipy.fft import irfft, next_fast_len, rfft
 
 from sklearn_pate.accounting._gdp import log_gdp_delta
 from sklearn_pate.accounting._profile import (
@@ -119,8 +119,9 @@ def after_losses(
 ) -> _Array:
     """Compose a profile, which post-processes a test of mu, with masses of losses."""
     wide = extended(deltas, step, mu, len(masses) // 2)
-    found: _Array = fftconvolve(wide, masses, "valid") + _FFT_ERROR
-    return found
+    n = next_fast_len(len(wide), real=True)  # what wraps around is not read
+    found: _Array = irfft(rfft(wide, n) * rfft(masses, n), n)
+    return found[len(masses) - 1 : len(wide)] + _FFT_ERROR
 
 
 def dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import cg
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
@@ -205,6 +204,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         return self
 
     def _graph(self, rows: Any) -> sp.csr_matrix:
+        from sklearn.neighbors import NearestNeighbors  # slow to import
+
         n_rows = rows.shape[0]
         n_neighbors = min(self.n_neighbors, n_rows - 1)
         distances, neighbors = (

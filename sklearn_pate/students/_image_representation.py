@@ -8,7 +8,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, check_random_state
@@ -225,6 +224,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
         self, images: NDArray[np.float32], random_state: np.random.RandomState
     ) -> None:
         """Whiten patches, and find the centres of their clusters."""
+        from sklearn.cluster import MiniBatchKMeans  # slow to import
+
         windows = _windows(images)
         n_of_image = -(-_N_PATCHES // len(images))
         of_image = np.repeat(np.arange(len(images)), n_of_image)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_pate._estimators._seeding import MAX_SEED
@@ -305,6 +304,8 @@ def find_clusters(
     careful seeding". All rows must be public: clusters that depend on private rows
     would void the privacy statement.
     """
+    from sklearn.cluster import KMeans  # slow to import
+
     n_public = len(features)
     sample = features
     if n_public > _MOST_ROWS_CLUSTERED:
