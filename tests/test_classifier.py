@@ -211,6 +211,7 @@ def test_a_delta_of_one_over_n_rows_warns(blobs):
         np.array(["no", "yes", "perhaps"], dtype=object),
         np.array([-1, 5, 7], dtype=np.int8),
         np.array([0.0, 1.0, 2.0], dtype=np.float32),
+        np.array([0.0, 1.0, 2.0], dtype=np.float16),
     ],
 )
 def test_labels_of_any_type_come_back_as_they_were(blobs, labels):

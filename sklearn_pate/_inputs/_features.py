@@ -176,7 +176,8 @@ def check_held_out(estimator: Any, X: Any) -> Any:
 def _as_public_array(X: Any) -> NDArray[Any]:
     """Return an array, with dtype object for a list that holds text."""
     array = np.asarray(X)
-    if array.dtype.kind in "US" and not hasattr(X, "dtype"):
+    is_list = not hasattr(X, "dtype")
+    if array.dtype.kind == "T" or (is_list and array.dtype.kind in "US"):
         return np.asarray(X, dtype=object)
     return array
 
@@ -184,7 +185,9 @@ def _as_public_array(X: Any) -> NDArray[Any]:
 def as_array(X: Any) -> NDArray[Any]:
     """Return an array, of dtype object unless X has a dtype: no value may set it."""
     if hasattr(X, "dtype"):
-        return np.asarray(X)
+        array = np.asarray(X)
+        # scikit-learn does not know numpy's StringDType.
+        return array.astype(object) if array.dtype.kind == "T" else array
     array = np.asarray(X, dtype=object)
     if array.ndim == 1 and any(isinstance(one, (list, tuple)) for one in array):
         raise ValueError("The rows of X differ in length; pass rows of one length.")

@@ -32,6 +32,10 @@ UNLABELED = -1
 def check_classes(classes: Any) -> NDArray[Any]:
     """Check a list of all labels, and return it sorted."""
     check_container("classes", classes)
+    if isinstance(classes, set | frozenset):
+        raise ValueError(
+            f"classes={classes!r} is a set, which has no order; pass a list."
+        )
     if np.ndim(classes) == 1:
         given = list(classes)
         n_texts = sum(isinstance(label, str) for label in given)
@@ -68,7 +72,7 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
             )
     elif y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
-        if np.abs(y).max(initial=0) >= _LARGEST_EXACT_FLOAT:
+        if np.abs(y.astype(np.float64)).max(initial=0) >= _LARGEST_EXACT_FLOAT:
             raise ValueError(
                 "y holds labels of 2^53 or more as floats, which are not exact at that "
                 "size; pass them as one integer type, or as text."

@@ -8,6 +8,8 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate._inputs._checks import check_count
+from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._key import key_commitment
 from sklearn_pate._inputs._labels import check_classes, class_indices, is_abstention
@@ -104,6 +106,8 @@ class Votes:
         n_classes: int,
         clusters: NDArray[np.integer] | None = None,
     ) -> None:
+        check_count("n_public", n_public, 0)
+        check_count("n_classes", n_classes, 2)
         self.classes = np.arange(n_classes)
         self.header = None
         self._n_public = n_public
@@ -170,6 +174,10 @@ class Votes:
         if first is None:
             raise ValueError("No party's labels were given; pass one array a party.")
         n_public = np.shape(first)[0] if np.ndim(first) else 0
+        if np.ndim(first) and n_public == 0:
+            raise ValueError(
+                "labels_by_party has no public row; pass one label a row and party."
+            )
         unknown = False
 
         def teacher_votes() -> Iterator[NDArray[np.intp]]:
@@ -490,6 +498,8 @@ class Votes:
 
     def _add(self, teacher_votes: NDArray[np.integer]) -> None:
         """Check and count the votes of one teacher."""
+        check_container("votes_by_teacher", teacher_votes)
+        teacher_votes = np.asarray(teacher_votes)
         n_classes = self.n_classes
         shape, dtype = teacher_votes.shape, teacher_votes.dtype
         if shape != (self._n_public,) or dtype.kind != "i":

@@ -12,6 +12,7 @@ from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._gdp import gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._unique_queries import check_not_masked
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import (
     AccountedMechanism,
@@ -72,6 +73,7 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
             If the noise is seeded: the sums are then not private.
         """
         self._check_noise()
+        check_not_masked("sums", sums)
         sums = np.asarray(sums)
         if sums.ndim != 2 or sums.dtype.kind not in "iu":
             raise ValueError(

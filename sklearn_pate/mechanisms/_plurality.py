@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
@@ -209,6 +210,9 @@ class Mechanism(AnalysedMechanism):
             If `epsilon` and noise parameters are both given, or neither; if a parameter
             is out of range, or no noise that can be drawn reaches `epsilon`.
         """
+        check_count("n_teachers", n_teachers)
+        check_count("n_queries", n_queries)
+        check_count("n_classes", n_classes, self._fewest_classes)
         ready = self._for_teachers(n_teachers)
         if epsilon is None:
             ready._check_ready()

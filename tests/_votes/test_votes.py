@@ -167,3 +167,12 @@ def test_votes_on_clusters_are_checked_like_votes_on_rows():
     clusters = np.array([0, 0, 1])
     with pytest.raises(ValueError, match=r"of shape \(3,\)"):
         Votes([np.zeros(2, int)], n_public=3, n_classes=2, clusters=clusters)
+
+
+@pytest.mark.slow
+def test_lists_and_tensors_are_votes():
+    torch = pytest.importorskip("torch")
+    by_teacher = [[0, 1, 2], [2, 1, -1]]
+    for given_votes in (by_teacher, torch.tensor(by_teacher)):
+        votes = Votes(given_votes, n_public=3, n_classes=3)
+        assert counts(votes).tolist() == [[1, 0, 1], [0, 2, 0], [0, 0, 1]]

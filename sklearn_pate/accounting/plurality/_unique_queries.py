@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LARGEST_COUNT", "Batch", "UniqueQueries", "check_counts", "distinct_rows"]
+__all__ = [
+    "LARGEST_COUNT",
+    "Batch",
+    "UniqueQueries",
+    "check_counts",
+    "check_not_masked",
+    "distinct_rows",
+]
 
 #: Largest number of votes for a class: with noise, sums in int64 and float64 are exact.
 LARGEST_COUNT = 2**31 - 1
@@ -135,12 +142,19 @@ class UniqueQueries:
         return starts
 
 
+def check_not_masked(name: str, values: Any) -> None:
+    """Raise for a masked array, or a list or tuple of such."""
+    rows = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        raise ValueError(
+            f"{name} is a masked array, whose mask would be ignored; pass a plain "
+            "array."
+        )
+
+
 def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
     """Return vote counts as a float64 array, or raise."""
-    if isinstance(counts, np.ma.MaskedArray):
-        raise ValueError(
-            "counts is a masked array, whose mask would be ignored; pass a plain array."
-        )
+    check_not_masked("counts", counts)
     counts = np.asarray(counts)
     if counts.ndim != 2 or counts.shape[1] < 2:
         raise ValueError(
