@@ -16,7 +16,6 @@ from sklearn_pate._base._defaults import (
     default_student,
     default_teacher,
     has_landmarks_of_synthetic_rows,
-    has_probabilities,
     in_order_of_importance,
     releases_function,
     representation_for_steps,
@@ -112,12 +111,12 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     student : classifier, default=None
         The student. None means the released function itself where one is released, a
         logistic regression on a public representation where votes are answered, and a
-        clone of the teacher for networks, and for images if it has `predict_proba`.
-        One that accepts unlabelled rows (y = -1) gets all public rows:
-        SelfTrainingClassifier, LabelSpreading, LabelPropagation, and any estimator with
-        an attribute ``accepts_unlabeled = True``. Other students get the answered rows,
-        and soft labels of a function by
-        :class:`~sklearn_pate.students.DistillationClassifier`. The training of a student has no privacy cost.
+        clone of the teacher for networks and images. One that accepts
+        unlabelled rows (y = -1) gets all public rows: SelfTrainingClassifier,
+        LabelSpreading, LabelPropagation, and any estimator with an attribute
+        ``accepts_unlabeled = True``. Other students get the answered rows, and soft
+        labels of a function by :class:`~sklearn_pate.students.DistillationClassifier`.
+        The training of a student has no privacy cost.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
@@ -492,8 +491,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Each party trains a classifier on its own data, labels the public rows with it,
         and sends the labels; rows and models stay with the party. Set `classes` to all
         labels that count. The unit of privacy is a party, whatever the classifier's own
-        `privacy_unit` is. Where `student` is None, it is `estimator`, if that has
-        `predict_proba`.
+        `privacy_unit` is; `estimator` is the student where `student` is None.
 
         At epsilon 1 the noise needs a hundred votes or more. Five hospitals can send as
         many if each trains twenty teachers on disjoint shards of its patients, by
@@ -571,9 +569,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             release = self._plan_release(public, queries, n_parties)
             plan = AnswerPlan(public, release, seeds, queries)
             # No teacher is trained here, so that `estimator` may be the student.
-            student = self._unfitted_student(public.X_public)
-            if self.student is None and has_probabilities(self.estimator):
-                student = self.estimator
+            given = self.estimator if self.student is None else self.student
+            student = (
+                self._unfitted_student(public.X_public) if given is None else given
+            )
             plan.warn_if_useless(student, self.epsilon)
             rehearse_answers(plan, student)
             entry = open_entry(self, release, votes.content(), plan.public_content)
@@ -941,3 +940,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         if self.student is None:
             return default_student(self.estimator, X_public)
         return self.student
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        # The teacher is the student of images, and of votes of parties.
+        if self.student is None and self.estimator is not None:
+            return [self.estimator, self._unfitted_student()]
+        return [self._unfitted_student()]

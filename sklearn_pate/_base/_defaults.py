@@ -14,7 +14,6 @@ from sklearn.neighbors import (
 )
 from sklearn.pipeline import make_pipeline
 
-from sklearn_pate._estimators._class_codes import has_after_fit
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.mechanisms import ScoreSteps
@@ -30,7 +29,6 @@ __all__ = [
     "default_student",
     "default_teacher",
     "has_landmarks_of_synthetic_rows",
-    "has_probabilities",
     "in_order_of_importance",
     "releases_function",
     "representation_for_steps",
@@ -91,11 +89,10 @@ def _of_rows_or_images(X_public: Table | None) -> BaseEstimator:
 def default_student(estimator: Any, X_public: Table | None) -> Any:
     """Return the student of noisy answers; it averages over them.
 
-    Networks, and teachers of images with `predict_proba`, are students themselves.
-    Without public rows, these are taken for a table: all students have probabilities.
+    Networks, and teachers of images, are students themselves.
     """
     of_images = X_public is not None and not is_table(X_public)
-    if is_of(estimator, "skorch") or (of_images and has_probabilities(estimator)):
+    if is_of(estimator, "skorch") or (estimator is not None and of_images):
         return estimator
     return make_pipeline(
         _of_rows_or_images(X_public),
@@ -104,11 +101,6 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
         ),
         LogisticRegression(max_iter=1000),
     )
-
-
-def has_probabilities(estimator: Any) -> bool:
-    """Return whether a teacher can be the student where none is given."""
-    return estimator is not None and has_after_fit(estimator, "predict_proba")
 
 
 def is_table(X: Table) -> bool:

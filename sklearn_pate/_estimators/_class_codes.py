@@ -23,6 +23,9 @@ __all__ = [
     "read_codes",
 ]
 
+# Finite, as calibration and chains refuse infinity.
+_LOWEST_SCORE = float(np.finfo(np.float32).min)
+
 
 def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
     """Fit on class indices, renumbered without gaps if the classifier insists on that.
@@ -251,21 +254,25 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for each of ``classes_``, -inf where no answer named the class. Of
-            an inner classifier without a decision function, logarithms of the
-            probabilities, or log-odds, all finite.
+            A column for each of ``classes_``, the smallest float32 where no answer
+            named the class. Of an inner classifier without a decision function,
+            logarithms of the probabilities, or with two classes log-odds.
         """
-        if not hasattr(self._predictor(), "decision_function"):
-            return super().decision_function(X)
-        return self._scores("decision_function", X, absent=-np.inf)
+        return self._scores("decision_function", X, absent=_LOWEST_SCORE)
 
     def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
         X = self._check_before_predicting(X)
-        scores = getattr(self._predictor(), method)(X)
-        n_classes = len(self.classes_)
+        predictor, n_classes = self._predictor(), len(self.classes_)
+        if hasattr(predictor, method):
+            scores = getattr(predictor, method)(X)
+        else:
+            scores = log_odds(predictor.predict_proba(X))
         if scores.ndim == 1 and n_classes > 2:  # the answers name two of them
             scores = np.column_stack([-scores, scores])
-        return in_all_classes(scores, self._predictor(), n_classes, absent=absent)
+        scores = in_all_classes(scores, predictor, n_classes, absent=absent)
+        if method == "decision_function" and scores.shape[1:] == (2,):
+            return scores[:, 1] - scores[:, 0]
+        return scores
 
     @abstractmethod
     def _predictor(self) -> Any:
