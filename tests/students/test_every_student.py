@@ -78,7 +78,9 @@ def test_the_rehearsal_of_soft_labels_refuses_none_of(name, n_classes):
             student, X, n_labeled=60, n_classes=n_classes, soft=True, seed=0
         )
     except ValueError as error:
-        assert "ignores soft labels" not in str(error)
+        if "ignores soft labels" in str(error):
+            raise
+        pytest.skip(str(error)[:100])  # a student of something else
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -86,7 +88,7 @@ def test_the_rehearsal_of_soft_labels_refuses_none_of(name, n_classes):
 def test_a_student_that_ignores_soft_labels_costs_nothing(kind, n_classes):
     rows, y, X_public = separate(n_classes)
     pate = PATEClassifier(student=kind(), epsilon=50.0)
-    with pytest.raises(ValueError, match="ignores soft labels.*Nothing was charged"):
+    with pytest.raises(ValueError, match="ignores soft labels"):
         pate.fit(rows, y, X_public=PublicData(X_public))
     assert not hasattr(pate, "privacy_spent_")
     # The remedy that the message names.
