@@ -941,3 +941,9 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         if self.student is None:
             return default_student(self.estimator, X_public)
         return self.student
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        # The teacher is the student of images, and of votes of parties.
+        if self.student is None and self.estimator is not None:
+            return [self.estimator, self._unfitted_student()]
+        return [self._unfitted_student()]

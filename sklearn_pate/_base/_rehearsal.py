@@ -36,7 +36,7 @@ from sklearn_pate._teachers import (
     this_thread,
     train_teacher,
 )
-from sklearn_pate.students._train_student import train_student
+from sklearn_pate.students._train_student import accepts_soft_labels, train_student
 
 __all__ = [
     "rehearse_answers",
@@ -178,7 +178,8 @@ def rehearse_student(
     released, and `hint` returns one about some public rows. Few rows are tried first.
     If they fail, all rows are, with answers of all classes; ValueError is raised if
     these fail, too, unless the reason may be too few answers of a class: the student
-    can be trained with two classes, and with more answers of each class.
+    can be trained with two classes, and with more answers of each class. A student of
+    soft labels must also follow them.
     """
     n_public = X_public.shape[0]
     if min(n_labeled, n_classes, n_public) < 2:
@@ -218,19 +219,66 @@ def rehearse_student(
     few = max(_FEW_ROWS, _FEW_OF_CLASS * n_classes)
     many = max(n_labeled, _MANY_OF_CLASS * n_classes)
     with _quiet(seed):
-        if failure(min(few, n_labeled), n_classes, few) is None:
-            return
-        error = failure(n_labeled, n_classes, n_public)
-        if error is None:
-            return
-        if n_classes > 2 and failure(n_labeled, 2, n_public) is None:
+        error = failure(min(few, n_labeled), n_classes, few)
+        if error is not None:
+            error = failure(n_labeled, n_classes, n_public)
+        two_work = error and n_classes > 2 and failure(n_labeled, 2, n_public) is None
+        if two_work:
             error = failure(many, n_classes, n_public)
+        takes_soft_labels = error is None and soft and accepts_soft_labels(trained)
+        if takes_soft_labels and _ignores_soft_labels(
+            trained, X_public, min(n_labeled, _FEW_ROWS), n_classes, seed
+        ):
+            raise ValueError(
+                f"student={student!r} ignores soft labels: its predictions do not "
+                "follow when those of public rows are swapped. Nothing was charged. "
+                "DistillationClassifier(make_pipeline(student)) trains on copies of "
+                "rows instead of weights."
+            )
     if error is not None:
         failed = f"{type(error).__name__}: {error}"
         raise ValueError(
             f"student={student!r} fails on public rows with {n_labeled} made-up "
             f"answers: {_and_remedy(failed, 'student', student, X_public)}"
         ) from error
+
+
+def _ignores_soft_labels(
+    student: Any, X_public: Table, n_rows: int, n_classes: int, seed: int
+) -> bool:
+    """Check whether predictions follow labels that are swapped, but not soft ones."""
+    rng = np.random.RandomState(seed)
+    order = rng.permutation(X_public.shape[0])[:n_rows]
+    X, rows = _safe_indexing(X_public, order), np.arange(len(order))
+
+    def predict(labels: NDArray[np.intp], other: float) -> NDArray[np.intp]:
+        """Predict the rows after training; `other` classes have this part of 100."""
+        histograms = np.full((len(rows), n_classes), float(other))
+        histograms[rows, labels] = 100
+        fitted = train_student(
+            student,
+            X,
+            rows,
+            labels,
+            n_classes=n_classes,
+            seed=seed,
+            histograms=histograms,
+        )
+        return predict_codes(fitted, X, n_classes)
+
+    def share(labels: NDArray[np.intp], other: float) -> float:
+        """Return the share of rows that follow their label, swapped or not."""
+        follows = [predict(one, other) == one for one in (labels, 1 - labels)]
+        return float(np.mean(follows[0] & follows[1]))
+
+    try:
+        # Labels that this student can learn: its own predictions.
+        labels = np.minimum(predict(rng.permutation(rows % 2), 0), 1)
+        soft = share(labels, 1 / n_classes)
+        # A student that hardly learns, as a constant one, shows nothing.
+        return soft < 0.5 and 2 * soft < share(labels, 0) > 0.5
+    except Exception:
+        return False  # these labels may be too few of a class for the student
 
 
 def _and_remedy(failure: str, name: str, estimator: Any, X_public: Table) -> str:

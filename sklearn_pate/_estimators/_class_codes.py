@@ -1,23 +1,30 @@
 """Class indices for classifiers, where some classes may be missing."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 
 __all__ = [
     "ContiguousClasses",
     "DelegatedPredictionMixin",
+    "ProbabilityScoresMixin",
     "fit_class_indices",
+    "has_after_fit",
     "in_all_classes",
+    "log_odds",
     "predict_codes",
     "read_codes",
 ]
+
+# Finite, as calibration and chains refuse infinity.
+_LOWEST_SCORE = float(np.finfo(np.float32).min)
 
 
 def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
@@ -105,12 +112,80 @@ def predict_codes(classifier: Any, X: Any, n_classes: int) -> NDArray[np.intp]:
     )
 
 
-def _predictor_has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(self._predictor(), method)
+def log_odds(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Turn probabilities into finite scores, of shape (n_rows,) with two classes."""
+    smallest = np.finfo(np.float64).tiny
+    logs = np.log(np.maximum(probabilities, smallest, dtype=np.float64))
+    return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
 
-class DelegatedPredictionMixin:
-    """Prediction by an inner classifier that was fitted on class indices."""
+class ProbabilityScoresMixin:
+    """Scores that follow from `predict_proba`."""
+
+    predict_proba: Callable[[Any], NDArray[np.floating]]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each of ``classes_``, -inf for a probability of 0.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Score classes by their probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            Logarithms of the probabilities, a column for each of ``classes_``; with two
+            classes, the log-odds of the second one. A probability of 0 counts as the
+            smallest float.
+        """
+        return log_odds(self.predict_proba(X))
+
+
+def has_after_fit(classifier: Any, method: str) -> bool:
+    """Check whether a classifier has a method after `fit`, fitted or not."""
+    # A StackingClassifier does not name its default before `fit`.
+    unnamed = [
+        name
+        for name, value in classifier.get_params().items()
+        if name.rpartition("__")[2] == "final_estimator" and value is None
+    ]
+    if unnamed:
+        combiners = dict.fromkeys(unnamed, LogisticRegression())
+        classifier = clone(classifier).set_params(**combiners)
+    return hasattr(classifier, method)
+
+
+def _offers(*methods: str) -> Callable[[Any], bool]:
+    """Check that each classifier that may predict has one of the methods."""
+    return lambda self: all(
+        any(has_after_fit(one, method) for method in methods)
+        for one in self._possible_predictors()
+    )
+
+
+class DelegatedPredictionMixin(ProbabilityScoresMixin):
+    """Prediction by an inner classifier that was fitted on class indices.
+
+    The parameters alone decide the methods: they are the same before and after `fit`,
+    as meta-estimators ask the unfitted classifier. A constant student has others.
+    """
 
     classes_: NDArray[Any]
 
@@ -135,7 +210,7 @@ class DelegatedPredictionMixin:
         X = self._check_before_predicting(X)
         return self.classes_[predict_codes(self._predictor(), X, len(self.classes_))]
 
-    @available_if(_predictor_has("predict_proba"))
+    @available_if(_offers("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Predict class probabilities.
 
@@ -151,7 +226,23 @@ class DelegatedPredictionMixin:
         """
         return self._scores("predict_proba", X, absent=0.0)
 
-    @available_if(_predictor_has("decision_function"))
+    @available_if(_offers("predict_proba"))
+    def predict_log_proba(self, X: Any) -> NDArray[np.floating]:
+        """Predict logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each of ``classes_``, -inf for a probability of 0.
+        """
+        return super().predict_log_proba(X)
+
+    @available_if(_offers("decision_function", "predict_proba"))
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Score classes.
 
@@ -163,21 +254,33 @@ class DelegatedPredictionMixin:
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for each of ``classes_``, -inf where no answer named the class.
+            A column for each of ``classes_``, the smallest float32 where no answer
+            named the class. Of an inner classifier without a decision function,
+            logarithms of the probabilities, or with two classes log-odds.
         """
-        return self._scores("decision_function", X, absent=-np.inf)
+        return self._scores("decision_function", X, absent=_LOWEST_SCORE)
 
     def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
         X = self._check_before_predicting(X)
-        scores = getattr(self._predictor(), method)(X)
-        n_classes = len(self.classes_)
+        predictor, n_classes = self._predictor(), len(self.classes_)
+        if hasattr(predictor, method):
+            scores = getattr(predictor, method)(X)
+        else:
+            scores = log_odds(predictor.predict_proba(X))
         if scores.ndim == 1 and n_classes > 2:  # the answers name two of them
             scores = np.column_stack([-scores, scores])
-        return in_all_classes(scores, self._predictor(), n_classes, absent=absent)
+        scores = in_all_classes(scores, predictor, n_classes, absent=absent)
+        if method == "decision_function" and scores.shape[1:] == (2,):
+            return scores[:, 1] - scores[:, 0]
+        return scores
 
     @abstractmethod
     def _predictor(self) -> Any:
-        """Return the fitted inner classifier, or before `fit` the unfitted one."""
+        """Return the fitted inner classifier, None before `fit`."""
+
+    @abstractmethod
+    def _possible_predictors(self) -> Sequence[Any]:
+        """Return unfitted classifiers, of which `fit` trains one as the inner one."""
 
     @abstractmethod
     def _check_before_predicting(self, X: Any) -> Any:
@@ -206,7 +309,10 @@ class ContiguousClasses(
         return np.where(own_codes < 0, -1, self.classes_[own_codes])
 
     def _predictor(self) -> Any:
-        return self.estimator_
+        return getattr(self, "estimator_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        return [self.estimator]
 
     def _check_before_predicting(self, X: Any) -> Any:
         return X

@@ -1,6 +1,6 @@
 """Prediction by an inner classifier: the student, the wrapped or the selected one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sklearn.base import (
@@ -49,9 +49,10 @@ class StudentPredictionMixin(DelegatedPredictionMixin):
     _unfitted_student: Callable[[], Any]
 
     def _predictor(self) -> Any:
-        # Not `or`: an ensemble without members is false.
-        student = getattr(self, "student_", None)
-        return self._unfitted_student() if student is None else student
+        return getattr(self, "student_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        return [self._unfitted_student()]
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")
@@ -72,8 +73,10 @@ class WrappingClassifier(
     estimator_: Any
 
     def _predictor(self) -> Any:
-        fitted = getattr(self, "estimator_", None)
-        return self._unfitted() if fitted is None else fitted
+        return getattr(self, "estimator_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        return [self._unfitted()]
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")

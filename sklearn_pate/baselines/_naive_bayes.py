@@ -21,6 +21,7 @@ from sklearn_pate._base._synthetic_rows import (
     release_counts,
     tables_by_name,
 )
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
@@ -46,7 +47,7 @@ __all__ = ["DPNaiveBayesClassifier", "NaiveBayes"]
 _SMOOTHING = 0.5
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):
+class NaiveBayes(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Naive Bayes from tables of counts. It predicts class indices, for any values."""
 
     _reads_any_value = True

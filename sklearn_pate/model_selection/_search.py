@@ -1,6 +1,7 @@
 """Private hyper-parameter search."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, Self
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -432,8 +434,16 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         return PrivateRows(X, y, codes, fit_params), classes
 
     def _predictor(self) -> Any:
-        best = getattr(self, "best_estimator_", None)
-        return self.estimator if best is None else best
+        return getattr(self, "best_estimator_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        try:
+            return [
+                clone(self.estimator).set_params(**clone(params, safe=False))
+                for params in ParameterGrid(self.param_grid)
+            ]
+        except (TypeError, ValueError):  # `fit` explains what is wrong
+            return [self.estimator]
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

@@ -410,8 +410,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         to_trust = (set(types) - TRUSTED) | classes_to_trust(fields)
         return add_card(saved, canonical_text(self._card)), to_trust
 
-    def _unfitted_student(self) -> None:
-        return None  # the student is fitted
+    def _unfitted_student(self) -> Any:
+        return getattr(self, "student_", None)  # fitted from the start
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")

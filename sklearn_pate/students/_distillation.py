@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
@@ -59,10 +60,10 @@ class DistillationClassifier(WrappingClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        If its `fit` takes `sample_weight`, it is trained on each row once per class,
-        weighted by the probability of the class; otherwise, as a Pipeline, on ten
-        copies of each row, labelled in proportion. Fitted on class indices. None means
-        ``RandomForestClassifier()``.
+        If its `fit` takes `sample_weight`, and no estimator is inside it, it is trained
+        on each row once per class, weighted by the probability of the class; otherwise,
+        as a Pipeline, on ten copies of each row, labelled in proportion. Fitted on
+        class indices. None means ``RandomForestClassifier()``.
 
     temperature : float, default=1.0
         Probabilities are proportional to max(n_j, 0)^(1 / temperature) of the counts
@@ -168,10 +169,13 @@ def _distil(estimator: Any, X: Any, probabilities: NDArray[np.float64]) -> Any:
         )
     # fit_class_indices also handles a class without any row.
     all_named = len(named) == probabilities.shape[1]
-    if all_named and has_fit_parameter(estimator, "sample_weight"):
+    if all_named and _uses_weights(estimator):
         rows, codes = np.nonzero(probabilities)
         weights = probabilities[rows, codes]
-        return estimator.fit(_safe_indexing(X, rows), codes, sample_weight=weights)
+        X = _safe_indexing(X, rows)
+        # With metadata routing, an ensemble or a search inside refuses weights.
+        with config_context(enable_metadata_routing=False):
+            return estimator.fit(X, codes, sample_weight=weights)
     counts = _copies(probabilities)
     rows, codes = np.nonzero(counts)
     repeats = counts[rows, codes]
@@ -180,6 +184,12 @@ def _distil(estimator: Any, X: Any, probabilities: NDArray[np.float64]) -> Any:
         _safe_indexing(X, np.repeat(rows, repeats)),
         np.repeat(codes, repeats),
     )
+
+
+def _uses_weights(estimator: Any) -> bool:
+    """Check whether weights reach all that is trained: an inner estimator may not."""
+    is_nested = any("__" in name for name in estimator.get_params())
+    return not is_nested and has_fit_parameter(estimator, "sample_weight")
 
 
 def _copies(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:

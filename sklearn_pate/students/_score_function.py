@@ -9,6 +9,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin, log_odds
 from sklearn_pate.students._score_basis import ScoreBasis
 
 __all__ = ["ScoreFunction", "as_probabilities", "resolve_threshold"]
@@ -17,7 +18,7 @@ __all__ = ["ScoreFunction", "as_probabilities", "resolve_threshold"]
 _RARE = 0.2
 
 
-class ScoreFunction(ClassifierMixin, BaseEstimator):
+class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Class probabilities of a row, by coefficients that a mechanism released.
 
     The default student of :class:`~sklearn_pate.mechanisms.MeanScores` and
@@ -119,6 +120,25 @@ class ScoreFunction(ClassifierMixin, BaseEstimator):
         return self.probabilities(
             self.basis_.transform(self.representation_.transform(X))
         )
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score classes by their probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            Logarithms of the probabilities, a column for each class. With two classes,
+            the log-odds of the second one, above those of the `threshold`.
+        """
+        scores = log_odds(self.predict_proba(X))
+        if self.threshold is None:
+            return scores
+        return scores - log_odds(np.array([[1 - self.threshold, self.threshold]]))
 
     def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute class probabilities from values of the basis.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import (
@@ -118,7 +119,12 @@ def train_student(
             unlabeled[rows] = labels
             hints = {} if hint is None else {_name_in_fit(student, "hint"): hint}
             # A copy, as the other fits of a search share the public rows.
-            return student.fit(deepcopy(X_public), unlabeled, **hints)
+            X_public = deepcopy(X_public)
+            if not hints:
+                return student.fit(X_public, unlabeled)
+            # With metadata routing, a Pipeline refuses a parameter of its step.
+            with config_context(enable_metadata_routing=False):
+                return student.fit(X_public, unlabeled, **hints)
         X_rows = _safe_indexing(X_public, rows)
         if labels.ndim == 2:
             return student.fit(X_rows, labels)

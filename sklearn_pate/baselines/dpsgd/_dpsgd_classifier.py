@@ -9,6 +9,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
@@ -26,7 +27,7 @@ __all__ = ["DPSGDClassifier"]
 _SMALLEST_BOUND = 1e-30
 
 
-class DPSGDClassifier(NoisyTraining[DPSGDSteps]):
+class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     """A network trained by stochastic gradient descent with differential privacy.
 
     Each step draws a random sample of the rows, clips the gradient of each row in it,

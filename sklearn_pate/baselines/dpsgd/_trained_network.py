@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._inputs._features import check_numbers
 
 __all__ = ["TrainedNetwork", "read_rows"]
@@ -32,7 +33,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float32]:
     return np.require(X, requirements="W")  # torch warns of read-only arrays
 
 
-class TrainedNetwork(ClassifierMixin, BaseEstimator):
+class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Trained network that predicts class indices.
 
     `module` is the class of the module, or a module, which cannot be saved without

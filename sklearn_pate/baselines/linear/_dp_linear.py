@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines.linear._linear_base import PrivateLinearClassifier
@@ -16,7 +17,7 @@ __all__ = ["DPLinearSVC", "DPLogisticRegression"]
 _SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
 
 
-class DPLogisticRegression(PrivateLinearClassifier):
+class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     """Logistic regression trained with differential privacy.
 
     The weights minimise the regularised logistic loss of the private rows, with noise

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_count, check_device, check_number
 from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
@@ -75,7 +76,7 @@ class NetworkEstimator(BaseEstimator):
         return state
 
 
-class SemiSupervisedNetwork(ClassifierMixin, NetworkEstimator):
+class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEstimator):
     """Base class of network classifiers that also learn from unlabelled rows.
 
     A subclass has the parameters that `fit` reads, and builds its network in
