@@ -120,18 +120,22 @@ def unwrapped(X_public: Any, X: Table) -> Any:
     is_wrapped = isinstance(X_public, PublicData)
     X_public = X_public.X if is_wrapped else X_public
     check_container("X_public", X_public)
-    if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+    if getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+        wrap = (
+            ""
+            if is_wrapped
+            else " If not, wrap them, so that a search or a cross-validation does not "
+            "split them like X: X_public=PublicData(...)."
+        )
         warn_user(
             f"X_public has as many rows as X ({X.shape[0]}). If they are a copy of the "
-            "private rows, no person in them is protected: pass rows of others. If "
-            "not, wrap them, so that a search or a cross-validation does not split "
-            "them like X: X_public=PublicData(...).",
+            f"private rows, no person in them is protected: pass rows of others.{wrap}",
             PublicDataWarning,
         )
     if is_frame(X_public) != is_frame(X):
         raise ValueError(
-            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}; pass "
-            "both as dataframes with the same columns, or neither."
+            f"X is of type {type(X).__name__} and X_public {type(X_public).__name__}; "
+            "pass both as dataframes with the same columns, or neither."
         )
     if sp.issparse(X_public) != sp.issparse(X):
         raise ValueError(

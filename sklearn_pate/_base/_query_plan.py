@@ -1,6 +1,7 @@
 """Plan of the queries, made before the first vote."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,9 +19,10 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._preprocessing_advice import (
-    is_of_values,
+    cause_of,
+    in_short,
+    quotes_values,
     remedy_of,
-    without_advice,
 )
 from sklearn_pate.mechanisms import Mechanism, Oracle, Transcript
 from sklearn_pate.students import (
@@ -159,19 +161,28 @@ def represent(
     if representation is None:
         return None, X_public
     fitted = seeded_clone(representation, seed)
-    try:
+
+    def applied(X: Any) -> Table:
         with seeded_globals(seed):
-            fitted.fit(deepcopy(X_public), None)  # some insist on a y
-        return fitted, fitted.transform(deepcopy(X_public))
+            fitted.fit(deepcopy(X), None)  # some insist on a y
+        return fitted.transform(deepcopy(X))
+
+    def passes(change: Callable[[Any], Any]) -> bool:
+        with suppress(Exception):
+            applied(change(X_public))
+            return True
+        return False
+
+    try:
+        return fitted, applied(X_public)
     except (TypeError, ValueError) as error:
-        failure = str(error)
-        if not is_of_values(failure):
-            raise
-        remedy = remedy_of(failure, X_public, "representation", representation)
+        failure = f"{type(error).__name__}: {error}"
+        chained = None if quotes_values(failure) else error
+        remedy = remedy_of(passes, failure, X_public, "representation", representation)
         raise ValueError(
-            f"representation={representation!r} fails on the public rows: "
-            f"{without_advice(failure).rstrip('.')}. {remedy}"
-        ) from error
+            f"representation={in_short(representation)} fails on the public rows: "
+            f"{cause_of(failure)}. {remedy}".rstrip()
+        ) from chained
 
 
 def comparable(

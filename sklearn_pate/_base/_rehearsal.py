@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,11 @@ from sklearn_pate._inputs._column_types import text_columns
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import columns_with_missing
 from sklearn_pate._inputs._preprocessing_advice import (
-    is_of_values,
+    cause_of,
+    in_short,
+    quotes_values,
     remedy_of,
-    without_advice,
+    remedy_on_values,
 )
 from sklearn_pate._teachers import (
     Form,
@@ -143,22 +145,34 @@ def rehearse_teacher(
     n_distinct = max(min(n_distinct, n_public), 1)
     n_rows = max(n_distinct, _MANY_ROWS) if n_rows is None else n_rows
     poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
-    failure = None
-    for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
-        rng = np.random.RandomState(seed + attempt)
-        rows = np.resize(rng.permutation(n_public)[:n_distinct], n_rows)
-        codes = rng.permutation(np.arange(n_rows) % n_named)
-        shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
-        with one_thread():
-            [result] = vote_one_by_one(poll, X_for_teachers, [shard])
-        if result.failure is None:
-            return
-        failure = failure or result.failure
-    if has_enough or is_of_values(str(failure)):
-        raise ValueError(
-            f"estimator={estimator!r} fails on {n_distinct} public rows with made-up "
-            f"labels: {_and_remedy(str(failure), 'estimator', estimator, X_public)}"
-        )
+
+    def failure(change: Callable[[Any], Any]) -> str | None:
+        """Return the first error of three teachers, None if any is trained."""
+        X, first = change(X_public), None
+        asked = change(X_for_teachers) if representation is None else X_for_teachers
+        for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
+            rng = np.random.RandomState(seed + attempt)
+            rows = np.resize(rng.permutation(X.shape[0])[:n_distinct], n_rows)
+            codes = rng.permutation(np.arange(n_rows) % n_named)
+            shard = Shard(0, _safe_indexing(X, rows), codes, seed, None)
+            with one_thread():
+                [result] = vote_one_by_one(poll, asked, [shard])
+            if result.failure is None:
+                return None
+            first = first or result.failure
+        return first
+
+    failed = failure(lambda X: X)
+    if failed is None:
+        return
+    remedy = (
+        remedy_of(_passes(failure), failed, X_public, "estimator", estimator)
+        if has_enough
+        else remedy_on_values(_passes(failure), X_public, {"estimator": estimator})
+    )
+    if has_enough or remedy:
+        made = f"on {n_distinct} public rows with made-up labels"
+        raise _refusal("estimator", estimator, failed, made, remedy)
 
 
 @phase("rehearsing the student on public rows")
@@ -185,10 +199,12 @@ def rehearse_student(
         return
     trained = _brief(student)
 
-    def failure(n_labeled: int, n_named: int, n_others: int) -> Exception | None:
+    def failure(
+        n_labeled: int, n_named: int, n_others: int, X_public: Table = X_public
+    ) -> Exception | None:
         """Return the error of a student with these numbers of rows and classes."""
         rng = np.random.RandomState(seed)
-        order = rng.permutation(n_public)
+        order = rng.permutation(X_public.shape[0])
         labeled, others = np.resize(order, n_labeled), order[n_labeled:][:n_others]
         rows = np.concatenate([labeled, others])
         answers = rng.permutation(np.arange(n_labeled) % n_named)
@@ -225,18 +241,43 @@ def rehearse_student(
             return
         if n_classes > 2 and failure(n_labeled, 2, n_public) is None:
             error = failure(many, n_classes, n_public)
-    if error is not None:
+        if error is None:
+            return
         failed = f"{type(error).__name__}: {error}"
-        raise ValueError(
-            f"student={student!r} fails on public rows with {n_labeled} made-up "
-            f"answers: {_and_remedy(failed, 'student', student, X_public)}"
-        ) from error
+        remedy = remedy_of(
+            _passes(lambda change: failure(many, n_classes, few, change(X_public))),
+            failed,
+            X_public,
+            "student",
+            student,
+        )
+    made = f"on public rows with {n_labeled} made-up answers"
+    raise _refusal("student", student, failed, made, remedy) from (
+        None if quotes_values(failed) else error
+    )
 
 
-def _and_remedy(failure: str, name: str, estimator: Any, X_public: Table) -> str:
-    """Return the text of a failure, and what to do."""
-    remedy = remedy_of(failure, X_public, name, estimator)
-    return f"{without_advice(failure).rstrip('.')}. Nothing was charged. {remedy}"
+def _passes(
+    failure: Callable[[Callable[[Any], Any]], object],
+) -> Callable[[Callable[[Any], Any]], bool]:
+    """Return whether a rehearsal passes on changed public rows."""
+
+    def passes(change: Callable[[Any], Any]) -> bool:
+        with suppress(Exception):  # rows that cannot be changed, or not be indexed
+            return failure(change) is None
+        return False
+
+    return passes
+
+
+def _refusal(
+    name: str, estimator: Any, failed: str, made: str, remedy: str
+) -> ValueError:
+    """Return the error of a rehearsal: its cause first."""
+    return ValueError(
+        f"{name}={in_short(estimator)} fails: {cause_of(failed)}. It was tried {made}. "
+        f"Nothing was charged. {remedy}".rstrip()
+    )
 
 
 def _has_odd_values(X_public: Table) -> bool:

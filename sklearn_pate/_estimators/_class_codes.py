@@ -1,5 +1,6 @@
 """Class indices for classifiers, where some classes may be missing."""
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import deepcopy
@@ -27,6 +28,8 @@ def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
     gaps; xgboost does not. `estimator` is fitted in place, or a
     :class:`ContiguousClasses` around a clone of it is returned.
     """
+    if _is_binary_network(estimator):
+        codes = codes.astype(np.float32)
     if len(np.unique(codes)) == codes.max() + 1:  # no gap
         return estimator.fit(X, codes)
     untouched = deepcopy(X)  # a step that scales in place may come before the error
@@ -34,6 +37,18 @@ def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
         return estimator.fit(X, codes)
     except Exception:
         return ContiguousClasses(clone(estimator)).fit(untouched, codes)
+
+
+def _is_binary_network(estimator: Any) -> bool:
+    """Check for a NeuralNetBinaryClassifier, whose loss compares floats.
+
+    It may be the estimator, or inside it, as in a pipeline or a search.
+    """
+    skorch = sys.modules.get("skorch")
+    if skorch is None:
+        return False
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(isinstance(one, skorch.NeuralNetBinaryClassifier) for one in parts)
 
 
 def in_all_classes(
@@ -195,7 +210,7 @@ class ContiguousClasses(
     def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
         """Fit a clone of the inner classifier on renumbered class indices."""
         self.classes_, own_codes = np.unique(y, return_inverse=True)
-        self.estimator_ = clone(self.estimator).fit(X, own_codes)
+        self.estimator_ = fit_class_indices(clone(self.estimator), X, own_codes)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -203,7 +218,7 @@ class ContiguousClasses(
         own_codes = read_codes(
             self.estimator_.predict(X), X.shape[0], len(self.classes_)
         )
-        return np.where(own_codes < 0, -1, self.classes_[own_codes])
+        return np.where(own_codes < 0, -1, self.classes_[own_codes]).astype(np.intp)
 
     def _predictor(self) -> Any:
         return self.estimator_

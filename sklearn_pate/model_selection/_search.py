@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._base._argument_checks import check_delta_is_small, check_target
 from sklearn_pate._base._ledger_entry import record_release
+from sklearn_pate._base._parameter_checks import check_cloneable
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
     read_labels,
@@ -369,6 +370,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
                 f"test_size={size!r} must be a share strictly between 0 and 1, such as "
                 "0.2."
             )
+        check_cloneable("estimator", self.estimator)
         super()._check_parameters()
         check_noise_seed(self.noise_seed)
         check_verbose(self.verbose)
