@@ -1,7 +1,6 @@
 """Plan of the queries, made before the first vote."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -161,24 +160,14 @@ def represent(
     if representation is None:
         return None, X_public
     fitted = seeded_clone(representation, seed)
-
-    def applied(X: Any) -> Table:
-        with seeded_globals(seed):
-            fitted.fit(deepcopy(X), None)  # some insist on a y
-        return fitted.transform(deepcopy(X))
-
-    def passes(change: Callable[[Any], Any]) -> bool:
-        with suppress(Exception):
-            applied(change(X_public))
-            return True
-        return False
-
     try:
-        return fitted, applied(X_public)
+        with seeded_globals(seed):
+            fitted.fit(deepcopy(X_public), None)  # some insist on a y
+        return fitted, fitted.transform(deepcopy(X_public))
     except (TypeError, ValueError) as error:
         failure = f"{type(error).__name__}: {error}"
         chained = None if quotes_values(failure) else error
-        remedy = remedy_of(passes, failure, X_public, "representation", representation)
+        remedy = remedy_of(failure, X_public, "representation", representation)
         raise ValueError(
             f"representation={in_short(representation)} fails on the public rows: "
             f"{cause_of(failure)}. {remedy}".rstrip()

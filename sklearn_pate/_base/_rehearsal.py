@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,9 @@ from sklearn_pate._inputs._odd_rows import columns_with_missing
 from sklearn_pate._inputs._preprocessing_advice import (
     cause_of,
     in_short,
+    is_of_values,
     quotes_values,
     remedy_of,
-    remedy_on_values,
 )
 from sklearn_pate._teachers import (
     Form,
@@ -145,34 +145,20 @@ def rehearse_teacher(
     n_distinct = max(min(n_distinct, n_public), 1)
     n_rows = max(n_distinct, _MANY_ROWS) if n_rows is None else n_rows
     poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
-
-    def failure(change: Callable[[Any], Any]) -> str | None:
-        """Return the first error of three teachers, None if any is trained."""
-        X, first = change(X_public), None
-        asked = change(X_for_teachers) if representation is None else X_for_teachers
-        for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
-            rng = np.random.RandomState(seed + attempt)
-            rows = np.resize(rng.permutation(X.shape[0])[:n_distinct], n_rows)
-            codes = rng.permutation(np.arange(n_rows) % n_named)
-            shard = Shard(0, _safe_indexing(X, rows), codes, seed, None)
-            with one_thread():
-                [result] = vote_one_by_one(poll, asked, [shard])
-            if result.failure is None:
-                return None
-            first = first or result.failure
-        return first
-
-    failed = failure(lambda X: X)
-    if failed is None:
-        return
-    remedy = (
-        remedy_of(_passes(failure), failed, X_public, "estimator", estimator)
-        if has_enough
-        else remedy_on_values(_passes(failure), X_public, {"estimator": estimator})
-    )
-    if has_enough or remedy:
+    failure = None
+    for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
+        rng = np.random.RandomState(seed + attempt)
+        rows = np.resize(rng.permutation(n_public)[:n_distinct], n_rows)
+        codes = rng.permutation(np.arange(n_rows) % n_named)
+        shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
+        with one_thread():
+            [result] = vote_one_by_one(poll, X_for_teachers, [shard])
+        if result.failure is None:
+            return
+        failure = failure or result.failure
+    if has_enough or is_of_values(str(failure)):
         made = f"on {n_distinct} public rows with made-up labels"
-        raise _refusal("estimator", estimator, failed, made, remedy)
+        raise _refusal("estimator", estimator, str(failure), made, X_public)
 
 
 @phase("rehearsing the student on public rows")
@@ -199,12 +185,10 @@ def rehearse_student(
         return
     trained = _brief(student)
 
-    def failure(
-        n_labeled: int, n_named: int, n_others: int, X_public: Table = X_public
-    ) -> Exception | None:
+    def failure(n_labeled: int, n_named: int, n_others: int) -> Exception | None:
         """Return the error of a student with these numbers of rows and classes."""
         rng = np.random.RandomState(seed)
-        order = rng.permutation(X_public.shape[0])
+        order = rng.permutation(n_public)
         labeled, others = np.resize(order, n_labeled), order[n_labeled:][:n_others]
         rows = np.concatenate([labeled, others])
         answers = rng.permutation(np.arange(n_labeled) % n_named)
@@ -241,42 +225,22 @@ def rehearse_student(
             return
         if n_classes > 2 and failure(n_labeled, 2, n_public) is None:
             error = failure(many, n_classes, n_public)
-        if error is None:
-            return
+    if error is not None:
         failed = f"{type(error).__name__}: {error}"
-        remedy = remedy_of(
-            _passes(lambda change: failure(many, n_classes, few, change(X_public))),
-            failed,
-            X_public,
-            "student",
-            student,
+        made = f"on public rows with {n_labeled} made-up answers"
+        raise _refusal("student", student, failed, made, X_public) from (
+            None if quotes_values(failed) else error
         )
-    made = f"on public rows with {n_labeled} made-up answers"
-    raise _refusal("student", student, failed, made, remedy) from (
-        None if quotes_values(failed) else error
-    )
-
-
-def _passes(
-    failure: Callable[[Callable[[Any], Any]], object],
-) -> Callable[[Callable[[Any], Any]], bool]:
-    """Return whether a rehearsal passes on changed public rows."""
-
-    def passes(change: Callable[[Any], Any]) -> bool:
-        with suppress(Exception):  # rows that cannot be changed, or not be indexed
-            return failure(change) is None
-        return False
-
-    return passes
 
 
 def _refusal(
-    name: str, estimator: Any, failed: str, made: str, remedy: str
+    name: str, estimator: Any, failure: str, made: str, X_public: Table
 ) -> ValueError:
-    """Return the error of a rehearsal: its cause first."""
+    """Return the error of a rehearsal, its cause first."""
     return ValueError(
-        f"{name}={in_short(estimator)} fails: {cause_of(failed)}. It was tried {made}. "
-        f"Nothing was charged. {remedy}".rstrip()
+        f"{name}={in_short(estimator)} fails: {cause_of(failure)}. It was tried {made}."
+        " Nothing was charged. "
+        f"{remedy_of(failure, X_public, name, estimator)}".rstrip()
     )
 
 

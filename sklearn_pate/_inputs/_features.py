@@ -135,11 +135,7 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
         remedy = "Prepare it like the private rows: columns and types."
         if is_of_values(problem) and len(shape) == 2:
             refusing = _refusing_missing(estimator)
-            # An estimator of an unknown kind may encode text itself.
-            text = "contains NaN" not in problem or None not in map(
-                takes_missing, refusing.values()
-            )
-            remedy = advice_on_values(X_public, refusing, text=text, missing=True)
+            remedy = advice_on_values(problem, X_public, refusing)
         raise ValueError(
             f"X_public has shape {shape} and cannot be used: {problem} {remedy}"
         ) from error

@@ -180,7 +180,7 @@ def test_missing_values_of_a_step_need_no_imputer_of_columns(ledger):
         (OneHotEncoder(handle_unknown="ignore"), ["ward"]), remainder="passthrough"
     )
     teacher = make_pipeline(encoder, FunctionTransformer(np.log), GaussianNB())
-    with pytest.raises(ValueError, match=r"NaN\. .* imputer for missing values, in front of the step"):
+    with pytest.raises(ValueError, match=r"NaN\. .* in front of the step"):
         pate(ledger, teacher).fit(PRIVATE, Y, X_public=PublicData(NEGATIVE))
 
 
