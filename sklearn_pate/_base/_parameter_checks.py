@@ -3,7 +3,7 @@
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from sklearn_pate._base._parameters import (
@@ -11,7 +11,7 @@ from sklearn_pate._base._parameters import (
     as_query_strategy,
     memory_location,
 )
-from sklearn_pate._inputs._preprocessing_advice import cause_of, in_short
+from sklearn_pate._estimators._seeding import check_cloneable
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import ScoreSteps
@@ -23,7 +23,6 @@ from sklearn_pate.students._train_student import (
 
 __all__ = [
     "check_classifier",
-    "check_cloneable",
     "check_function_release",
     "check_ledger",
     "check_memory",
@@ -70,18 +69,6 @@ def check_transformer(representation: Any) -> None:
         )
     _check_tags("representation", representation, "TransformerMixin")
     check_cloneable("representation", representation)
-
-
-def check_cloneable(name: str, parameter: Any) -> None:
-    """Raise ValueError unless scikit-learn can clone an estimator, or None."""
-    try:
-        clone(parameter, safe=False)
-    except Exception as error:
-        raise ValueError(
-            f"{name}={in_short(parameter)} cannot be cloned, as teachers and students "
-            "are: its constructor has to keep each parameter as it is given, and its "
-            f"get_params has to return it ({cause_of(str(error))})."
-        ) from error
 
 
 def _check_tags(name: str, estimator: Any, mixin: str) -> None:

@@ -1,8 +1,10 @@
 """Class indices for classifiers, where some classes may be missing."""
 
 import sys
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, Self
 
@@ -124,6 +126,14 @@ def _predictor_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self._predictor(), method)
 
 
+@contextmanager
+def _names_told() -> Iterator[None]:
+    """Suppress the warning of missing names, which the outer classifier has given."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
 class DelegatedPredictionMixin:
     """Prediction by an inner classifier that was fitted on class indices."""
 
@@ -148,7 +158,9 @@ class DelegatedPredictionMixin:
             If X has other columns than in `fit`, or a prediction is no class index.
         """
         X = self._check_before_predicting(X)
-        return self.classes_[predict_codes(self._predictor(), X, len(self.classes_))]
+        with _names_told():
+            codes = predict_codes(self._predictor(), X, len(self.classes_))
+        return self.classes_[codes]
 
     @available_if(_predictor_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
@@ -184,7 +196,8 @@ class DelegatedPredictionMixin:
 
     def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
         X = self._check_before_predicting(X)
-        scores = getattr(self._predictor(), method)(X)
+        with _names_told():
+            scores = getattr(self._predictor(), method)(X)
         n_classes = len(self.classes_)
         if scores.ndim == 1 and n_classes > 2:  # the answers name two of them
             scores = np.column_stack([-scores, scores])

@@ -16,6 +16,18 @@ MAX_SEED = 2**31 - 1
 _GLOBAL_GENERATORS = threading.RLock()
 
 
+def check_cloneable(name: str, parameter: Any) -> None:
+    """Raise ValueError unless scikit-learn can clone an estimator, or None."""
+    try:
+        clone(parameter, safe=False)
+    except Exception as error:
+        raise ValueError(
+            f"{name}={in_short(parameter)} cannot be cloned, as teachers and students "
+            "are: its constructor has to keep each parameter as it is given, and its "
+            f"get_params has to return it ({cause_of(str(error))})."
+        ) from error
+
+
 def seeded_clone(estimator: Any, seed: int) -> Any:
     """Return an unfitted clone in which every `random_state` is derived from `seed`.
 

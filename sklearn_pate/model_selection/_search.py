@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._base._argument_checks import check_delta_is_small, check_target
 from sklearn_pate._base._ledger_entry import record_release
-from sklearn_pate._base._parameter_checks import check_cloneable
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate._base._split_inputs import (
     read_labels,
@@ -27,7 +26,7 @@ from sklearn_pate._base._split_inputs import (
 from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
-from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._estimators._seeding import MAX_SEED, check_cloneable
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
