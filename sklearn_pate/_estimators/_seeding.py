@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_pate._inputs._preprocessing_advice import cause_of, in_short
+
 MAX_SEED = 2**31 - 1
 
 # Held while the generators of the whole process are seeded for one teacher.
