@@ -2,12 +2,15 @@
 
 import traceback
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
+from skorch import NeuralNetClassifier
+from torch import nn
 
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData, Votes, baselines
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
@@ -32,7 +35,6 @@ GROUPS = np.arange(60) // 2 + SENTINEL
 
 # Arguments that differ from X, Y and no groups.
 WRONG = {
-    "nothing": {},
     "swapped": {"X": Y * SENTINEL, "y": X},
     "swapped, a list": {"X": (Y * SENTINEL).tolist(), "y": X.tolist()},
     "swapped, a frame": {"X": pd.Series(NAMES), "y": pd.DataFrame(X)},
@@ -52,6 +54,15 @@ WRONG = {
     "a dict": {"X": {TEXT: X[:, 1]}},
     "three axes": {"X": X[:, :, None]},
     "complex": {"X": X.astype(complex)},
+    "complex, a list": {"X": X.astype(complex).tolist()},
+    "complex, a frame": {"X": pd.DataFrame(X.astype(complex))},
+    "complex, sparse": {"X": sp.csr_matrix(X.astype(complex))},
+    "y complex": {"y": X[:, 1].astype(complex)},
+    "dates": {"X": X.astype("M8[s]")},
+    "records": {"X": np.rec.fromarrays(X.T)},
+    "bytes": {"X": TEXTS.astype("S")},
+    "infinite": {"X": np.where(X > 1000, np.inf, X) + SENTINEL},
+    "groups complex": {"groups": GROUPS.astype(complex)},
     "sparse": {"X": sp.csr_matrix(X)},
     "few rows": {"X": X[:59]},
     "no row": {"X": X[:0]},
@@ -75,18 +86,20 @@ WRONG = {
     "groups one text": {"groups": TEXT},
 }
 
+NET = NeuralNetClassifier(
+    nn.Linear(3, 2), criterion=nn.CrossEntropyLoss, max_epochs=1, batch_size=20
+)
 PUBLIC = {"X_public": PublicData(X_PUBLIC)}
 NOISE = {"noise_scale": 500.0, "epsilon": None}
-DRAWN = {"columns": {"a": (-3, 3), "b": (-3, 3), "c": (-3, 3)}}
 VOTING = {"n_queries": 5, "epsilon": None, "mechanism": GNMax(50)}
-LEARNERS = {
+LEARNERS = {  # with cheap settings
     "PATEClassifier": (PATEClassifier(GaussianNB(), n_teachers=3, **VOTING), PUBLIC),
     "held out": (
         PATEClassifier(GaussianNB(), n_teachers=3, public_size=0.3, **VOTING),
         {},
     ),
     "synthetic": (
-        PATEClassifier(n_teachers=3, synthetic=PrivateMarginals((-3, 3))),
+        PATEClassifier(n_teachers=3, synthetic=PrivateMarginals((-3, 3), n_rows=30)),
         {},
     ),
     "PETDLClassifier": (PETDLClassifier(GaussianNB(), n_teachers=3, **NOISE), PUBLIC),
@@ -94,7 +107,10 @@ LEARNERS = {
     "DPLinearSVC": (baselines.DPLinearSVC(data_norm=1.0), {}),
     "DPLogisticRegression": (baselines.DPLogisticRegression(data_norm=1.0), {}),
     "DPNaiveBayesClassifier": (baselines.DPNaiveBayesClassifier((-3, 3)), {}),
-    "DPSGDClassifier": (baselines.DPSGDClassifier(GaussianNB()), {}),
+    "DPSGDClassifier": (
+        baselines.DPSGDClassifier(NET, noise_multiplier=9.0, epsilon=None),
+        {},
+    ),
     "PrivateSearchCV": (
         PrivateSearchCV(baselines.DPLinearSVC(data_norm=1.0), {"C": [1.0, 2.0]}),
         {},
@@ -104,7 +120,7 @@ LEARNERS = {
 
 def fit(name, X, y, groups):
     learner, given = LEARNERS[name]
-    learner = learner.set_params(classes=["b", "c"] if y is NAMES else [0, 1])
+    learner = learner.set_params(classes=[0, 1])
     if groups is not None:
         if "privacy_unit" not in learner.get_params():
             pytest.skip("it takes no groups")
@@ -123,7 +139,7 @@ def count(X, y, groups):
     Votes.from_labels([y], classes=[0, 1])
 
 
-CALLS = {name: (lambda name: lambda *rows: fit(name, *rows))(name) for name in LEARNERS}
+CALLS = {name: partial(fit, name) for name in LEARNERS}
 CALLS |= {"cast_votes": cast, "Votes": count}
 
 
