@@ -33,9 +33,9 @@ class PrivacyLeakWarning(UserWarning):
     """The privacy statement is void, or weaker than it seems.
 
     Reasons are seeded noise (with the seed, it can be subtracted), a `delta` of one
-    over the number of rows or more, and bounds that a baseline reads from private rows.
-    Do not publish anything of such a fit: correct the cause that the message names, and
-    fit again.
+    over the number of rows or more, an `epsilon` above 20, and bounds that a baseline
+    reads from private rows. Do not publish anything of such a fit: correct the cause
+    that the message names, and fit again.
 
     Unlike other warnings, it is shown every time. In programs without a reader of
     warnings, turn it into an error.

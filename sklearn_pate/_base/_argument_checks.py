@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
 
 __all__ = [
     "check_delta_is_small",
+    "check_epsilon_is_small",
     "check_number_of_groups",
     "check_one_source",
     "check_target",
@@ -20,6 +22,9 @@ __all__ = [
     "no_usable_row",
     "unwrapped",
 ]
+
+# Odds of exp(20), five hundred million, are no privacy.
+_MOST_EPSILON = 20
 
 
 def check_target(estimator: Any, y: Any) -> None:
@@ -30,6 +35,16 @@ def check_target(estimator: Any, y: Any) -> None:
             "None."
         )
     check_container("y", y)
+
+
+def check_epsilon_is_small(epsilon: float) -> None:
+    """Raise for an epsilon that is none, and warn of one that protects nobody."""
+    if check_epsilon(epsilon) > _MOST_EPSILON:
+        warn_user(
+            f"epsilon={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
+            "almost nobody. Typical values lie between 0.1 and 10.",
+            PrivacyLeakWarning,
+        )
 
 
 def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
@@ -130,8 +145,8 @@ def unwrapped(X_public: Any, X: Table) -> Any:
         )
     if is_frame(X_public) != is_frame(X):
         raise ValueError(
-            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}; pass "
-            "both as dataframes with the same columns, or neither."
+            f"X is of type {type(X).__name__} and X_public {type(X_public).__name__}; "
+            "pass both as dataframes with the same columns, or neither."
         )
     if sp.issparse(X_public) != sp.issparse(X):
         raise ValueError(

@@ -11,6 +11,7 @@ from sklearn_pate._base._parameters import (
     as_query_strategy,
     memory_location,
 )
+from sklearn_pate._estimators._seeding import check_cloneable
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms import ScoreSteps
@@ -52,6 +53,7 @@ def check_classifier(name: str, estimator: Any) -> None:
             f"{name}={estimator!r} is not a classifier; pass one, such as "
             "RandomForestClassifier()."
         )
+    check_cloneable(name, estimator)
 
 
 def check_transformer(representation: Any) -> None:
@@ -66,6 +68,7 @@ def check_transformer(representation: Any) -> None:
             "with fit and transform, such as PCA(50)."
         )
     _check_tags("representation", representation, "TransformerMixin")
+    check_cloneable("representation", representation)
 
 
 def _check_tags(name: str, estimator: Any, mixin: str) -> None:
@@ -84,10 +87,12 @@ def check_strategy(
     query_strategy: Any, mechanism: Any, release: str, student: Any
 ) -> None:
     """Raise ValueError unless a query strategy fits the mechanism and the student."""
+    check_cloneable("mechanism", mechanism)
     ready = as_mechanism(mechanism, release)
     if isinstance(ready, FunctionRelease):
         ready.check()
         return
+    check_cloneable("query_strategy", query_strategy)
     strategy = as_query_strategy(query_strategy, ready)
     if strategy is None:
         return
@@ -161,7 +166,8 @@ def check_threshold(threshold: Any) -> None:
     ):
         raise ValueError(
             f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
-            "such as 0.3."
+            "such as 0.3. The number of votes from which a query is answered is "
+            "threshold of a mechanism: mechanism=ConfidentGNMax(threshold=200)."
         )
 
 

@@ -1,6 +1,7 @@
 """Objects and numbers that parameters of PATEClassifier stand for."""
 
 import os
+import re
 from typing import Any, Literal
 
 from joblib import Memory
@@ -51,6 +52,17 @@ MECHANISMS: dict[str, type[Mechanism | FunctionRelease]] = {
     "scores": MeanScores,
     "steps": ScoreSteps,
 }
+# Other names in papers and libraries.
+_IN_PAPERS = {
+    "gaussian": "gnmax",
+    "gaussiannoisymax": "gnmax",
+    "laplace": "lnmax",
+    "laplacenoisymax": "lnmax",
+    "reportnoisymax": "lnmax",
+    "exponential": "gumbel",
+    "confidentaggregator": "confident",
+    "interactiveaggregator": "interactive",
+}
 QUERY_STRATEGIES = {
     "random": RandomQueries,
     "representative": RepresentativeQueries,
@@ -99,9 +111,11 @@ def as_mechanism(
     elif isinstance(mechanism, str) and mechanism in MECHANISMS:
         chosen = MECHANISMS[mechanism]()
     else:
+        meant = _meant(mechanism)
         raise ValueError(
-            f"mechanism={mechanism!r} is unknown; use one of {sorted(MECHANISMS)}, or "
-            "a mechanism such as GNMax(sigma=40)."
+            f"mechanism={mechanism!r} is unknown; "
+            + (f"use mechanism={meant!r}; one of " if meant else "use one of ")
+            + f"{sorted(MECHANISMS)}, or a mechanism such as GNMax(sigma=40)."
         )
     if noise_seed is not None:
         chosen = clone(chosen).set_params(noise_seed=noise_seed)
@@ -118,6 +132,17 @@ def as_mechanism(
             "use GNMax."
         )
     return chosen
+
+
+def _meant(mechanism: Any) -> str | None:
+    """Return the name of a mechanism that is written as in the papers."""
+    written = re.sub("[^a-z]", "", str(mechanism).lower())
+    written = _IN_PAPERS.get(written, written)
+    for name, kind in MECHANISMS.items():
+        same = (name.replace("-", ""), kind.__name__.lower())
+        if name != "auto" and written in same:
+            return name
+    return None
 
 
 def as_query_strategy(

@@ -18,9 +18,10 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._preprocessing_advice import (
-    is_of_values,
+    cause_of,
+    in_short,
+    quotes_values,
     remedy_of,
-    without_advice,
 )
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.mechanisms import Mechanism, Oracle, Transcript
@@ -175,14 +176,13 @@ def represent(
             fitted.fit(deepcopy(X_public), None)  # some insist on a y
         return fitted, fitted.transform(deepcopy(X_public))
     except (TypeError, ValueError) as error:
-        failure = str(error)
-        if not is_of_values(failure):
-            raise
+        failure = f"{type(error).__name__}: {error}"
+        chained = None if quotes_values(failure) else error
         remedy = remedy_of(failure, X_public, "representation", representation)
         raise ValueError(
-            f"representation={representation!r} fails on the public rows: "
-            f"{without_advice(failure).rstrip('.')}. {remedy}"
-        ) from error
+            f"representation={in_short(representation)} fails on the public rows: "
+            f"{cause_of(failure)}. {remedy}".rstrip()
+        ) from chained
 
 
 def warn_if_slow(representation: Any, seconds_a_row: float) -> None:

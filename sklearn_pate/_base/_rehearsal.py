@@ -23,9 +23,11 @@ from sklearn_pate._inputs._column_types import text_columns
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import columns_with_missing
 from sklearn_pate._inputs._preprocessing_advice import (
+    cause_of,
+    in_short,
     is_of_values,
+    quotes_values,
     remedy_of,
-    without_advice,
 )
 from sklearn_pate._teachers import (
     Form,
@@ -155,10 +157,8 @@ def rehearse_teacher(
             return
         failure = failure or result.failure
     if has_enough or is_of_values(str(failure)):
-        raise ValueError(
-            f"estimator={estimator!r} fails on {n_distinct} public rows with made-up "
-            f"labels: {_and_remedy(str(failure), 'estimator', estimator, X_public)}"
-        )
+        made = f"on {n_distinct} public rows with made-up labels"
+        raise _refusal("estimator", estimator, str(failure), made, X_public)
 
 
 @phase("rehearsing the student on public rows")
@@ -230,17 +230,17 @@ def rehearse_student(
             trained, X_public, min(n_labeled, _FEW_ROWS), n_classes, seed
         ):
             raise ValueError(
-                f"student={student!r} ignores soft labels: its predictions do not "
+                f"student={in_short(student)} ignores soft labels: its predictions do not "
                 "follow when those of public rows are swapped. Nothing was charged. "
                 "DistillationClassifier(make_pipeline(student)) trains on copies of "
                 "rows instead of weights."
             )
     if error is not None:
         failed = f"{type(error).__name__}: {error}"
-        raise ValueError(
-            f"student={student!r} fails on public rows with {n_labeled} made-up "
-            f"answers: {_and_remedy(failed, 'student', student, X_public)}"
-        ) from error
+        made = f"on public rows with {n_labeled} made-up answers"
+        raise _refusal("student", student, failed, made, X_public) from (
+            None if quotes_values(failed) else error
+        )
 
 
 def _ignores_soft_labels(
@@ -281,10 +281,15 @@ def _ignores_soft_labels(
         return False  # these labels may be too few of a class for the student
 
 
-def _and_remedy(failure: str, name: str, estimator: Any, X_public: Table) -> str:
-    """Return the text of a failure, and what to do."""
-    remedy = remedy_of(failure, X_public, name, estimator)
-    return f"{without_advice(failure).rstrip('.')}. Nothing was charged. {remedy}"
+def _refusal(
+    name: str, estimator: Any, failure: str, made: str, X_public: Table
+) -> ValueError:
+    """Return the error of a rehearsal, its cause first."""
+    return ValueError(
+        f"{name}={in_short(estimator)} fails: {cause_of(failure)}. It was tried {made}."
+        " Nothing was charged. "
+        f"{remedy_of(failure, X_public, name, estimator)}".rstrip()
+    )
 
 
 def _has_odd_values(X_public: Table) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import InputTags, Tags, check_random_state
 
+from sklearn_pate._base._argument_checks import check_epsilon_is_small
 from sklearn_pate._base._parameter_checks import (
     check_classifier,
     check_memory,
@@ -56,7 +57,6 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
-from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
@@ -307,7 +307,7 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
         check_classifier("student", self.student)
         check_transformer(self._chosen_representation())
         if self.epsilon is not None:
-            check_epsilon(self.epsilon)
+            check_epsilon_is_small(self.epsilon)
         check_privacy_unit(self.privacy_unit)
         check_public_size(self.public_size)
         check_synthetic(self.synthetic)

@@ -1,7 +1,10 @@
 """Class indices for classifiers, where some classes may be missing."""
 
+import sys
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, Self
 
@@ -34,6 +37,8 @@ def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
     gaps; xgboost does not. `estimator` is fitted in place, or a
     :class:`ContiguousClasses` around a clone of it is returned.
     """
+    if _is_binary_network(estimator):
+        codes = codes.astype(np.float32)
     if len(np.unique(codes)) == codes.max() + 1:  # no gap
         return estimator.fit(X, codes)
     untouched = deepcopy(X)  # a step that scales in place may come before the error
@@ -41,6 +46,18 @@ def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
         return estimator.fit(X, codes)
     except Exception:
         return ContiguousClasses(clone(estimator)).fit(untouched, codes)
+
+
+def _is_binary_network(estimator: Any) -> bool:
+    """Check for a NeuralNetBinaryClassifier, whose loss compares floats.
+
+    It may be the estimator, or inside it, as in a pipeline or a search.
+    """
+    skorch = sys.modules.get("skorch")
+    if skorch is None:
+        return False
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(isinstance(one, skorch.NeuralNetBinaryClassifier) for one in parts)
 
 
 def in_all_classes(
@@ -180,6 +197,14 @@ def _offers(*methods: str) -> Callable[[Any], bool]:
     )
 
 
+@contextmanager
+def _names_told() -> Iterator[None]:
+    """Suppress the warning of missing names, which the outer classifier has given."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
 class DelegatedPredictionMixin(ProbabilityScoresMixin):
     """Prediction by an inner classifier that was fitted on class indices.
 
@@ -208,7 +233,9 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
             If X has other columns than in `fit`, or a prediction is no class index.
         """
         X = self._check_before_predicting(X)
-        return self.classes_[predict_codes(self._predictor(), X, len(self.classes_))]
+        with _names_told():
+            codes = predict_codes(self._predictor(), X, len(self.classes_))
+        return self.classes_[codes]
 
     @available_if(_offers("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
@@ -263,10 +290,11 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
     def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
         X = self._check_before_predicting(X)
         predictor, n_classes = self._predictor(), len(self.classes_)
-        if hasattr(predictor, method):
-            scores = getattr(predictor, method)(X)
-        else:
-            scores = log_odds(predictor.predict_proba(X))
+        with _names_told():
+            if hasattr(predictor, method):
+                scores = getattr(predictor, method)(X)
+            else:
+                scores = log_odds(predictor.predict_proba(X))
         if scores.ndim == 1 and n_classes > 2:  # the answers name two of them
             scores = np.column_stack([-scores, scores])
         scores = in_all_classes(scores, predictor, n_classes, absent=absent)
@@ -298,7 +326,7 @@ class ContiguousClasses(
     def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
         """Fit a clone of the inner classifier on renumbered class indices."""
         self.classes_, own_codes = np.unique(y, return_inverse=True)
-        self.estimator_ = clone(self.estimator).fit(X, own_codes)
+        self.estimator_ = fit_class_indices(clone(self.estimator), X, own_codes)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -306,7 +334,7 @@ class ContiguousClasses(
         own_codes = read_codes(
             self.estimator_.predict(X), X.shape[0], len(self.classes_)
         )
-        return np.where(own_codes < 0, -1, self.classes_[own_codes])
+        return np.where(own_codes < 0, -1, self.classes_[own_codes]).astype(np.intp)
 
     def _predictor(self) -> Any:
         return getattr(self, "estimator_", None)

@@ -10,10 +10,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_pate._inputs._preprocessing_advice import cause_of, in_short
+
 MAX_SEED = 2**31 - 1
 
 # Held while the generators of the whole process are seeded for one teacher.
 _GLOBAL_GENERATORS = threading.RLock()
+
+
+def check_cloneable(name: str, parameter: Any) -> None:
+    """Raise ValueError unless scikit-learn can clone an estimator, or None."""
+    try:
+        clone(parameter, safe=False)
+    except Exception as error:
+        raise ValueError(
+            f"{name}={in_short(parameter)} cannot be cloned, as teachers and students "
+            "are: its constructor has to keep each parameter as it is given, and its "
+            f"get_params has to return it ({cause_of(str(error))})."
+        ) from error
 
 
 def seeded_clone(estimator: Any, seed: int) -> Any:

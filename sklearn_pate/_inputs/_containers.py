@@ -21,8 +21,8 @@ class Table(Protocol):
 def check_container(name: str, values: Any) -> None:
     """Raise for a container that numpy or scikit-learn would misread, by its type.
 
-    These are masked arrays, lazy or wrapped dataframes, and tensors that require a
-    gradient. `name` stands for the values in the message.
+    These are masked arrays, lazy or wrapped dataframes, tensors that require a
+    gradient, and complex numbers. `name` stands for the values in the message.
     """
     # Attributes of the type: those of a pandas dataframe may be columns.
     kind = type(values)
@@ -40,6 +40,11 @@ def check_container(name: str, values: Any) -> None:
             )
     elif hasattr(kind, "requires_grad") and values.requires_grad:
         problem = f"a tensor that requires a gradient; pass {name}.detach()"
+    elif getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        problem = (  # scikit-learn's error would show the values
+            "an array of complex numbers. Complex data not supported: pass real and "
+            "imaginary parts as columns"
+        )
     if problem is not None:
         raise ValueError(f"{name} is {problem}.")
 

@@ -45,6 +45,7 @@ def check_features(
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
             X = as_array(X) if private else _as_public_array(X)
+            _check_dimensions(name, X)
         finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
             X,
@@ -74,6 +75,7 @@ def check_numbers(
     received = X
     if not sp.issparse(X):
         X = X if is_frame(X) else as_array(X)
+        _check_dimensions("X", X)
         # Integers too, so that they are rounded via float64 as objects are.
         if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "biuOUST"):
             X = read_numbers(X)
@@ -112,7 +114,7 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
     shape = tuple(X_public.shape)
     if len(shape) < 2 or 0 in shape[:2]:
         raise ValueError(
-            f"X_public is a {received} of shape {shape}; pass the public rows "
+            f"X_public is of type {received} and shape {shape}; pass the public rows "
             "themselves, of shape (n_public, n_features)."
         )
     # For frames with names, check_features reports which columns are wrong.
@@ -180,6 +182,16 @@ def _as_public_array(X: Any) -> NDArray[Any]:
     if array.dtype.kind == "T" or (is_list and array.dtype.kind in "US"):
         return np.asarray(X, dtype=object)
     return array
+
+
+def _check_dimensions(name: str, X: Any) -> None:
+    """Raise for rows without columns; scikit-learn's error would show their values."""
+    if len(shape := np.shape(X)) < 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array: {name} has shape {shape}. "
+            "Reshape your data to (n_rows, n_features), and check that X and y are not "
+            "swapped."
+        )
 
 
 def as_array(X: Any) -> NDArray[Any]:

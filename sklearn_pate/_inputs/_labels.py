@@ -81,8 +81,8 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}; pass rows of two or "
-            "more, or all labels as the parameter classes of a private classifier."
+            "y holds one class only; pass rows of two or more, or all labels as the "
+            "parameter classes of a private classifier."
         )
     return classes, codes
 

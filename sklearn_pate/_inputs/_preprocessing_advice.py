@@ -1,5 +1,6 @@
-"""Advice on text and missing values that an estimator does not take."""
+"""Causes and remedies of estimators that fail on public rows."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,15 +12,40 @@ from sklearn_pate._inputs._odd_rows import (
     takes_missing,
 )
 
-__all__ = ["advice_on_values", "is_of_values", "remedy_of", "without_advice"]
+__all__ = [
+    "advice_on_values",
+    "cause_of",
+    "in_short",
+    "is_of_values",
+    "quotes_values",
+    "remedy_of",
+]
 
 # In errors of scikit-learn, numpy and catboost.
 _OF_TEXT, _OF_MISSING = ("to float", "bytes/strings"), "contains NaN"
-_REMEDY = (
-    "Use another classifier; or put before it, as steps of a Pipeline, an encoder with "
-    "handle_unknown='ignore' for text, and an imputer for missing values."
+# What follows is a value, which may be that of a row of `public_size`.
+_BEFORE_VALUES = re.compile(
+    r"(string to \w+|invalid literal for \w+|unknown categories|Bad value for).*"
 )
-# A longer estimator has dots in the code of a message.
+# What is in an error, and what to do about it. Errors of columns are told apart before.
+_REMEDIES = {
+    r"to float|bytes/strings|contains NaN": (
+        "Put an encoder with handle_unknown='ignore' for text, or an imputer for "
+        "missing values, in front of the step that refuses them, inside {name}="
+    ),
+    r"[Ee]arly.stopping|validation (data|set)": (
+        "A model gets no validation set here; leave early stopping out of {name}=, or "
+        "use its own split of its rows"
+    ),
+    r"unknown categories": "Give the encoder in {name}= handle_unknown='ignore'",
+    r"Double|float64": (
+        "Cast X and X_public to float32, or do so in front of the network in {name}="
+    ),
+    r"feature_names must|JSON characters|string names": (
+        "Rename the columns of X and X_public to letters, digits and underscores"
+    ),
+}
+# A longer estimator has dots in a message.
 _MOST_CHARACTERS = 60
 
 
@@ -28,20 +54,33 @@ def is_of_values(failure: str) -> bool:
     return _is_of_text(failure) or _OF_MISSING in failure
 
 
-def without_advice(failure: str) -> str:
-    """Drop scikit-learn's own advice on missing values, which is to impute in front."""
-    return failure.partition("\n")[0] if _OF_MISSING in failure else failure
+def quotes_values(failure: str) -> bool:
+    """Check whether an error quotes a value of a row."""
+    return bool(_BEFORE_VALUES.search(failure))
+
+
+def cause_of(failure: str) -> str:
+    """Return the line of an error that has the cause, without values of rows.
+
+    That is the last line of a traceback in it, as a search has, and else the first.
+    Advice of scikit-learn follows, such as to impute in front of this classifier.
+    """
+    lines = failure.strip().splitlines() or [failure]
+    cause = lines[-1 if any(line.startswith("Traceback") for line in lines) else 0]
+    return _BEFORE_VALUES.sub(r"\1", cause).rstrip(".")
 
 
 def remedy_of(failure: str, X_public: Table, name: str, estimator: Any) -> str:
-    """Return what to do about an estimator that fails on public rows."""
-    is_of_column = len(X_public.shape) == 2 and (
+    """Return what to do about a failure on public rows; "" if nothing is known."""
+    if len(X_public.shape) == 2 and (
         (_is_of_text(failure) and text_columns(X_public))
         or (_OF_MISSING in failure and columns_with_missing(X_public))
-    )
-    if not is_of_column:  # a step of the estimator may make the value
-        return _REMEDY
-    return advice_on_values(failure, X_public, {name: estimator})
+    ):
+        return advice_on_values(failure, X_public, {name: estimator})
+    for part, remedy in _REMEDIES.items():  # of a step, or of types and names
+        if re.search(part, failure):
+            return f"{remedy.format(name=name)}."
+    return ""
 
 
 def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any]) -> str:
@@ -76,7 +115,9 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
             f"sparse_output=False), {text}), remainder={first})"
         )
     code = ", ".join(
-        f"{name}=make_pipeline({first}, {_in_short(estimator)})"
+        # Without a representation, rows are compared by standardized columns.
+        f"{name}=make_pipeline({first}, "
+        f"{'StandardScaler()' if estimator is None else in_short(estimator)})"
         for name, estimator in estimators.items()
     )
     return (
@@ -86,16 +127,16 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
     )
 
 
+def in_short(estimator: Any) -> str:
+    """Return the code of an estimator, with dots in a long one."""
+    whole = repr(estimator)
+    is_short = len(whole) <= _MOST_CHARACTERS and "\n" not in whole
+    return whole if is_short else f"{type(estimator).__name__}(...)"
+
+
 def _is_of_text(failure: str) -> bool:
     return any(part in failure for part in _OF_TEXT)
 
 
 def _inside(estimators: Mapping[str, Any]) -> list[str]:
     return [f"{name}=" for name in estimators]
-
-
-def _in_short(estimator: Any) -> str:
-    # Without a representation, rows are compared by standardized columns.
-    whole = "StandardScaler()" if estimator is None else repr(estimator)
-    is_short = len(whole) <= _MOST_CHARACTERS and "\n" not in whole
-    return whole if is_short else f"{type(estimator).__name__}(...)"

@@ -67,6 +67,11 @@ def public_rows_by_name(method: Method) -> Method:
                 f"{name} takes X and y by position and all else by name; write "
                 f"{name}(X, y, X_public=PublicData(X_public))."
             )
+        if "sample_weight" in named:
+            raise TypeError(
+                f"{type(self).__name__} takes no sample_weight, as one private row "
+                "must not count more than another; leave it out."
+            )
         return method(self, X, y, **named)
 
     return cast(Method, checked)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._base._argument_checks import check_epsilon_is_small
 from sklearn_pate._base._ledger_entry import record_release
 from sklearn_pate._base._parameter_checks import check_privacy_unit
 from sklearn_pate._base._private_classifier import PrivateClassifier
@@ -35,7 +36,6 @@ from sklearn_pate.accounting._assumptions import (
     COLUMNS,
     DOMAIN_DECLARED,
 )
-from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
@@ -312,7 +312,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         )
 
     def _check_parameters(self) -> None:
-        check_epsilon(self.epsilon)
+        check_epsilon_is_small(self.epsilon)
         check_privacy_unit(self.privacy_unit)
         check_noise_seed(self.noise_seed)
         PrivateMarginals(self.domain, n_bins=self.n_bins)._check()

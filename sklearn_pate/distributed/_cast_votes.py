@@ -8,6 +8,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._estimators._seeding import check_cloneable
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._features import check_features, check_public_features
@@ -121,6 +122,7 @@ def cast_votes(
     ... )
     array([1, 1, 1, 0, 0], dtype=int8)
     """
+    check_cloneable("estimator", estimator)
     check_count("shard", shard, 0)
     known = check_classes(classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public

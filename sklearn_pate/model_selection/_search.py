@@ -28,7 +28,7 @@ from sklearn_pate._base._split_inputs import (
 from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
-from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._estimators._seeding import MAX_SEED, check_cloneable
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
@@ -371,6 +371,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
                 f"test_size={size!r} must be a share strictly between 0 and 1, such as "
                 "0.2."
             )
+        check_cloneable("estimator", self.estimator)
         super()._check_parameters()
         check_noise_seed(self.noise_seed)
         check_verbose(self.verbose)

@@ -180,14 +180,14 @@ def test_missing_values_of_a_step_need_no_imputer_of_columns(ledger):
         (OneHotEncoder(handle_unknown="ignore"), ["ward"]), remainder="passthrough"
     )
     teacher = make_pipeline(encoder, FunctionTransformer(np.log), GaussianNB())
-    with pytest.raises(ValueError, match=r"NaN\. .* Use another classifier; or put"):
+    with pytest.raises(ValueError, match=r"NaN\. .* in front of the step"):
         pate(ledger, teacher).fit(PRIVATE, Y, X_public=PublicData(NEGATIVE))
 
 
 def test_the_number_of_public_rows_in_a_message_counts_each_once(ledger):
     public = PublicData(PUBLIC[NUMBERS[:1]].assign(ward="A")[:20])
     private = PRIVATE[["age", "ward"]]
-    with pytest.raises(ValueError, match="fails on 20 public rows"):
+    with pytest.raises(ValueError, match="on 20 public rows"):
         pate(ledger, Teacher()).fit(private, Y, X_public=public)
 
 

@@ -167,6 +167,8 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
     if np.isfinite(taken):
         left = max(left, 0.0)
         refused = f"This would take {taken:.2%} of {budget}, and {left:.2%} is left."
+        if taken > 1:
+            refused += " More than 100% is more than an unused budget of this size."
     elif cost.uncovered_delta > ledger.delta:
         refused = f"Its delta of {cost.uncovered_delta!r} is above that of {budget}."
     elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:

@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._base._argument_checks import check_epsilon_is_small
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
-from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting.composition._dpsgd import calibrate_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines.dpsgd._trained_network import TrainedNetwork, read_rows
@@ -244,7 +245,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
                 )
             check_positive("noise_multiplier", self.noise_multiplier)
         else:
-            check_epsilon(self.epsilon)
+            check_epsilon_is_small(self.epsilon)
             if self.noise_multiplier is not None:
                 raise ValueError(
                     f"epsilon={self.epsilon!r} calibrates the noise, and "

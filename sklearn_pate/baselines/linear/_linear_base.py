@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._base._argument_checks import check_epsilon_is_small
 from sklearn_pate._base._noisy_training import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
-from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.baselines.linear._norm_bounds import Bounds, read_feature_bounds
 from sklearn_pate.baselines.linear._perturbation import Task, plan_perturbation
 from sklearn_pate.baselines.linear._solver import MarginLoss, minimise
@@ -119,7 +120,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             )
         if not (isinstance(self.C, str) and self.C == "auto"):
             check_positive("C", self.C)
-        check_epsilon(self.epsilon)
+        check_epsilon_is_small(self.epsilon)
         if self.data_norm is not None:
             check_positive("data_norm", self.data_norm)
         if not isinstance(self.fit_intercept, bool | np.bool_):

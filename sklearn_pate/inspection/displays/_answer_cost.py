@@ -200,8 +200,10 @@ class AnswerCostDisplay:
         mechanism = getattr(learner, "mechanism_", None)
         if spent.n_queries is None or mechanism is None:
             raise ValueError(
-                f"{type(learner).__name__} has no mechanism_ that answers queries; "
-                "pass a fitted PATEClassifier, PrivateKNNClassifier or PETDLClassifier."
+                f"{type(learner).__name__} has no mechanism_ that answers queries: "
+                "this fit had no votes, as with mechanism='steps' or 'scores'; pass a "
+                "PATEClassifier fitted with mechanism='gnmax', a PrivateKNNClassifier "
+                "or a PETDLClassifier."
             )
         before, answering = parts_of(mechanism)
         if isinstance(answering, NoisySum):

@@ -216,8 +216,9 @@ class VoteMarginsDisplay:
         if analysis is None or not isinstance(analysis.mechanism, Mechanism):
             raise ValueError(
                 f"{type(learner).__name__} has no votes in a privacy_analysis_: it was "
-                "pickled, copied or published, or is trained without votes; pass a "
-                "PATEClassifier after its fit."
+                "pickled, copied or published, or this fit had no votes, as with "
+                "mechanism='steps' or 'scores'; pass a PATEClassifier after a fit with "
+                "mechanism='gnmax'."
             )
         return cls.from_counts(
             analysis.counts,

@@ -1,0 +1,172 @@
+"""No message of a wrong call shows a value of the private rows."""
+
+import traceback
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.naive_bayes import GaussianNB
+from skorch import NeuralNetClassifier
+from torch import nn
+
+from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData, Votes, baselines
+from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.distributed import cast_votes
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.model_selection import PrivateSearchCV
+
+SENTINEL = 7654321
+TEXT = "Zanzibar7654321"
+X = np.random.default_rng(0).normal(size=(60, 3))
+X[::7, 1] = SENTINEL
+Y = np.arange(60) % 2
+NAMES = np.where(Y, TEXT, "b")
+X_PUBLIC = np.random.default_rng(1).normal(size=(30, 3))
+RAGGED = [[SENTINEL, 1.0], [SENTINEL], *[[1.0, 2.0]] * 58]
+TEXTS = X.astype(object)
+TEXTS[:, 1] = TEXT
+CELLS = X.astype(object)
+CELLS[::7, 1] = [[SENTINEL]] * 9
+DICTS = [{"age": SENTINEL}] * 60
+GROUPS = np.arange(60) // 2 + SENTINEL
+
+# Arguments that differ from X, Y and no groups.
+WRONG = {
+    "swapped": {"X": Y * SENTINEL, "y": X},
+    "swapped, a list": {"X": (Y * SENTINEL).tolist(), "y": X.tolist()},
+    "swapped, a frame": {"X": pd.Series(NAMES), "y": pd.DataFrame(X)},
+    "one-dimensional": {"X": X[:, 1]},
+    "one-dimensional, a list": {"X": X[:, 1].tolist()},
+    "a series": {"X": pd.Series(X[:, 1])},
+    "one text": {"X": TEXT},
+    "a number": {"X": SENTINEL},
+    "ragged": {"X": RAGGED},
+    "text": {"X": TEXTS},
+    "text, a list": {"X": TEXTS.tolist()},
+    "text, a frame": {"X": pd.DataFrame(TEXTS)},
+    "strings": {"X": TEXTS.astype(str)},
+    "cells": {"X": CELLS},
+    "cells, a frame": {"X": pd.DataFrame(CELLS)},
+    "dicts": {"X": DICTS},
+    "a dict": {"X": {TEXT: X[:, 1]}},
+    "three axes": {"X": X[:, :, None]},
+    "complex": {"X": X.astype(complex)},
+    "complex, a list": {"X": X.astype(complex).tolist()},
+    "complex, a frame": {"X": pd.DataFrame(X.astype(complex))},
+    "complex, sparse": {"X": sp.csr_matrix(X.astype(complex))},
+    "y complex": {"y": X[:, 1].astype(complex)},
+    "dates": {"X": X.astype("M8[s]")},
+    "records": {"X": np.rec.fromarrays(X.T)},
+    "bytes": {"X": TEXTS.astype("S")},
+    "infinite": {"X": np.where(X > 1000, np.inf, X) + SENTINEL},
+    "groups complex": {"groups": GROUPS.astype(complex)},
+    "sparse": {"X": sp.csr_matrix(X)},
+    "few rows": {"X": X[:59]},
+    "no row": {"X": X[:0]},
+    "y of another length": {"y": NAMES[:50]},
+    "y of one class": {"y": np.full(60, TEXT)},
+    "y of other classes": {"y": np.full(60, SENTINEL)},
+    "y a matrix": {"y": np.column_stack([NAMES, NAMES])},
+    "y sparse": {"y": sp.csr_matrix(Y[:, None] * SENTINEL)},
+    "y of floats": {"y": X[:, 1]},
+    "y of objects": {"y": CELLS[:, 1]},
+    "y of dicts": {"y": DICTS},
+    "y ragged": {"y": RAGGED},
+    "y one text": {"y": TEXT},
+    "y mixed": {"y": [TEXT, SENTINEL] * 30},
+    "groups of another length": {"groups": GROUPS[:50]},
+    "groups a matrix": {"groups": GROUPS.reshape(30, 2)},
+    "groups of floats": {"groups": GROUPS + 0.5},
+    "groups mixed": {"groups": [TEXT, SENTINEL] * 30},
+    "groups of lists": {"groups": RAGGED},
+    "groups of dicts": {"groups": DICTS},
+    "groups one text": {"groups": TEXT},
+}
+
+NET = NeuralNetClassifier(
+    nn.Linear(3, 2), criterion=nn.CrossEntropyLoss, max_epochs=1, batch_size=20
+)
+PUBLIC = {"X_public": PublicData(X_PUBLIC)}
+NOISE = {"noise_scale": 500.0, "epsilon": None}
+VOTING = {"n_queries": 5, "epsilon": None, "mechanism": GNMax(50)}
+LEARNERS = {  # with cheap settings
+    "PATEClassifier": (PATEClassifier(GaussianNB(), n_teachers=3, **VOTING), PUBLIC),
+    "held out": (
+        PATEClassifier(GaussianNB(), n_teachers=3, public_size=0.3, **VOTING),
+        {},
+    ),
+    "synthetic": (
+        PATEClassifier(n_teachers=3, synthetic=PrivateMarginals((-3, 3), n_rows=30)),
+        {},
+    ),
+    "PETDLClassifier": (PETDLClassifier(GaussianNB(), n_teachers=3, **NOISE), PUBLIC),
+    "PrivateKNNClassifier": (PrivateKNNClassifier(n_neighbors=3, **VOTING), PUBLIC),
+    "DPLinearSVC": (baselines.DPLinearSVC(data_norm=1.0), {}),
+    "DPLogisticRegression": (baselines.DPLogisticRegression(data_norm=1.0), {}),
+    "DPNaiveBayesClassifier": (baselines.DPNaiveBayesClassifier((-3, 3)), {}),
+    "DPSGDClassifier": (
+        baselines.DPSGDClassifier(NET, noise_multiplier=9.0, epsilon=None),
+        {},
+    ),
+    "PrivateSearchCV": (
+        PrivateSearchCV(baselines.DPLinearSVC(data_norm=1.0), {"C": [1.0, 2.0]}),
+        {},
+    ),
+}
+
+
+def fit(name, X, y, groups):
+    learner, given = LEARNERS[name]
+    learner = learner.set_params(classes=[0, 1])
+    if groups is not None:
+        if "privacy_unit" not in learner.get_params():
+            pytest.skip("it takes no groups")
+        learner = learner.set_params(privacy_unit="group")
+        given = given | {"groups": groups}
+    elif "privacy_unit" in learner.get_params():
+        learner.set_params(privacy_unit="row")
+    learner.fit(X, y, **given)
+
+
+def cast(X, y, groups):
+    cast_votes(GaussianNB(), X, y, X_PUBLIC, classes=[0, 1], shard=0)
+
+
+def count(X, y, groups):
+    Votes.from_labels([y], classes=[0, 1])
+
+
+CALLS = {name: partial(fit, name) for name in LEARNERS}
+CALLS |= {"cast_votes": cast, "Votes": count}
+
+
+def test_all_learners_are_called():
+    assert set(baselines.__all__) <= set(CALLS)
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_message_shows_a_private_value(call, case, capfd):
+    rows = {"X": X, "y": Y, "groups": None} | WRONG[case]
+    shown = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            CALLS[call](*rows.values())
+        except Exception as error:
+            for one in chain(error):
+                shown += "".join(traceback.format_exception_only(one))
+    shown += "".join(str(one.message) for one in caught) + "".join(capfd.readouterr())
+    assert str(SENTINEL) not in shown.replace(",", "").replace("_", "")
+    assert "7.654" not in shown
+
+
+def chain(error):
+    """List an error and those that are printed with it."""
+    while error is not None:
+        yield error
+        hidden = None if error.__suppress_context__ else error.__context__
+        error = error.__cause__ or hidden
