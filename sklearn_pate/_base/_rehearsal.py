@@ -230,8 +230,9 @@ def rehearse_student(
             trained, X_public, min(n_labeled, _FEW_ROWS), n_classes, seed
         ):
             raise ValueError(
-                f"student={in_short(student)} ignores soft labels: its predictions do not "
-                "follow when those of public rows are swapped. Nothing was charged. "
+                f"student={in_short(student)} ignores soft labels: its predictions "
+                "do not follow when those of public rows are swapped. Nothing was "
+                "charged. "
                 "DistillationClassifier(make_pipeline(student)) trains on copies of "
                 "rows instead of weights."
             )

@@ -148,7 +148,7 @@ WRONG = [
     ),
     (
         [*ON_PUBLIC_ROWS, "--delta", "1"],
-        "--delta 1.0 must be a number strictly between 0 and 1",
+        "--delta 1.0 must be a number strictly between 0 and 0.1",
     ),
     ([*ON_PUBLIC_ROWS, "--mechanism", "best"], "--mechanism: invalid choice: 'best'"),
     ([*ON_PUBLIC_ROWS, "--mechanism", "interactive"], "invalid choice: 'interactive'"),

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublicDataWarning
 from sklearn_pate.baselines import PETDLClassifier
 
 RNG = np.random.default_rng(0)
@@ -192,7 +192,8 @@ def test_the_number_of_public_rows_in_a_message_counts_each_once(ledger):
 
 
 def test_an_array_of_strings_leads_to_a_dataframe(ledger):
-    text = refused(pate(ledger, Teacher()), ["age", "ward"], as_strings)
+    with pytest.warns(PublicDataWarning, match="numbers as text"):
+        text = refused(pate(ledger, Teacher()), ["age", "ward"], as_strings)
     assert "Pass X and X_public as dataframes" in text
 
 

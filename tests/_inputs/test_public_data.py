@@ -237,7 +237,8 @@ def test_a_teacher_trained_on_numbers_predicts_numbers_in_text(pate):
     frame = pandas_or_polars(np.arange(40), "pandas")
     written = frame.copy().assign(age=frame["age"].astype(str))
     pate.set_params(n_teachers=4)
-    pate.fit(frame, np.arange(40) % 2, X_public=PublicData(written))
+    with pytest.warns(PublicDataWarning, match="numbers as text"):
+        pate.fit(frame, np.arange(40) % 2, X_public=PublicData(written))
     assert pate.privacy_analysis_.teacher_failures == []
 
 

@@ -115,7 +115,7 @@ WRONG_FITS = {
     # the noise
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),
-    "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be a number strictly between 0 and 1"),
+    "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be a number strictly between 0 and 0.1"),
     "epsilon and noise together": ({"noise_scale": 2.0}, {}, r"epsilon=1.0 and NoisySum\(noise_scale=2.0\) both fix the noise"),
     "neither epsilon nor noise": ({"epsilon": None}, {}, r"NoisySum has noise_scale=None; set it"),
     "noise_scale is negative": ({"epsilon": None, "noise_scale": -1}, {}, r"noise_scale=-1 of NoisySum must be a positive"),

@@ -103,7 +103,7 @@ WRONG_FITS = {
     "a target that no noise reaches": ({"epsilon": 1e-7, "delta": 1e-300}, {}, r"epsilon=1e-07 cannot be reached"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is a word": ({"epsilon": "low"}, {}, r"epsilon='low' must be"),
-    "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 1"),
+    "delta is zero": ({"delta": 0}, {}, r"delta=0 must be a number strictly between 0 and 0.1"),
     "delta is one": ({"delta": 1.0}, {}, r"delta=1.0 must be"),
     # queries
     "n_queries is zero": ({"n_queries": 0}, {}, r"n_queries=0 must be a whole number of at least 1, or 'auto'"),

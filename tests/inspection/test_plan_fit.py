@@ -332,7 +332,7 @@ WRONG = [
     ({"mechanism": "gnmax"}, "GNMax has sigma=None; set it"),
     ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both fix the noise"),
     ({"epsilon": -1.0}, "epsilon=-1.0 must be a positive"),
-    ({"delta": 1}, "delta=1 must be a number strictly between 0 and 1"),
+    ({"delta": 1}, "delta=1 must be a number strictly between 0 and 0.1"),
     ({"mechanism": "gaussian"}, "mechanism='gaussian' is unknown; use one of"),
     (
         {"mechanism": "interactive", "epsilon": 1.0},

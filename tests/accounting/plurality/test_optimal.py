@@ -17,10 +17,12 @@ from sklearn_pate.accounting.bounds import (
     laplace_2017,
     pure_dp_curve,
 )
+from sklearn_pate.accounting.plurality._exact import log_losing
 from sklearn_pate.accounting.plurality._optimal import (
     gaussian_optimal_cost,
     pure_optimal_cost,
 )
+from sklearn_pate.mechanisms import GNMax
 
 DIRECTIONS = ("forward", "backward", "both")
 orders = st.floats(1.02, 60)
@@ -327,10 +329,15 @@ def test_rounding_many_queries_adds_less_than_half_a_percent():
     assert np.unique(rounded[0]).size <= grid.size
 
 
-def test_a_noise_too_small_to_round_costs_the_worst_case():
+def test_a_noise_too_small_to_round_costs_between_an_answer_and_the_worst_case():
     assert gdp_mu(1.5) == np.inf
-    cost = gaussian_optimal_cost([-50.0], 1.5, [2, 4])
+    cost = gaussian_optimal_cost([-0.1, -50.0], 1.5, [2, 4])
     np.testing.assert_array_equal(cost[:, 0], [2 / 2.25, 4 / 2.25])
+    counts = [[20, 0]]
+    law = GNMax(1.5)._plurality()
+    optimal = gaussian_optimal_cost(log_losing(law, counts), 1.5, [2, 4])[:, 0]
+    exact = GNMax(1.5).local_curve(counts, orders=[2, 4]).values
+    assert np.all((exact <= optimal) & (optimal < 1e-3))
 
 
 @pytest.mark.parametrize(

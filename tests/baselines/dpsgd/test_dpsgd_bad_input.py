@@ -116,7 +116,7 @@ WRONG_PARAMETERS = {
     "epsilon is 0": ({"epsilon": 0}, r"epsilon=0 must be a positive, finite number"),
     "epsilon out of reach": ({"epsilon": 1e-13, "delta": 1e-9}, r"epsilon=1e-13 cannot be reached with delta=1e-09 in 6 steps"),
     "noise is 0": ({"epsilon": None, "noise_multiplier": 0.0}, r"noise_multiplier=0.0 must be a positive, finite number"),
-    "delta": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 1"),
+    "delta": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 0.1"),
     "a bound whose square is zero": ({"max_grad_norm": 1e-300}, r"max_grad_norm=1e-300 is too small.*use at least 1e-30"),
     "the bound": ({"max_grad_norm": float("inf")}, r"max_grad_norm=inf must be a positive, finite number"),
     "the accountant": ({"accountant": "gdp"}, r"accountant='gdp' is unknown; use 'pld' or 'rdp'"),
