@@ -302,7 +302,9 @@ class _Tails:
             bound = np.fmin(by_chord, by_ends).max(axis=1)
         with np.errstate(divide="ignore"):
             log_excess = self.log_q + divisor[:, 0] + np.log(bound)
-        return np.logaddexp(0, log_excess) / (order - 1)
+        # Beyond, the divided losers' part may underflow: no bound.
+        cost = np.logaddexp(0, log_excess) / (order - 1)
+        return np.where(far > 0, np.inf, cost)
 
 
 def _bregman(
