@@ -1,3 +1,4 @@
+import inspect
 import math
 from functools import partial
 
@@ -27,6 +28,11 @@ from sklearn_pate.accounting.bounds import (
     threshold_worst_case,
 )
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
+from sklearn_pate.accounting.plurality._optimal import (
+    gaussian_optimal_cost,
+    pure_optimal_cost,
+    theorem_6_cost,
+)
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 PAPER_ORDERS = np.arange(2, 10)  # moments l = 1..8
@@ -330,18 +336,15 @@ def test_an_unknown_direction_is_refused():
 
 # At all orders and extreme leads
 
-EXTREME_ORDERS = np.array([1.05, 2, 9, 64, 1000, 262145])
+EXTREME_ORDERS = np.array([1.5, 2, 9, 64, 1000, 262145])
+LEADS = [2, 10, 250, 720, 10**5, 2**31 - 3]
+TOP = 2**31 - 1
 
 
-def exact_forward_laplace(gap, gamma, orders):
+def exact_forward_cost(loser, gap):
     """Largest forward cost of two classes with continuous noise, from logarithms."""
     with mpmath.workdps(60):
-
-        def loser(lead):
-            x = mpmath.mpf(gamma) * lead
-            return (2 + x) / 4 * mpmath.exp(-x)
-
-        q, moved = loser(gap), [loser(gap - 2), loser(gap + 2)]
+        q, moved = loser(mpmath.mpf(gap)), [loser(mpmath.mpf(gap + d)) for d in (-2, 2)]
         return [
             float(
                 max(
@@ -350,17 +353,79 @@ def exact_forward_laplace(gap, gamma, orders):
                 )
                 / (a - 1)
             )
-            for a in map(mpmath.mpf, orders.tolist())
+            for a in map(mpmath.mpf, EXTREME_ORDERS.tolist())
         ]
 
 
-@pytest.mark.parametrize("gamma", [2**-20, 0.05, 3, 354.5, 355, 2**20])
-def test_2017_bound_is_right_at_extreme_leads(gamma):
-    last = np.inf
-    for gap in (2, 10, 250, 720, 10**5, 2**31 - 1):
-        found = laplace_2017([[gap, 0]], gamma, EXTREME_ORDERS).values
-        exact = exact_forward_laplace(gap, gamma, EXTREME_ORDERS)
-        assert np.all(found * (1 + 1e-9) + 1e-15 >= exact)
-        assert np.all(found <= 2 * gamma)
-        assert np.all(found <= last * (1 + 1e-12) + 1e-15)
-        last = found
+def laplace_loser(gamma):
+    return lambda gap: (2 + gamma * gap) / 4 * mpmath.exp(-gamma * gap)
+
+
+def gaussian_loser(sigma):
+    return lambda gap: mpmath.erfc(gap / (2 * mpmath.mpf(sigma))) / 2
+
+
+def log_losers(loser):
+    with mpmath.workdps(30):
+        return np.array([float(mpmath.log(loser(mpmath.mpf(gap)))) for gap in LEADS])
+
+
+def curves(bound, *parameters):
+    rows = [[[TOP, TOP - gap]] for gap in LEADS]
+    return np.array([bound(row, *parameters, EXTREME_ORDERS).values for row in rows])
+
+
+LAPLACE = (laplace_loser, lambda gamma: np.full(EXTREME_ORDERS.shape, 2 * gamma))
+GAUSSIAN = (gaussian_loser, lambda sigma: EXTREME_ORDERS / sigma**2)
+
+# Costs for each lead and order. The check of `confident_2018` here passes surely.
+BOUNDS_BY_VOTES = {
+    "laplace_2017": (lambda g: curves(laplace_2017, g), *LAPLACE),
+    "gaussian_2018": (lambda s: curves(gaussian_2018, s), *GAUSSIAN),
+    "confident_2018": (lambda s: curves(confident_2018, 1, 1, s), *GAUSSIAN),
+    "pure_optimal_cost": (
+        lambda g: (
+            pure_optimal_cost(
+                log_losers(laplace_loser(g)), 2 * g, EXTREME_ORDERS, "forward"
+            ).T
+        ),
+        *LAPLACE,
+    ),
+    "gaussian_optimal_cost": (
+        lambda s: (
+            gaussian_optimal_cost(
+                log_losers(gaussian_loser(s)), s, EXTREME_ORDERS, "forward"
+            ).T
+        ),
+        *GAUSSIAN,
+    ),
+}
+
+
+def test_every_bound_that_depends_on_votes_is_tested_at_extremes():
+    by_votes = {
+        name
+        for name in bounds.__all__
+        if "counts" in inspect.signature(getattr(bounds, name)).parameters
+    }
+    assert by_votes <= BOUNDS_BY_VOTES.keys()
+
+
+@pytest.mark.parametrize("scale", [2**-20, 0.05, 1, 3, 40, 354.5, 355, 2**20])
+@pytest.mark.parametrize("name", BOUNDS_BY_VOTES)
+def test_bounds_are_right_at_all_orders_and_extreme_leads(name, scale):
+    bound, loser, worst = BOUNDS_BY_VOTES[name]
+    found = bound(scale)
+    exact = np.array([exact_forward_cost(loser(scale), gap) for gap in LEADS])
+    assert np.all(np.isfinite(found))
+    assert np.all(found * (1 + 1e-9) + 1e-15 >= exact)
+    assert np.all(found <= worst(scale) * (1 + 1e-12))
+    assert np.all(found[1:] <= found[:-1] * (1 + 1e-12) + 1e-15)
+
+
+@pytest.mark.parametrize("sigma", [2**-20, 0.05, 1, 3, 40, 2**20])
+def test_optimal_cost_is_at_most_theorem_6_at_extremes(sigma):
+    log_q = log_losers(gaussian_loser(sigma))
+    found = gaussian_optimal_cost(log_q, sigma, EXTREME_ORDERS, "forward")
+    for cost, order in zip(found, EXTREME_ORDERS, strict=True):
+        assert np.all(cost <= theorem_6_cost(log_q, sigma, order) * (1 + 1e-12))

@@ -125,12 +125,16 @@ def gaussian_optimal_cost(
     caps = gaussian_worst_case(sigma, orders).values[:, np.newaxis]
     distinct, position = np.unique(log_q, return_inverse=True)
     if distinct.size > _MAX_EXACT:
-        distinct, position = np.unique(_round_up(log_q), return_inverse=True)
+        distinct, position = np.unique(
+            _round_up(np.maximum(log_q, -1e6)), return_inverse=True
+        )
     # Closer to certainty, round-off in q moves z too far.
     certain = distinct > -1e-6
     tails = None
     if np.isfinite(mu):
-        tails = _Tails.split(np.where(certain, -1.0, distinct), mu)
+        # Below -1e6, z loses its digits.
+        clipped = np.maximum(distinct, -1e6)
+        tails = _Tails.split(np.where(certain, -1.0, clipped), mu)
     costs = np.empty((orders.size, log_q.size))
     for i, order in enumerate(orders):
         cost = np.zeros(distinct.size)
@@ -298,7 +302,9 @@ class _Tails:
             bound = np.fmin(by_chord, by_ends).max(axis=1)
         with np.errstate(divide="ignore"):
             log_excess = self.log_q + divisor[:, 0] + np.log(bound)
-        return np.logaddexp(0, log_excess) / (order - 1)
+        # Beyond, the divided losers' part may underflow: no bound.
+        cost = np.logaddexp(0, log_excess) / (order - 1)
+        return np.where(far > 0, np.inf, cost)
 
 
 def _bregman(
@@ -374,5 +380,5 @@ def _check(
         raise ValueError(
             f"direction={direction!r} is unknown; use 'both', 'forward' or 'backward'."
         )
-    # Below, q makes no difference, and z loses its digits.
-    return np.maximum(log_q, -1e6), orders, powers[direction]
+    # Finite, also for q = 0.
+    return np.maximum(log_q, -1e300), orders, powers[direction]
