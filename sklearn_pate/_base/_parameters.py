@@ -52,17 +52,6 @@ MECHANISMS: dict[str, type[Mechanism | FunctionRelease]] = {
     "scores": MeanScores,
     "steps": ScoreSteps,
 }
-# Other names in papers and libraries.
-_IN_PAPERS = {
-    "gaussian": "gnmax",
-    "gaussiannoisymax": "gnmax",
-    "laplace": "lnmax",
-    "laplacenoisymax": "lnmax",
-    "reportnoisymax": "lnmax",
-    "exponential": "gumbel",
-    "confidentaggregator": "confident",
-    "interactiveaggregator": "interactive",
-}
 QUERY_STRATEGIES = {
     "random": RandomQueries,
     "representative": RepresentativeQueries,
@@ -113,9 +102,9 @@ def as_mechanism(
     else:
         meant = _meant(mechanism)
         raise ValueError(
-            f"mechanism={mechanism!r} is unknown; "
-            + (f"use mechanism={meant!r}; one of " if meant else "use one of ")
-            + f"{sorted(MECHANISMS)}, or a mechanism such as GNMax(sigma=40)."
+            f"mechanism={mechanism!r} is unknown; use "
+            + (f"{meant!r}, or " if meant else "")
+            + f"one of {sorted(MECHANISMS)}, or a mechanism such as GNMax(sigma=40)."
         )
     if noise_seed is not None:
         chosen = clone(chosen).set_params(noise_seed=noise_seed)
@@ -137,7 +126,6 @@ def as_mechanism(
 def _meant(mechanism: Any) -> str | None:
     """Return the name of a mechanism that is written as in the papers."""
     written = re.sub("[^a-z]", "", str(mechanism).lower())
-    written = _IN_PAPERS.get(written, written)
     for name, kind in MECHANISMS.items():
         same = (name.replace("-", ""), kind.__name__.lower())
         if name != "auto" and written in same:

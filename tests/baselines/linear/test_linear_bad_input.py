@@ -65,7 +65,7 @@ WRONG_FITS = {
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples"),
     "y holds numbers": ({}, {"y": X[:, 0]}, r"Unknown label type: continuous"),
-    "y holds one class": ({}, {"y": 0 * Y}, r"y holds one class only, 0"),
+    "y holds one class": ({}, {"y": 0 * Y}, r"y holds one class only; pass"),
     "X is flat": ({}, {"X": X[:, 0]}, r"Expected 2D array"),
     "X holds text": ({}, {"X": np.array([["red"]] * 30)}, r"could not convert string to float"),
 }  # fmt: skip
