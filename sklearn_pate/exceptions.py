@@ -86,10 +86,10 @@ class PublicDataWarning(UserWarning):
 
     Either ``public_size`` uses private rows as public ones, without protection: pass
     other rows as `X_public` to protect everybody. Or `X_public` has as many rows as X,
-    so that a search would split both: wrap it in :class:`~sklearn_pate.PublicData`. Or
-    a text column holds numbers, dates or ids, or the layout of images is not clear. It
-    is raised before any teacher is trained. The message has numbers of rows: it is for
-    the data holder.
+    and may be a copy of it, or, without :class:`~sklearn_pate.PublicData`, be split by
+    a search. Or a text column holds numbers, dates or ids, or the layout of images is
+    not clear. It is raised before any teacher is trained. The message has numbers of
+    rows: it is for the data holder.
 
     Examples
     --------

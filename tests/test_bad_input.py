@@ -311,7 +311,7 @@ WRONG_CALLS = {
     "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
     "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),
     "trusting a type without a list": (lambda: PublishedClassifier.load("model.skops", trusted="Tree"), r"trusted='Tree' must be a list of types"),
-    "the cost of no search": (lambda: plan_search(PATEClassifier(), X, Y), r"search is a PATEClassifier, not a GridSearchCV or RandomizedSearchCV"),
+    "the cost of no search": (lambda: plan_search(PATEClassifier(), X, Y), r"search is of type PATEClassifier, not a GridSearchCV or RandomizedSearchCV"),
     "the cost of a search without a ledger": (lambda: plan_search(GridSearchCV(PATEClassifier(), {}), X, Y), r"has no ledger; set ledger="),
     "leaks of rows": (lambda: privacy_leaks(np.array([[46.0, 58.0]])), r"estimator=<ndarray> holds no private classifier"),
     "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no private classifier"),

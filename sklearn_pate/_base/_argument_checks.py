@@ -130,17 +130,24 @@ def check_number_of_groups(estimator: Any) -> None:
         )
 
 
-def unwrapped(X_public: Any, X: Table) -> Any:
+def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
     """Return the public rows of PublicData, in a container like that of X."""
     is_wrapped = isinstance(X_public, PublicData)
     X_public = X_public.X if is_wrapped else X_public
     check_container("X_public", X_public)
-    if not is_wrapped and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+    # With groups, the number of rows is not public.
+    is_public = unit == "row" or not is_wrapped
+    if is_public and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+        otherwise = (
+            "ignore this."
+            if is_wrapped
+            else "wrap them, so that a search or a cross-validation does not split "
+            "them like X: X_public=PublicData(...)."
+        )
         warn_user(
             f"X_public has as many rows as X ({X.shape[0]}). If they are a copy of the "
             "private rows, no person in them is protected: pass rows of others. If "
-            "not, wrap them, so that a search or a cross-validation does not split "
-            "them like X: X_public=PublicData(...).",
+            f"not, {otherwise}",
             PublicDataWarning,
         )
     if is_frame(X_public) != is_frame(X):

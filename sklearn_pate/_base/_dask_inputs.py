@@ -61,7 +61,9 @@ def read_dask_inputs(
     like = rows_like(X)
     validate_data(estimator, like, reset=True, skip_check_array=True)
     check_column_names(estimator, like, reset=True)
-    X_public = check_public_features(estimator, unwrapped(X_public, like), like)
+    X_public = check_public_features(
+        estimator, unwrapped(X_public, like, estimator.privacy_unit), like
+    )
     warn_of_text(X_public)
     given = estimator.classes
     known = None if given is None else check_classes(given)

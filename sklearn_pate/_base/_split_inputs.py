@@ -154,7 +154,7 @@ def split_inputs(
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append(HELD_OUT_ROWS)
     else:
-        X_public = unwrapped(X_public, X)
+        X_public = unwrapped(X_public, X, estimator.privacy_unit)
         check_not_private(X_public, given)
         X_public = check_public_features(estimator, X_public, X)
         assumptions.append(PUBLIC_ROWS)

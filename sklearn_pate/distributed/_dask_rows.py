@@ -339,8 +339,8 @@ def partitions(name: str, values: Any) -> list[Any]:
     """Return the partitions of a dask collection, delayed or unread."""
     if not hasattr(values, "__dask_graph__"):
         raise ValueError(
-            f"{name} is a {type(values).__name__} and X a dask collection; pass both "
-            "as dask collections with the same partitions."
+            f"{name} is of type {type(values).__name__} and X a dask collection; pass "
+            "both as dask collections with the same partitions."
         )
     if hasattr(values, "rechunk"):  # an array, which may be cut along its columns, too
         values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))

@@ -227,7 +227,7 @@ def plan_search(
     """
     if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
         raise ValueError(
-            f"search is a {type(search).__name__}, not a GridSearchCV or "
+            f"search is of type {type(search).__name__}, not a GridSearchCV or "
             "RandomizedSearchCV; its number of fits is not known before it starts."
         )
     pate = _pate_in(search.estimator)

@@ -344,9 +344,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         learner = last_step(self.best_estimator_)
         if not isinstance(learner, PrivateClassifier):
             raise ValueError(
-                f"best_estimator_ is a {type(learner).__name__}, and publish supports "
-                "classifiers of sklearn_pate only; publish best_estimator_ by its own "
-                "means, with privacy_spent_ as its statement."
+                f"best_estimator_ is of type {type(learner).__name__}, and publish "
+                "supports classifiers of sklearn_pate only; publish best_estimator_ "
+                "by its own means, with privacy_spent_ as its statement."
             )
         model = with_last_step(self.best_estimator_, learner._published_model())
         return without_caches(model)

@@ -82,9 +82,9 @@ def publish(
     """
     if not hasattr(estimator, "_published_model"):
         raise ValueError(
-            f"estimator is a {type(estimator).__name__}, and cannot be published; "
-            "pass a private classifier of sklearn_pate, such as PATEClassifier, or the "
-            "last step of a Pipeline that ends in one."
+            f"estimator is of type {type(estimator).__name__}, and cannot be "
+            "published; pass a private classifier of sklearn_pate, such as "
+            "PATEClassifier, or the last step of a Pipeline that ends in one."
         )
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by

@@ -335,7 +335,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         ):
             raise ValueError("the classes in the model are not those on the card")
         if not hasattr(student, "predict"):
-            raise ValueError(f"the student is a {type(student).__name__}")
+            raise ValueError(f"the student is of type {type(student).__name__}")
         _check_student(student, card)
         n_features, names = card["n_features"], content.get("column_names")
         if names is not None and not (
@@ -458,7 +458,7 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     """Raise unless a student is that of a card, and has no HTML in it."""
     if full_name(type(student)) != card["student"]:
         raise ValueError(
-            f"the student is a {full_name(type(student))}, and that of the card a "
+            f"the student is a {full_name(type(student))}, and that of the card is a "
             f"{card['student']}"
         )
     n_features = card["n_features"]

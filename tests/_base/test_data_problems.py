@@ -23,7 +23,9 @@ def fit(blobs):
         X_private, labels = X[:N_ROWS][rows], NAMES[y[:N_ROWS]][rows]
         by_group = {} if groups is None else {"privacy_unit": "group"}
         public = (
-            {} if "public_size" in parameters else {"X_public": PublicData(X_public)}
+            {}
+            if "public_size" in parameters
+            else {"X_public": PublicData(X_public[1:])}
         )
         return PATEClassifier(
             LogisticRegression(),

@@ -104,7 +104,11 @@ def test_columns_without_names_are_warned_of_once():
         DPNaiveBayesClassifier((-9, 9), epsilon=100.0),
         PrivateKNNClassifier(epsilon=100.0),
         PETDLClassifier(
-            GaussianNB(), n_teachers=5, epsilon=100.0, public_batch_size=20
+            GaussianNB(),
+            LogisticRegression(),
+            n_teachers=5,
+            epsilon=100.0,
+            public_batch_size=20,
         ),
     ],
     ids=lambda learner: type(learner).__name__,

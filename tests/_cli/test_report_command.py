@@ -127,7 +127,7 @@ def test_nothing_that_the_model_file_names_is_imported(model, monkeypatch):
     assert main(["report", "model.skops", "-o", "report.json"]) == 0
     assert not sprung.exists()
     # Loading the model imports it.
-    with pytest.raises(ValueError, match="the student is a Student"):
+    with pytest.raises(ValueError, match="the student is of type Student"):
         PublishedClassifier.load(model, trusted=["trap.Student"])
     assert sprung.exists()
     del sys.modules["trap"]

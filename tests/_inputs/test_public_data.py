@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -117,6 +118,17 @@ def test_raw_public_rows_as_many_as_x_warn(pate, as_many_public_as_private_rows)
     with pytest.warns(PublicDataWarning, match="as many rows as X"):
         pate.fit(X, y, X_public=X_public)
     pate.fit(X, y, X_public=X_public[:-1])  # and otherwise they do not
+
+
+def test_wrapped_rows_as_many_as_x_warn_of_a_copy_unless_groups_are_the_unit(pate):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    pate.set_params(n_teachers=4)
+    with pytest.warns(PublicDataWarning, match="a copy of the private rows"):
+        pate.fit(X, y, X_public=PublicData(X.copy()))
+    # Their number of rows is not public.
+    pate.set_params(privacy_unit="group")
+    with warnings.catch_warnings(action="error"):
+        pate.fit(X, y, X_public=PublicData(X.copy()), groups=np.arange(40))
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])

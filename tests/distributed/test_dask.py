@@ -333,7 +333,7 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
 
     with pytest.raises(ValueError, match="X has 5 partitions and y 3"):
         fit(y=cut(table, 3)["label"])
-    with pytest.raises(ValueError, match="y is a Series and X a dask collection"):
+    with pytest.raises(ValueError, match="y is of type Series and X a dask collection"):
         fit(y=table["label"])
     shorter = changed(ddf, 1, lambda rows: rows[:-1])
     with pytest.raises(ValueError, match="Partition 1 has 600 rows in X and 599 in y"):

@@ -174,7 +174,10 @@ def test_held_out_rows_count_as_public(ledger):
     ("search", "message"),
     [
         (lambda pate: HalvingGridSearchCV(pate, GRID), "number of fits is not known"),
-        (lambda pate: pate, "search is a PATEClassifier, not a GridSearchCV or R"),
+        (
+            lambda pate: pate,
+            "search is of type PATEClassifier, not a GridSearchCV or R",
+        ),
         (lambda pate: RandomizedSearchCV(pate, GRID), "set an integer random_state"),
         (lambda _: GridSearchCV(make(None), GRID), "has no ledger; set ledger="),
         (lambda _: GridSearchCV(LogisticRegression(), {}), "has no ledger"),

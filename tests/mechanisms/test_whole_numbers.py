@@ -52,7 +52,7 @@ def calls():
             if not hasattr(mechanism, method):
                 continue
             given = inspect.signature(getattr(mechanism, method)).parameters
-            for name in RIGHT.keys() & given.keys():
+            for name in sorted(RIGHT.keys() & given.keys()):
                 yield pytest.param(
                     mechanism, method, name, id=f"{mechanism}-{method}-{name}"
                 )

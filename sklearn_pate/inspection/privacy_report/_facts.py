@@ -158,7 +158,7 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
     spent = getattr(learner, "privacy_spent_", None)
     if not isinstance(spent, PrivacySpent):
         raise ValueError(
-            f"clf is a {type(clf).__name__} without a privacy statement "
+            f"clf is of type {type(clf).__name__} without a privacy statement "
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
         )
