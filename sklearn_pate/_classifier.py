@@ -60,12 +60,12 @@ from sklearn_pate._base._teacher_ensemble import (
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._estimators._progress import announce, phase, progress_of
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps

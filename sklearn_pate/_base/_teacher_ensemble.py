@@ -41,7 +41,6 @@ from sklearn_pate._estimators._callbacks import CallbackSupportMixin
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
@@ -57,6 +56,7 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry

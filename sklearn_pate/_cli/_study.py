@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._key import key_commitment
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._votes._vote_header import VoteHeader
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.publication._bounded_files import printable
 
 __all__ = ["Study", "read_key"]
@@ -42,9 +42,7 @@ class Study:
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes).tolist())
         self.empty_header()  # its checks
-        check_count("seed", self.seed, 0)
-        if self.seed > MAX_SEED:
-            raise ValueError(f"seed={self.seed} must be at most {MAX_SEED}.")
+        check_count("seed", self.seed, 0, MAX_SEED)
         if not isinstance(self.sites, list) or not all(
             isinstance(site, str) and site.isprintable() and site.strip()
             for site in self.sites

@@ -1,26 +1,9 @@
 """Checks of single parameters."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
-__all__ = ["check_count", "check_device", "check_number"]
-
-
-def check_count(
-    name: str, value: Any, smallest: int = 1, *, also: tuple[str | None, ...] = ()
-) -> None:
-    """Raise ValueError unless a parameter is a whole number of at least `smallest`.
-
-    The values in `also` are accepted too.
-    """
-    if isinstance(value, (str, type(None))) and value in also:
-        return
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_whole or value < smallest:
-        others = "".join(f", or {other!r}" for other in also)
-        raise ValueError(
-            f"{name}={value!r} must be a whole number of at least {smallest}{others}."
-        )
+__all__ = ["check_device", "check_number"]
 
 
 def check_number(

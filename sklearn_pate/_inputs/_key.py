@@ -13,7 +13,11 @@ def key_bytes(key: int | bytes) -> bytes:
     if isinstance(key, bytes):
         if key:
             return key
-    elif isinstance(key, Integral) and 0 <= key < _LARGEST_KEY:
+    elif (
+        isinstance(key, Integral)
+        and not isinstance(key, bool)
+        and 0 <= key < _LARGEST_KEY
+    ):
         return int(key).to_bytes(8, "little")
     raise ValueError(
         "key must be a whole number from 0 to 2**64 - 1, or bytes, such as those of "

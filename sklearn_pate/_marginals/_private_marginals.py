@@ -7,12 +7,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._inputs._checks import check_count, check_number
+from sklearn_pate._inputs._checks import check_number
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._domain import Domain, read_domain
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 
 __all__ = ["PrivateMarginals"]

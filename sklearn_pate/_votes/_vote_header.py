@@ -3,12 +3,10 @@
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from sklearn_pate._inputs._checks import check_count
+from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting.plurality._unique_queries import LARGEST_COUNT
 
 __all__ = ["VoteHeader"]
-
-# The votes of so many teachers of each of many sites are exact in 64 bits.
-_MOST_TEACHERS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -32,11 +30,7 @@ class VoteHeader:
                 f"privacy_unit={self.unit!r} must be 'row' or 'group', which a shard "
                 "holds whole."
             )
-        check_count("n_teachers", self.n_teachers)
-        if self.n_teachers > _MOST_TEACHERS:
-            raise ValueError(
-                f"n_teachers={self.n_teachers} must be at most {_MOST_TEACHERS}."
-            )
+        check_count("n_teachers", self.n_teachers, largest=LARGEST_COUNT)
         if not isinstance(self.public_rows, str) or not isinstance(self.key, str):
             raise ValueError("public_rows and key must be texts, as they were written.")
         for of_site in self.shards.values():

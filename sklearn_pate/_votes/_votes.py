@@ -8,7 +8,6 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._key import key_commitment
@@ -16,6 +15,7 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, is_absten
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._votes._vote_file import read_votes, write_votes
 from sklearn_pate._votes._vote_header import VoteHeader
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["Votes"]
@@ -288,6 +288,8 @@ class Votes:
         """
         known = check_classes(classes)
         X = X_public.X if isinstance(X_public, PublicData) else X_public
+        for shard in votes_by_shard:
+            check_count("shard", shard, 0)
         header = VoteHeader(
             unit=privacy_unit,
             n_teachers=n_teachers,
@@ -441,6 +443,7 @@ class Votes:
         votes : Votes
             Votes.
         """
+        check_count("n_teachers", n_teachers, 0)
         votes = cls((), n_public=n_public, n_classes=counts.shape[1])
         votes._n_teachers = n_teachers
         votes._counts = counts.astype(np.min_scalar_type(n_teachers))

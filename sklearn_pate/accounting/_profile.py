@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._checks import check_count
 
 __all__ = [
     "LARGEST_EPSILON",
@@ -272,8 +273,7 @@ class PrivacyProfile:
         delta_1(b) + e^b delta_k(a) for all a and b (Vadhan 2017, "The complexity of
         differential privacy", Lemma 2.2, is the case of equal steps).
         """
-        if not isinstance(n_units, (int, np.integer)) or n_units < 1:
-            raise ValueError(f"n_units={n_units!r} must be a positive whole number.")
+        check_count("n_units", n_units)
         resolved = self.epsilons <= LARGEST_EPSILON
         steps, deltas = self.epsilons[resolved], self.deltas[resolved]
         total, of_equal_steps = self, deltas

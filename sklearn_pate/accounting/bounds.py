@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting.plurality._closed_form import (
     discrete_laplace_worst_case,
@@ -173,6 +174,7 @@ def laplace_2017_strong_composition(
     >>> round(laplace_2017_strong_composition(100, gamma=0.05, delta=1e-5), 2)
     5.8
     """
+    check_count("n_queries", n_queries, 0)
     check_positive("gamma", gamma)
     delta = check_delta(delta)
     return float(

@@ -16,10 +16,10 @@ from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures

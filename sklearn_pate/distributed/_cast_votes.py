@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._seeding import check_cloneable
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._features import check_features, check_public_features
 from sklearn_pate._inputs._labels import check_classes, class_indices
@@ -26,6 +25,7 @@ from sklearn_pate._teachers import (
     train_teacher,
 )
 from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["cast_votes"]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.bounds import (

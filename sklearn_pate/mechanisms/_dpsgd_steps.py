@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost, dpsgd_profile

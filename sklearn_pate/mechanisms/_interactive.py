@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal, Never, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
@@ -149,6 +149,7 @@ class InteractiveGNMax(ConfidentGNMax):
             If the noise is seeded: the answers are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
+        check_count("max_answers", max_answers, 0, also=(None,))
         self._check_ready()
         noise = noise or NoiseSource(self.noise_seed)
         cap = len(counts) if max_answers is None else max_answers

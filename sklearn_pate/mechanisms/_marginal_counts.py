@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.mechanisms._mechanism import (

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._oracle import Oracle
@@ -114,6 +115,8 @@ class MeanScores(FunctionRelease):
             noise that the whole ball of scores has, at least 5, at most
             `max_coordinates`.
         """
+        check_count("n_teachers", n_teachers)
+        check_count("n_classes", n_classes, 2)
         # Radius of a ball over the noise on the mean, if one step had all the cost.
         signal = n_teachers / self.noise_scale
         most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))

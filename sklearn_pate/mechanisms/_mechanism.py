@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
@@ -334,6 +334,8 @@ class AccountedMechanism(AccountedRelease):
         n_answers : int
             At most `n_queries`, and at most `max_answers`.
         """
+        check_count("n_queries", n_queries, 0)
+        check_count("max_answers", self.max_answers, also=(None,))
         if self.max_answers is None:
             return n_queries
         return min(n_queries, self.max_answers)
@@ -366,7 +368,6 @@ class AccountedMechanism(AccountedRelease):
             not increase from above 1.
         """
         self._check_noise()
-        check_count("n_queries", n_queries, 0)
         check_count("n_classes", n_classes, self._fewest_classes)
         return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
 

@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition._objective_perturbation import (
     curvature_cost,

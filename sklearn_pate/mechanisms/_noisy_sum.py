@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._gdp import gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._unique_queries import check_not_masked

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._adaptive_answers import (
@@ -111,6 +111,7 @@ class Mechanism(AnalysedMechanism):
             If the noise is seeded: the answers are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
+        check_count("max_answers", max_answers, 0, also=(None,))
         self._check_ready()
         noise = noise or NoiseSource(self.noise_seed)
         return self._capped(self._answer(counts, noise), max_answers)

@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms._function_release import FunctionRelease
@@ -118,6 +119,9 @@ class ScoreSteps(FunctionRelease):
         n_coordinates : int
             At most `max_coordinates`.
         """
+        check_count("n_units", n_units)
+        check_count("n_public", n_public, 0)
+        check_count("n_classes", n_classes, 2)
         by_unit = _ORDERED if ordered else _COORDINATES
         n_values = min(by_unit * n_units * self._mu, MOST_VALUES)
         allowed = n_values / (n_classes - 1)

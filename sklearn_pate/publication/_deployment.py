@@ -3,9 +3,9 @@
 import re
 import unicodedata
 from dataclasses import dataclass, fields
-from numbers import Integral
 from typing import Any
 
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._statement import PrivacySpent
 
 __all__ = [
@@ -206,8 +206,8 @@ class Deployment:
                     f"{name}={value!r} is unknown; use one of {[*choices]}."
                 )
         _check_unit_name(self.unit_name)
+        check_count("n_units", self.n_units, also=(None,))
         if self.n_units is not None:
-            _check_number(self.n_units)
             object.__setattr__(self, "n_units", int(self.n_units))
 
     def missing(self) -> list[str]:
@@ -310,13 +310,4 @@ def _check_unit_name(name: str | None) -> None:
         raise ValueError(
             f"unit_name={name!r} must be one to three words without an article, to be "
             "read after 'one', such as 'patient' or 'school class'."
-        )
-
-
-def _check_number(n_units: Any) -> None:
-    is_integer = isinstance(n_units, Integral) and not isinstance(n_units, bool)
-    if not is_integer or not 0 < n_units <= 2**53:
-        raise ValueError(
-            f"n_units={n_units!r} must be a positive integer; leave it out if the "
-            "number is not public."
         )

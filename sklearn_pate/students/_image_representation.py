@@ -13,9 +13,9 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
+from sklearn_pate.accounting._checks import check_count
 
 __all__ = ["ImageRepresentation"]
 

@@ -15,9 +15,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._odd_rows import is_frame, is_missing, to_text
+from sklearn_pate.accounting._checks import check_count
 
 __all__ = ["TableRepresentation"]
 

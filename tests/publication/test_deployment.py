@@ -77,9 +77,9 @@ def test_texts_are_in_one_line():
         ({"audits": "none"}, r"audits='none' must be a list of texts, such as audits="),
         ({"audits": [1]}, "an item of audits=1 must be a text"),
         ({"authors": [""]}, "an item of authors='' must be a text"),
-        ({"n_units": 0}, "n_units=0 must be a positive integer; leave it out"),
-        ({"n_units": True}, "n_units=True must be a positive integer"),
-        ({"n_units": 2.5}, "n_units=2.5 must be a positive integer"),
+        ({"n_units": 0}, "n_units=0 must be a whole number of at least 1, or None"),
+        ({"n_units": True}, "n_units=True must be a whole number"),
+        ({"n_units": 2.5}, "n_units=2.5 must be a whole number"),
     ],
 )
 def test_a_wrong_field_is_refused_with_what_to_do(wrong, message):

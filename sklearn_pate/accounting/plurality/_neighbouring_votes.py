@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._optimal import (
@@ -56,10 +57,7 @@ class VoteCosts:
         log_fail: ArrayLike | None,
     ) -> None:
         check_order(order)
-        if not isinstance(n_teachers, int | np.integer) or n_teachers < 1:
-            raise ValueError(
-                f"n_teachers={n_teachers!r} must be a whole number, at least 1."
-            )
+        check_count("n_teachers", n_teachers)
         if (log_pass is None) != (log_fail is None):
             raise ValueError("log_pass and log_fail must be passed together.")
         self.n_teachers = int(n_teachers)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._neighbouring_votes import VoteCosts, check_order
 
@@ -294,6 +295,8 @@ def release_parameters(
     proportional to the square root of uniform numbers: most queries are easy, some are
     hard. For other votes the guarantee is the same, and epsilon mostly close.
     """
+    check_count("n_queries", n_queries)
+    check_count("n_teachers", n_teachers)
     leads = np.sqrt((np.arange(n_queries) + 0.5) / n_queries) * n_teachers
     if sigma is not None:
         log_q = log_ndtr(-leads / (np.sqrt(2) * sigma))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._closed_form import (
     gaussian_worst_case,
@@ -100,7 +101,7 @@ def tight_gaussian_worst_case(
     array([0.64, 0.65])
     """
     check_positive("sigma", sigma)
-    check_positive("n_classes", n_classes)
+    check_count("n_classes", n_classes)
     orders = np.asarray(orders, dtype=np.float64)
     search = _search_plane if n_classes > 2 else _search_line
     return RdpCurve(orders, _values(search, float(sigma), orders.tobytes()))

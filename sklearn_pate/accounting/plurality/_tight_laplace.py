@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._closed_form import discrete_laplace_worst_case
 from sklearn_pate.accounting.plurality._discrete_noise import DiscreteLaplace
@@ -121,7 +122,7 @@ def tight_laplace_worst_case(
     array([0.51, 0.54])
     """
     check_positive("gamma", gamma)
-    check_positive("n_classes", n_classes)
+    check_count("n_classes", n_classes)
     orders = np.asarray(orders, dtype=np.float64)
     gamma = float(gamma)
     # The default orders around these, in whole blocks: the result for an order must

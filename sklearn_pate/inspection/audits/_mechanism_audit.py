@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
-from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
 from sklearn_pate._votes._teacher_scores import TeacherScores
 from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.exceptions import PublicDataWarning
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence

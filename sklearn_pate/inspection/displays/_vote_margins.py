@@ -1,11 +1,11 @@
 """Plot of vote margins and of answers changed by noise. Sensitive."""
 
-from numbers import Integral
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting.plurality._exact import log_losing
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.inspection.displays._plotting import (
@@ -315,7 +315,8 @@ def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
     counts = check_counts(counts)
     if not len(counts):
         raise ValueError("counts has no query; pass one row per query.")
-    if not isinstance(n_teachers, Integral) or n_teachers < max(counts.sum(axis=1)):
+    check_count("n_teachers", n_teachers)
+    if n_teachers < max(counts.sum(axis=1)):
         raise ValueError(
             f"n_teachers={n_teachers!r} is not the number of teachers, as one query "
             f"has {counts.sum(axis=1).max():.0f} votes; pass at least as many."

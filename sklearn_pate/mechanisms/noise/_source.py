@@ -24,9 +24,8 @@ __all__ = ["NoiseSource", "check_noise_seed"]
 
 def check_noise_seed(noise_seed: Any) -> None:
     """Raise ValueError unless a seed is None or a non-negative integer."""
-    if noise_seed is not None and (
-        not isinstance(noise_seed, Integral) or noise_seed < 0
-    ):
+    is_whole = isinstance(noise_seed, Integral) and not isinstance(noise_seed, bool)
+    if noise_seed is not None and (not is_whole or noise_seed < 0):
         raise ValueError(
             f"noise_seed={noise_seed!r} must be None or an integer that is not "
             "negative."

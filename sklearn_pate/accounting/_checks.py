@@ -1,0 +1,33 @@
+"""Check of whole numbers, for all parts of the package."""
+
+from numbers import Integral
+from typing import Any
+
+__all__ = ["check_count"]
+
+# Larger whole numbers are not exact as floats.
+_LARGEST = 2**53
+
+
+def check_count(
+    name: str,
+    value: Any,
+    smallest: int = 1,
+    largest: int = _LARGEST,
+    *,
+    also: tuple[str | None, ...] = (),
+) -> None:
+    """Raise ValueError unless a parameter is a whole number in a range.
+
+    The values in `also` are accepted too.
+    """
+    if isinstance(value, (str, type(None))) and value in also:
+        return
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < smallest:
+        others = "".join(f", or {other!r}" for other in also)
+        raise ValueError(
+            f"{name}={value!r} must be a whole number of at least {smallest}{others}."
+        )
+    if value > largest:
+        raise ValueError(f"{name}={value!r} must be at most {largest}.")
