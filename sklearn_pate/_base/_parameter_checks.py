@@ -194,9 +194,8 @@ def check_memory(memory: Any, random_state: Any) -> None:
 
 def check_n_jobs(n_jobs: Any) -> None:
     """Raise ValueError unless a number of jobs is one that joblib accepts."""
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0
-    ):
+    is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (is_whole and 0 < abs(n_jobs) < 2**31):
         raise ValueError(
             f"n_jobs={n_jobs!r} must be None, a positive integer, or -1 for all cores."
         )

@@ -1,6 +1,7 @@
 """Shape and layout of the inputs of estimators that take rows or images."""
 
 from math import prod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
         image_shape = shape[1:]
         if len(image_shape) == 1:
             return (n_features,)
-    given = tuple(image_shape)
+    given = tuple(image_shape) if np.iterable(image_shape) else ()
     input_shape = (1, *given) if len(given) == 2 else given
-    if len(input_shape) != 3 or prod(input_shape) != n_features:
+    whole = all(isinstance(size, Integral) and size > 0 for size in given)
+    if not whole or len(input_shape) != 3 or prod(input_shape) != n_features:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (channels, "
             f"height, width), with the {n_features} values of each row of X."

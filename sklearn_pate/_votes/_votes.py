@@ -15,7 +15,7 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, is_absten
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._votes._vote_file import read_votes, write_votes
 from sklearn_pate._votes._vote_header import VoteHeader
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._checks import check_count, check_not_masked
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["Votes"]
@@ -444,6 +444,8 @@ class Votes:
             Votes.
         """
         check_count("n_teachers", n_teachers, 0)
+        check_not_masked("counts", counts)
+        counts = np.asarray(counts)
         votes = cls((), n_public=n_public, n_classes=counts.shape[1])
         votes._n_teachers = n_teachers
         votes._counts = counts.astype(np.min_scalar_type(n_teachers))

@@ -1,9 +1,11 @@
-"""Check of whole numbers, for all parts of the package."""
+"""Checks of whole numbers and of arrays, for all parts of the package."""
 
 from numbers import Integral
 from typing import Any
 
-__all__ = ["check_count"]
+import numpy as np
+
+__all__ = ["check_count", "check_not_masked"]
 
 # Larger whole numbers are not exact as floats.
 _LARGEST = 2**53
@@ -31,3 +33,13 @@ def check_count(
         )
     if value > largest:
         raise ValueError(f"{name}={value!r} must be at most {largest}.")
+
+
+def check_not_masked(name: str, values: Any) -> None:
+    """Raise for a masked array, or a list or tuple of such."""
+    rows = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        raise ValueError(
+            f"{name} is a masked array, whose mask would be ignored; pass a plain "
+            "array."
+        )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import six_digits
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._checks import check_count, check_not_masked
 
 __all__ = [
     "LARGEST_EPSILON",
@@ -78,6 +78,8 @@ class PrivacyProfile:
     deltas: _Array
 
     def __init__(self, epsilons: ArrayLike, deltas: ArrayLike) -> None:
+        check_not_masked("epsilons", epsilons)
+        check_not_masked("deltas", deltas)
         epsilons = np.array(epsilons, dtype=np.float64)
         deltas = np.array(deltas, dtype=np.float64)
         if epsilons.ndim != 1 or epsilons.size == 0 or epsilons.shape != deltas.shape:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._checks import check_not_masked
 from sklearn_pate.accounting._optional_module import optional_module
 from sklearn_pate.exceptions import warn_user
 
@@ -103,6 +104,8 @@ class RdpCurve:
     def __init__(
         self, orders: ArrayLike, values: ArrayLike, pure_epsilon: float = np.inf
     ) -> None:
+        check_not_masked("orders", orders)
+        check_not_masked("values", values)
         orders = np.array(orders, dtype=np.float64)
         values = np.array(values, dtype=np.float64)
         if orders.ndim != 1 or orders.size == 0 or orders.shape != values.shape:

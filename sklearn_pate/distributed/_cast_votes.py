@@ -124,6 +124,7 @@ def cast_votes(
     """
     check_cloneable("estimator", estimator)
     check_count("shard", shard, 0)
+    check_count("seed", seed, 0, 2**64 - 1)
     known = check_classes(classes)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     features = _Features(estimator)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import is_positive
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._checks import check_count, check_not_masked
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
@@ -241,8 +241,7 @@ class InteractiveGNMax(ConfidentGNMax):
     def _log_law(
         self, counts: NDArray[np.int64], probabilities: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        row = np.asarray(probabilities, dtype=np.float64)[np.newaxis]
-        own = self.check_probabilities(row, (1, counts.shape[1]))
+        own = self.check_probabilities([probabilities], (1, counts.shape[1]))
         return self._log_checked_law(counts, counts - self._expected(own))
 
     def _expected(self, own: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -295,6 +294,7 @@ class InteractiveGNMax(ConfidentGNMax):
         ValueError
             If they have another shape, or lie outside 0..1.
         """
+        check_not_masked("probabilities", probabilities)
         own = np.asarray(probabilities, dtype=np.float64)
         # A NaN fails the comparison.
         if own.shape != shape or not np.all((own >= 0) & (own <= 1)):

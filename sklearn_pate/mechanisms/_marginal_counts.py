@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._checks import check_count, check_not_masked
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.mechanisms._mechanism import (
@@ -98,6 +98,7 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
     ) -> NDArray[np.int64]:
         """Release counts with noise, each once. The result may be published."""
         self._check_noise()
+        check_not_masked("counts", counts)
         counts = np.asarray(counts, dtype=np.int64)
         noise = noise or NoiseSource(self.noise_seed)
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)

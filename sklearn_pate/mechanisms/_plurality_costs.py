@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._enumeration import enumerated_cost
@@ -363,6 +364,7 @@ class AnalysedMechanism(AccountedMechanism):
         """
         self._check_ready()
         counts = check_counts(counts)
+        check_count("n_teachers", n_teachers)
         public: dict[str, Any] = self._guarantee()
         largest = None
         check = self._check()

@@ -56,7 +56,7 @@ def enumerated_cost(
     ValueError
         If `counts` are not vote counts.
     """
-    (votes,) = check_counts(np.asarray(counts)[np.newaxis]).astype(np.int64)
+    (votes,) = check_counts([counts]).astype(np.int64)
     orders = np.asarray(orders, dtype=np.float64)
     after = log_law(neighbours_of(votes))
     before = np.broadcast_to(log_law(votes[np.newaxis]), after.shape)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from sklearn_pate.accounting._checks import check_not_masked
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.plurality._divergence import raise_to_largest
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
@@ -176,6 +177,7 @@ def local_costs(
     queries = UniqueQueries(counts, whole)
     teachers = None
     if votes_by_teacher is not None:
+        check_not_masked("votes_by_teacher", votes_by_teacher)
         levels = queries.levels_of(counts, whole)
         teachers = _Teachers(queries, levels, np.asarray(votes_by_teacher), orders.size)
     del counts  # of a million queries, the distinct ones take far less memory

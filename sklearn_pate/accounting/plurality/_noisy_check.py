@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._checks import check_not_masked
 from sklearn_pate.accounting.plurality._discrete_noise import DiscreteGaussian
 
 __all__ = ["NoisyCheck"]
@@ -45,6 +46,7 @@ class NoisyCheck:
         numbers of the same shape: t_j as above, minus the threshold of a class with no
         expected votes.
         """
+        check_not_masked("expected", expected)
         expected = np.asarray(expected)
         if not np.all(np.isfinite(expected)):
             raise ValueError(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._checks import check_not_masked
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting.plurality._closed_form import (
     gaussian_worst_case,
@@ -351,6 +352,7 @@ def _round_up(log_q: _Array) -> _Array:
 
 def check_log_q(log_q: ArrayLike) -> _Array:
     """Return log-probabilities as an array, or raise."""
+    check_not_masked("log_q", log_q)
     log_q = np.asarray(log_q, dtype=np.float64)
     if log_q.ndim != 1 or np.any(np.isnan(log_q)) or np.any(log_q > 0):
         raise ValueError(

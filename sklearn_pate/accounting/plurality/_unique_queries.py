@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._checks import check_not_masked
+
 __all__ = [
     "LARGEST_COUNT",
     "Batch",
     "UniqueQueries",
     "check_counts",
-    "check_not_masked",
     "distinct_rows",
 ]
 
@@ -140,16 +141,6 @@ class UniqueQueries:
         if self._has_scores:
             starts[:, 1:] |= np.diff(vectors[:, n:]) != 0
         return starts
-
-
-def check_not_masked(name: str, values: Any) -> None:
-    """Raise for a masked array, or a list or tuple of such."""
-    rows = values if isinstance(values, list | tuple) else [values]
-    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
-        raise ValueError(
-            f"{name} is a masked array, whose mask would be ignored; pass a plain "
-            "array."
-        )
 
 
 def check_counts(counts: ArrayLike) -> NDArray[np.float64]:

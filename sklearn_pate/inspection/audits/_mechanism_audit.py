@@ -313,7 +313,7 @@ def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
             f"counts and neighbour have shape {np.shape(counts)}; pass the vote counts "
             "of one query for both."
         )
-    data_sets = check_counts(np.array([counts, neighbour])).astype(np.int64)
+    data_sets = check_counts([counts, neighbour]).astype(np.int64)
     changes = np.sort(data_sets[1] - data_sets[0])
     changes = changes[changes != 0].tolist()
     if changes not in ([-1, 1], [-1], [1]):

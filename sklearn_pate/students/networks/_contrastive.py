@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
+from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_device, check_number
 from sklearn_pate.accounting._checks import check_count
@@ -155,6 +156,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         """
         for name in ("max_epochs", "batch_size"):
             check_count(name, getattr(self, name))
+        check_verbose(self.verbose)
         check_number("lr", self.lr, 0, 1)
         check_number("temperature", self.temperature, 1e-3, 1e3)
         check_device(self.device)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
+from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_device, check_number
 from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
@@ -212,6 +213,7 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         for name in ("max_epochs", "batch_size", "labeled_batch_size"):
             check_count(name, getattr(self, name))
         check_count("patience", self.patience, also=(None,))
+        check_verbose(self.verbose)
         check_number("lr", self.lr, 0, 1)
         check_number("tol", self.tol, 0, 1)
         if self.module is not None and not callable(self.module):

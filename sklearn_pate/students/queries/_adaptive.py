@@ -193,6 +193,7 @@ class ExpertQueries(AdaptiveQueries):
         super().check()
         check_number("confident", self.confident, 0, 1)
         check_number("doubtful", self.doubtful, 0, 1)
+        check_count("n_doubtful", self.n_doubtful)
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
         """List the classifiers of which `query` uses `predict_proba`.
