@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._base._parameter_checks import check_n_jobs
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone
@@ -176,6 +177,7 @@ def audit_membership(
     if not (hasattr(estimator, "fit") and is_classifier(estimator)):
         raise ValueError(f"estimator={estimator!r} is not a classifier; pass one.")
     check_count("n_models", n_models, 6)
+    check_n_jobs(n_jobs)
     if n_models % 2:
         raise ValueError(
             f"n_models={n_models} is odd, and models come in pairs; add one."

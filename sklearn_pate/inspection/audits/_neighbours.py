@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_pate._base._parameter_checks import check_n_jobs
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting._checks import check_count
@@ -130,6 +131,7 @@ def audit_neighbours(
     spent = cost_of_fit(estimator, **data_sets[0])
     check_confidence(confidence, estimator.delta)
     check_count("n_runs", n_runs, 2)
+    check_n_jobs(n_jobs)
     _check_neighbours(spent, [data, neighbouring_data])
     runs = Parallel(n_jobs=n_jobs)(
         delayed(_run)(estimator, arguments, statistic)
