@@ -12,6 +12,7 @@ from sklearn_pate._cli._options import (
     number,
     whole_number,
 )
+from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.inspection import plan_fit
 from sklearn_pate.students import GraphSelfTrainingClassifier
@@ -200,10 +201,10 @@ def _synthetic(given: argparse.Namespace) -> PrivateMarginals | None:
     if given.domain is None:
         return None
     try:
-        domain = json.loads(given.domain.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        domain = strict_json(given.domain.read_bytes())
+    except (OSError, ValueError) as error:
         raise ValueError(
-            f"domain={str(given.domain)!r} cannot be read as JSON ({error}); pass a "
+            f"domain={str(given.domain)!r} cannot be read ({error}); pass a JSON "
             "file with an object by column."
         ) from None
     return PrivateMarginals(domain, share=given.share)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._base._terminal import WIDTH
 from sklearn_pate._cli._options import number
+from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication import Deployment, PublishedClassifier
@@ -214,10 +215,10 @@ def _deployment(path: str) -> Deployment:
     if not Path(path).is_file():
         raise ValueError(f"deployment={path!r} is not a file; correct the path.")
     try:
-        given = json.loads(Path(path).read_text(encoding="utf-8"))
+        given = strict_json(Path(path).read_bytes())
     except ValueError as error:
         raise ValueError(
-            f"deployment={path!r} is no JSON file ({error}); correct it."
+            f"deployment={path!r} cannot be read: {error}; correct it."
         ) from None
     known = [one.name for one in fields(Deployment)]
     if not isinstance(given, dict) or not given.keys() <= {*known}:

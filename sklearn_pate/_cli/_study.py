@@ -10,6 +10,7 @@ from sklearn_pate._inputs._checks import check_count
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._key import key_commitment
 from sklearn_pate._inputs._labels import check_classes
+from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._votes._vote_header import VoteHeader
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.publication._bounded_files import printable
@@ -44,8 +45,9 @@ class Study:
         check_count("seed", self.seed, 0)
         if self.seed > MAX_SEED:
             raise ValueError(f"seed={self.seed} must be at most {MAX_SEED}.")
-        if not all(isinstance(site, str) for site in self.sites) or not all(
-            site.isprintable() and site.strip() for site in self.sites
+        if not isinstance(self.sites, list) or not all(
+            isinstance(site, str) and site.isprintable() and site.strip()
+            for site in self.sites
         ):
             raise ValueError(f"sites={self.sites!r} must be a list of names.")
         if not 1 <= len(self.sites) == len(set(self.sites)):
@@ -71,7 +73,7 @@ class Study:
     def read(cls, path: Path) -> Self:
         """Read the file of a study."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = strict_json(path.read_bytes())
             form = {name: values.pop(name) for name in _FORMAT}
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ValueError(

@@ -123,13 +123,8 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
             "is no feature, such as ids and labels, and declare the others, from "
             f"general knowledge: domain={{{', '.join(missing)}}}."
         )
-    domain = Domain(tuple(found), no_rows)
-    if not domain.counted:
-        raise ValueError(
-            f"domain={declared!r} has one value for each column, so that all rows "
-            "would be equal; declare what differs between rows."
-        )
-    return domain
+    _count(declared, found)
+    return Domain(tuple(found), no_rows)
 
 
 def count_tables(declared: Any, n_bins: int) -> int:
@@ -142,7 +137,18 @@ def count_tables(declared: Any, n_bins: int) -> int:
     cells = [
         cells_of(name, one, np.dtype(object), n_bins) for name, one in declared.items()
     ]
-    return sum(one.n_cells > 1 for one in cells)
+    return _count(declared, cells)
+
+
+def _count(declared: dict[Any, Any], cells: list[Cells]) -> int:
+    """Return the number of columns that have values to count, or raise if none has."""
+    n_counted = sum(one.n_cells > 1 for one in cells)
+    if not n_counted:
+        raise ValueError(
+            f"domain={declared!r} has one value for each column, so that all rows "
+            "would be equal; declare what differs between rows."
+        )
+    return n_counted
 
 
 def _by_column(declared: Any, names: list[Any], is_frame: bool) -> dict[Any, Any]:

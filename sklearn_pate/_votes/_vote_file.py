@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_pate._inputs._strict_json import strict_json
+
 __all__ = ["read_votes", "write_votes"]
 
 _FIRST_LINE = b"sklearn_pate votes, format 1\n"
@@ -49,11 +51,11 @@ def read_votes(
             )
         text, content = file.readline(), file.read()
     try:
-        header = json.loads(text)
+        header = strict_json(text)
         whole = hashlib.sha256(content).hexdigest() == header["sha256"]
         kind = np.dtype(f"<u{header['bytes']}")
         counts = np.frombuffer(content, dtype=kind).reshape(header["shape"])
-    except (KeyError, RecursionError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         whole = False
     if not whole:
         raise ValueError(

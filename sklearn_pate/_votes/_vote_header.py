@@ -37,6 +37,8 @@ class VoteHeader:
             raise ValueError(
                 f"n_teachers={self.n_teachers} must be at most {_MOST_TEACHERS}."
             )
+        if not isinstance(self.public_rows, str) or not isinstance(self.key, str):
+            raise ValueError("public_rows and key must be texts, as they were written.")
         for of_site in self.shards.values():
             if len(set(of_site)) < len(of_site):
                 raise ValueError("A shard occurs twice; pass each shard once.")
@@ -90,10 +92,9 @@ class VoteHeader:
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Read a header, or raise TypeError, KeyError or ValueError."""
         header = cls(**{one.name: values[one.name] for one in fields(cls)})
-        is_read = all(
+        if not all(
             isinstance(site, str) and all(type(one) is int for one in of_site)
             for site, of_site in header.shards.items()
-        )
-        if not (is_read and isinstance(header.key, str)):
+        ):
             raise TypeError("a field is of another type")
         return header

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -82,9 +83,6 @@ _ITEMS: dict[str, tuple[type, ...]] = {
 _OF_STATEMENT = ("n_teachers", "n_queries", "n_tables")
 _COUNTS = (*_OF_STATEMENT, "n_features")
 _LARGEST_COUNT = 2**53
-# The curves of the fits of a search need 6, and each search around it 2 more.
-_LARGEST_DEPTH = 16
-_LONGEST_INTEGER = 100
 # A list of two values without spaces, over several lines; strings have no line breaks.
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
@@ -170,18 +168,9 @@ def parse_card(content: bytes, path: Path) -> dict[str, Any]:
     `check_card` checks the other fields.
     """
     try:
-        card = json.loads(
-            content,
-            parse_constant=_refuse,
-            parse_float=_finite,
-            parse_int=_short,
-            object_pairs_hook=_without_duplicates,
-        )
-        _check_depth(card)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is damaged: it is not strict JSON ({error})."
-        ) from None
+        card = strict_json(content)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise ValueError(f"{path} is no {FORMAT}.")
     if card.get("format_version") != FORMAT_VERSION:
@@ -310,40 +299,3 @@ def _texts(value: Any) -> list[str]:
         value = [*value.keys(), *value.values()]
     items = value if isinstance(value, list) else []
     return [one for item in items for one in _texts(item)]
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(_LARGEST_DEPTH):
-        level = [
-            one
-            for item in level
-            if isinstance(item, (list, dict))
-            for one in (item.values() if isinstance(item, dict) else item)
-        ]
-    if level:
-        raise ValueError(f"it is nested more than {_LARGEST_DEPTH} deep")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("a number is too large")
-    return value
-
-
-def _short(text: str) -> int:
-    if len(text) > _LONGEST_INTEGER:
-        raise ValueError("a number is too long")
-    return int(text)
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return found

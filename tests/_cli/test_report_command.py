@@ -263,7 +263,10 @@ WRONG = [
     ),
     (["model.skops", "--ledger", "model.json"], "model.json cannot be used"),
     (["model.skops", "--deployment", "no.json"], "--deployment no.json is not a file"),
-    (["model.skops", "--deployment", "model.skops"], "is no JSON file"),
+    (
+        ["model.skops", "--deployment", "model.skops"],
+        "cannot be read: it is not strict JSON",
+    ),
     (["model.skops", "--deployment", "model.json"], "whose names are among .'name'"),
     (["model.skops", "--public-rows"], "there are none; add --quality accuracy=0.84"),
     (["model.skops", *MEASURED[2:]], "there are none; add --quality accuracy=0.84"),

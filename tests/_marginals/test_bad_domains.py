@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_pate import PrivateMarginals
+from sklearn_pate._marginals._domain import count_tables
 
 AGES = pd.Series([20, 30, 40], name="age")
 FRAME = pd.DataFrame(
@@ -93,3 +94,9 @@ def test_a_wrong_domain_is_refused(name):
     domain, X, message = WRONG_DOMAINS[name]
     with pytest.raises(ValueError, match=message):
         PrivateMarginals(domain)._read(X)
+
+
+@pytest.mark.parametrize("declared", [{"a": [1]}, {"a": [2], "b": ["x"]}, {}])
+def test_a_domain_without_rows_needs_a_column_with_two_values(declared):
+    with pytest.raises(ValueError, match=r"^domain="):
+        count_tables(declared, 32)

@@ -1,9 +1,10 @@
+import json
 import stat
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import RandomForestClassifier
@@ -303,7 +304,10 @@ def votes_file(path, **changes):
         {"shards": {"": [[]]}},
         {"shards": {"": [10**30]}},
         {"unit": ["row"]},
+        {"shards": {"": [True]}},
+        {"unit": "party"},
         {"key": None},
+        {"public_rows": None},
     ],
     ids=str,
 )
@@ -319,3 +323,42 @@ def test_a_nested_header_is_refused(tmp_path):
     path.write_bytes(b"\n".join([first, b"[" * 100_000, rest]))
     with pytest.raises(ValueError, match="was cut off or changed"):
         Votes.load(path)
+
+
+def nested(children):
+    return st.lists(children, max_size=3) | st.dictionaries(st.text(), children)
+
+
+ANY_VALUE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.sampled_from([0, 1, 3, 2**63, 10**30, "row", "group", "1", "4,<u4"]),
+    nested,
+    max_leaves=4,
+)
+FIELDS = ["unit", "n_teachers", "public_rows", "key", "shards", "classes"]
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(
+    name=st.sampled_from([*FIELDS, "shape", "bytes", "sha256"]),
+    value=ANY_VALUE | st.dictionaries(st.just(""), st.lists(ANY_VALUE, max_size=2)),
+)
+def test_any_header_is_read_or_refused_by_one_error(tmp_path_factory, name, value):
+    path = votes_file(tmp_path_factory.getbasetemp() / "any.votes")
+    first, header, counts = path.read_bytes().split(b"\n", 2)
+    changed = json.dumps(json.loads(header) | {name: value}).encode()
+    path.write_bytes(b"\n".join([first, changed, counts]))
+    try:
+        votes = Votes.load(path)
+    except ValueError as error:
+        assert str(error).startswith(f"{path} ")  # noqa: PT017
+        return
+    assert votes.classes.tolist() == sorted(votes.classes)
+    assert votes.shape[1] == votes.n_public
+    n_sites = len(votes.header.shards)
+    assert votes.shape[0] == votes.header.n_teachers * n_sites
