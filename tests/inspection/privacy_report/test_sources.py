@@ -160,7 +160,11 @@ def test_a_curve_that_is_infinite_at_some_orders_has_a_cost():
         (PATEClassifier(), NotFittedError, "not fitted"),
         (make_pipeline(StandardScaler(), PATEClassifier()), NotFittedError, "fitted"),
         (LogisticRegression(), ValueError, "without a privacy statement"),
-        (GridSearchCV(PATEClassifier(), {}), ValueError, "a GridSearchCV without"),
+        (
+            GridSearchCV(PATEClassifier(), {}),
+            ValueError,
+            "of type GridSearchCV without",
+        ),
     ],
 )
 def test_others_are_refused(clf, error, match):
