@@ -30,7 +30,10 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
             return (n_features,)
     given = tuple(image_shape) if np.iterable(image_shape) else ()
     input_shape = (1, *given) if len(given) == 2 else given
-    whole = all(isinstance(size, Integral) and size > 0 for size in given)
+    whole = all(
+        isinstance(size, Integral) and not isinstance(size, bool) and size > 0
+        for size in given
+    )
     if not whole or len(input_shape) != 3 or prod(input_shape) != n_features:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (channels, "

@@ -125,13 +125,13 @@ def audit_neighbours(
     >>> result.epsilon_lower < result.epsilon_claimed <= 1
     True
     """
+    check_count("n_runs", n_runs, 2)
+    check_n_jobs(n_jobs)
     if statistic is None:
         _check_answers(estimator, X_public)
     data_sets = [_arguments(one, X_public) for one in (data, neighbouring_data)]
     spent = cost_of_fit(estimator, **data_sets[0])
     check_confidence(confidence, estimator.delta)
-    check_count("n_runs", n_runs, 2)
-    check_n_jobs(n_jobs)
     _check_neighbours(spent, [data, neighbouring_data])
     runs = Parallel(n_jobs=n_jobs)(
         delayed(_run)(estimator, arguments, statistic)
