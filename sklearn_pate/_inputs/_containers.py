@@ -3,8 +3,9 @@
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Table", "check_container", "column_names"]
+__all__ = ["Table", "as_objects", "check_container", "column_names"]
 
 # Methods of dataframe libraries that bring rows into memory.
 _FETCHES_ROWS = ("toPandas", "compute", "collect")
@@ -61,3 +62,18 @@ def _has_shape(values: Any) -> bool:
     """Check whether the numbers of rows and columns are known."""
     shape = getattr(values, "shape", None)
     return isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)
+
+
+def as_objects(values: Any) -> NDArray[np.object_]:
+    """Return an array of the objects in a list, or in a list of rows."""
+    try:
+        return np.asarray(values, dtype=object)
+    except Exception:  # numpy asks each object of a private row whether it is an array
+        rows = [*values]
+    sizes = {len(row) if type(row) in (list, tuple) else None for row in rows}
+    n_columns = sizes.pop() if len(sizes) == 1 else None
+    shape = (len(rows),) if n_columns is None else (len(rows), n_columns)
+    array = np.empty(shape, dtype=object)
+    for place in np.ndindex(shape):
+        array[place] = rows[place[0]] if n_columns is None else rows[place[0]][place[1]]
+    return array

@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from sklearn_pate._inputs._column_types import check_column_types, holds_text
-from sklearn_pate._inputs._containers import check_container, column_names
+from sklearn_pate._inputs._containers import as_objects, check_container, column_names
 from sklearn_pate._inputs._odd_rows import (
     INFINITE,
     MISSING,
@@ -200,7 +200,7 @@ def as_array(X: Any) -> NDArray[Any]:
         array = np.asarray(X)
         # scikit-learn does not know numpy's StringDType.
         return array.astype(object) if array.dtype.kind == "T" else array
-    array = np.asarray(X, dtype=object)
+    array = as_objects(X)
     if array.ndim == 1 and any(isinstance(one, (list, tuple)) for one in array):
         raise ValueError("The rows of X differ in length; pass rows of one length.")
     return array

@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from sklearn_pate._inputs._containers import check_container
+from sklearn_pate._inputs._containers import as_objects, check_container
 
 __all__ = [
     "UNLABELED",
@@ -107,7 +107,7 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     A label of another type does not change how the others are read.
     """
     check_container("labels", labels)
-    labels = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    labels = labels if hasattr(labels, "dtype") else as_objects(labels)
     labels = column_or_1d(labels)
     if labels.dtype.kind in "bi" and classes.dtype.kind in "bi":  # compared exactly
         order = np.argsort(classes)

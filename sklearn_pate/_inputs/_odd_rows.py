@@ -36,6 +36,7 @@ __all__ = [
     "columns_with_missing",
     "finite_or_default",
     "input_tags",
+    "is_a",
     "is_frame",
     "is_missing",
     "is_missing_or_nan",
@@ -189,7 +190,7 @@ def without_words(values: list[Any]) -> NDArray[np.object_]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a warning would reveal a value
         for row, value in enumerate(values):
-            is_kept = isinstance(value, Number) or is_missing(value)
+            is_kept = is_a(value, Number) or is_missing(value)
             kept[row] = value if is_kept else to_number(value)
     return kept
 
@@ -220,7 +221,7 @@ def as_words(values: list[Any]) -> NDArray[np.object_]:
     """Convert values of a column of text that are neither text nor missing to text."""
     text = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
-        is_kept = isinstance(value, str) or is_missing_or_nan(value)
+        is_kept = is_a(value, str) or is_missing_or_nan(value)
         text[row] = value if is_kept else to_text(value)
     return text
 
@@ -274,11 +275,11 @@ def _odd_values(values: NDArray[Any] | np.float64) -> NDArray[np.uint8]:
 
 
 def _odd_object(value: Any) -> int:
-    if isinstance(value, (str, bytes)):
+    if is_a(value, (str, bytes)):
         return 0
     if is_missing(value):
         return MISSING
-    if not isinstance(value, (Real, Decimal)):
+    if not is_a(value, (Real, Decimal)):
         return 0
     try:
         return int(_odd_values(np.float64(value)))
@@ -303,11 +304,7 @@ def _read_column(values: NDArray[Any], name: Any, refuse: bool) -> NDArray[np.fl
         except Exception:
             read = _read_value if refuse else to_number
             numbers = np.array([read(value) for value in values.tolist()])
-    if (
-        refuse
-        and np.all(np.isnan(numbers))
-        and any(isinstance(one, str) for one in values)
-    ):
+    if refuse and np.all(np.isnan(numbers)) and any(is_a(one, str) for one in values):
         raise ValueError(
             f"could not convert string to float: column {name!r} is text, and holds no "
             "number; encode it, or leave it out."
@@ -318,12 +315,16 @@ def _read_column(values: NDArray[Any], name: Any, refuse: bool) -> NDArray[np.fl
 def _read_value(value: Any) -> float:
     """Read one value as a number, or as NaN if it is none; refuse containers."""
     number = to_number(value)
-    is_text = isinstance(value, (str, bytes))
-    if np.isnan(number) and hasattr(value, "__len__") and not is_text:
+    if np.isnan(number) and type(value) in (dict, list, set, tuple, np.ndarray):
         raise TypeError(
             f"The argument must be a string or a number, not {type(value).__name__!r}."
         )
     return number
+
+
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Check the type of a private object, without any attribute that may raise."""
+    return issubclass(type(value), kinds)
 
 
 def is_missing(value: Any) -> bool:
@@ -334,7 +335,7 @@ def is_missing(value: Any) -> bool:
 
 def is_missing_or_nan(value: Any) -> bool:
     """Check whether an object stands for a missing value, or is NaN."""
-    if is_missing(value) or not isinstance(value, Real):
+    if is_missing(value) or not is_a(value, Real):
         return is_missing(value)
     try:
         return bool(value != value)

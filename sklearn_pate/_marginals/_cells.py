@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate._inputs._odd_rows import is_missing_or_nan, to_number
+from sklearn_pate._inputs._odd_rows import is_a, is_missing_or_nan, to_number
 
 __all__ = ["MOST_CELLS", "Bins", "Cells", "Values", "cells_of"]
 
@@ -294,5 +294,5 @@ def _found(lookup: dict[Any, int], value: Any) -> int:
 
 def _number(value: Any) -> float:
     """Convert a value to a number, to NaN if it is text, complex or no number."""
-    is_none = isinstance(value, (str, bytes, complex))
+    is_none = is_a(value, (str, bytes, complex))
     return math.nan if is_none else to_number(value)

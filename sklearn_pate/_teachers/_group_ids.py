@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate._inputs._containers import check_container
+from sklearn_pate._inputs._containers import as_objects, check_container
 from sklearn_pate._inputs._labels import is_missing
 
 __all__ = ["group_ids", "spelled_ids"]
@@ -92,7 +92,7 @@ def _as_array(groups: Any) -> NDArray[Any]:
             if hasattr(groups, method):
                 groups = getattr(groups, method)()
                 break
-        array = np.asarray(groups, dtype=object)
+        array = as_objects(groups)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

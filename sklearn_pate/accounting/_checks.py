@@ -15,7 +15,7 @@ def check_count(
     name: str,
     value: Any,
     smallest: int = 1,
-    largest: int = _LARGEST,
+    largest: float = _LARGEST,
     *,
     also: tuple[str | None, ...] = (),
 ) -> None:

@@ -2,12 +2,12 @@
 
 import logging
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._optional_module import optional_module
 from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
@@ -404,7 +404,12 @@ class OtherRelease:
         """
         if n_rows is None and unit == "row":
             n_rows = 1
-        check_count("n_rows", n_rows)
+        is_whole = isinstance(n_rows, Integral) and not isinstance(n_rows, bool)
+        if not is_whole or n_rows < 1:
+            raise ValueError(
+                f"n_rows={n_rows!r} with unit={unit!r} must be a positive whole "
+                "number; pass the most rows that one unit has."
+            )
         opendp = optional_module("opendp.mod", "opendp")
         if not isinstance(measurement, opendp.Measurement):
             raise TypeError(

@@ -334,7 +334,7 @@ class AccountedMechanism(AccountedRelease):
         n_answers : int
             At most `n_queries`, and at most `max_answers`.
         """
-        check_count("n_queries", n_queries, 0)
+        check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
         check_count("max_answers", self.max_answers, also=(None,))
         if self.max_answers is None:
             return n_queries
