@@ -108,3 +108,14 @@ def test_no_object_of_a_private_row_stops_a_fit(name, column):
         else:
             X[row, column] = odd
     FITS[name](X, y)
+
+
+@pytest.mark.parametrize("container", [np.asarray, list])
+@pytest.mark.parametrize("index", range(len(odd_objects())))
+def test_a_label_that_is_no_class_is_refused_without_its_own_words(index, container):
+    X, y = table(0, N_ROWS)
+    y = y.astype(object)
+    y[0] = odd_objects()[index]
+    with pytest.raises(ValueError, match="label") as refused:
+        DPLogisticRegression(epsilon=8, data_norm=3.0).fit(X[:, :2], container(y))
+    assert "secret" not in str(refused.value)

@@ -1,7 +1,7 @@
 """Labels, class indices, and labels of which some are missing."""
 
 from collections.abc import Hashable
-from numbers import Real
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sklearn_pate._inputs._containers import as_objects, check_container
+from sklearn_pate._inputs._odd_rows import is_a
 
 __all__ = [
     "UNLABELED",
@@ -59,8 +60,10 @@ def check_classes(classes: Any) -> NDArray[Any]:
 
 def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Read from y the sorted classes, at least two, and the class index of each row."""
+    if not hasattr(y, "dtype"):
+        _check_plain(as_objects(y).ravel().tolist())
     y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "S" or any(isinstance(label, bytes) for label in y.tolist()):
+    if y.dtype.kind == "S" or any(is_a(label, bytes) for label in y.tolist()):
         raise ValueError("y holds bytes, which are no labels; convert them to strings.")
     if y.dtype.kind == "T":  # numpy's StringDType, which scikit-learn does not know
         y = y.astype(object)
@@ -70,6 +73,7 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
                 "y holds missing labels (None or NaN); drop those rows, or give them a "
                 "separate label."
             )
+        _check_plain(y.tolist())
     elif y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
         if np.abs(y.astype(np.float64)).max(initial=0) >= _LARGEST_EXACT_FLOAT:
@@ -176,3 +180,10 @@ def _index(label: Any, index: dict[Any, int]) -> int:
         return index.get(label, -1)
     except Exception:  # unhashable, or any object: not one of the classes
         return -1
+
+
+def _check_plain(labels: list[Any]) -> None:
+    """Raise for a label with methods of its own, before any of them is called."""
+    plain = (str, bytes, Number, np.generic, list, tuple)
+    if not all(label is None or is_a(label, plain) for label in labels):
+        raise ValueError("y holds labels that are no numbers or text; convert them.")
