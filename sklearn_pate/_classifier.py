@@ -65,7 +65,7 @@ from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps

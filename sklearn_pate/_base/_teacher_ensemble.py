@@ -56,8 +56,8 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import (

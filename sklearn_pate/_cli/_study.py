@@ -12,7 +12,7 @@ from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._votes._vote_header import VoteHeader
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.publication._bounded_files import printable
 
 __all__ = ["Study", "read_key"]

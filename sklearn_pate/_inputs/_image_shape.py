@@ -1,7 +1,6 @@
 """Shape and layout of the inputs of estimators that take rows or images."""
 
 from math import prod
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
     given = tuple(image_shape) if np.iterable(image_shape) else ()
     input_shape = (1, *given) if len(given) == 2 else given
     whole = all(
-        isinstance(size, Integral) and not isinstance(size, bool) and size > 0
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0
         for size in given
     )
     if not whole or len(input_shape) != 3 or prod(input_shape) != n_features:

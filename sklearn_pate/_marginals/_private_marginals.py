@@ -13,7 +13,7 @@ from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._domain import Domain, read_domain
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 
 __all__ = ["PrivateMarginals"]

@@ -14,7 +14,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._key import key_bytes
 from sklearn_pate._teachers._group_ids import spelled_ids
 from sklearn_pate._teachers._keyed_hash import keyed_words
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = [
     "ONE_GROUP",

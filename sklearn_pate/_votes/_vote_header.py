@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._unique_queries import LARGEST_COUNT
 
 __all__ = ["VoteHeader"]

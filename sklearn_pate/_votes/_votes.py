@@ -15,7 +15,7 @@ from sklearn_pate._inputs._labels import check_classes, class_indices, is_absten
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate._votes._vote_file import read_votes, write_votes
 from sklearn_pate._votes._vote_header import VoteHeader
-from sklearn_pate.accounting._checks import check_count, check_not_masked
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["Votes"]

@@ -405,7 +405,7 @@ class OtherRelease:
         if n_rows is None and unit == "row":
             n_rows = 1
         is_whole = isinstance(n_rows, Integral) and not isinstance(n_rows, bool)
-        if not is_whole or n_rows < 1:
+        if n_rows is None or not is_whole or n_rows < 1:
             raise ValueError(
                 f"n_rows={n_rows!r} with unit={unit!r} must be a positive whole "
                 "number; pass the most rows that one unit has."

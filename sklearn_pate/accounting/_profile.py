@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import six_digits
-from sklearn_pate.accounting._checks import check_count, check_not_masked
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 
 __all__ = [
     "LARGEST_EPSILON",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._checks import check_not_masked
 from sklearn_pate.accounting._optional_module import optional_module
+from sklearn_pate.accounting._value_checks import check_not_masked
 from sklearn_pate.exceptions import warn_user
 
 __all__ = ["DEFAULT_ORDERS", "RdpCurve"]

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import (
     discrete_laplace_worst_case,
     gaussian_worst_case,

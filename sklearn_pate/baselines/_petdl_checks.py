@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn_pate._base._parameters import as_teacher
 from sklearn_pate._base._split_inputs import PublicInputs
 from sklearn_pate._inputs._checks import check_number
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students._train_student import accepts_hints
 
 __all__ = [

@@ -19,7 +19,7 @@ from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._public_data import public_rows_by_name
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines._knn_votes import Grid, NeighbourVotes
 from sklearn_pate.baselines._row_features import RowFeatures

@@ -25,7 +25,7 @@ from sklearn_pate._teachers import (
     train_teacher,
 )
 from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 __all__ = ["cast_votes"]

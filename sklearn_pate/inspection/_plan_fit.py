@@ -17,7 +17,7 @@ from sklearn_pate._base._parameters import resolve_n_queries, resolve_n_teachers
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._marginals._domain import count_tables
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
-from sklearn_pate.accounting._checks import check_count, check_not_masked
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.students._train_student import accepts_unlabeled

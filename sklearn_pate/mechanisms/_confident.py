@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import is_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.bounds import (
     confident_2018,
     gaussian_worst_case,

@@ -3,9 +3,9 @@
 from typing import Literal
 
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.composition._dpsgd import dpsgd_cost, dpsgd_profile
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 from sklearn_pate.mechanisms._mechanism import AccountedRelease

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar, Self
 
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import is_positive
-from sklearn_pate.accounting._checks import check_count, check_not_masked
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
@@ -241,7 +241,8 @@ class InteractiveGNMax(ConfidentGNMax):
     def _log_law(
         self, counts: NDArray[np.int64], probabilities: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        own = self.check_probabilities([probabilities], (1, counts.shape[1]))
+        row: Any = [probabilities]
+        own = self.check_probabilities(row, (1, counts.shape[1]))
         return self._log_checked_law(counts, counts - self._expected(own))
 
     def _expected(self, own: NDArray[np.float64]) -> NDArray[np.int64]:

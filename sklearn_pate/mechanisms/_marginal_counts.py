@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
-from sklearn_pate.accounting._checks import check_count, check_not_masked
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.mechanisms._mechanism import (
     AccountedMechanism,
     Response,

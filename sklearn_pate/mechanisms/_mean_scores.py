@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._oracle import Oracle

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.composition._objective_perturbation import (
     curvature_cost,
     gaussian_objective_curve,

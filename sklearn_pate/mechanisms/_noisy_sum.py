@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from sklearn_pate._votes._soft_votes import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
-from sklearn_pate.accounting._checks import check_count, check_not_masked
 from sklearn_pate.accounting._gdp import gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import (
     AccountedMechanism,

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     MOST_ANSWERS,
     adaptive_profile,

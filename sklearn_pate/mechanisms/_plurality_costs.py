@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._enumeration import enumerated_cost
 from sklearn_pate.accounting.plurality._exact import (
     LOCAL_ORDERS,

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms._function_release import FunctionRelease

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._teachers import group_ids, hold_out_groups
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = ["GroupHashSplit"]
 

@@ -5,8 +5,8 @@ import unicodedata
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = [
     "CURATOR_KINDS",

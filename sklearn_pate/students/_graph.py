@@ -16,7 +16,7 @@ from sklearn_pate._estimators._delegation import WrappingClassifier
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._checks import check_number
 from sklearn_pate._inputs._labels import UNLABELED, read_targets
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students._train_student import accepts_unlabeled
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = ["ImageRepresentation"]
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._odd_rows import is_frame, is_missing, to_text
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = ["TableRepresentation"]
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_not_masked
 from sklearn_pate.accounting.plurality._divergence import log_moment
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 
@@ -56,7 +57,8 @@ def enumerated_cost(
     ValueError
         If `counts` are not vote counts.
     """
-    (votes,) = check_counts([counts]).astype(np.int64)
+    check_not_masked("counts", counts)
+    (votes,) = check_counts(np.asarray(counts)[np.newaxis]).astype(np.int64)
     orders = np.asarray(orders, dtype=np.float64)
     after = log_law(neighbours_of(votes))
     before = np.broadcast_to(log_law(votes[np.newaxis]), after.shape)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from sklearn_pate.accounting._checks import check_not_masked
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_not_masked
 from sklearn_pate.accounting.plurality._divergence import raise_to_largest
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._outcomes import Plurality, after_move, untouched

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._neighbouring_votes import VoteCosts, check_order
 
 __all__ = [

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import discrete_laplace_worst_case
 from sklearn_pate.accounting.plurality._discrete_noise import DiscreteLaplace
 from sklearn_pate.accounting.plurality._divergence import log_moment

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._checks import check_not_masked
+from sklearn_pate.accounting._value_checks import check_not_masked
 
 __all__ = [
     "LARGEST_COUNT",

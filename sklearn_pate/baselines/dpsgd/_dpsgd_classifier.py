@@ -15,7 +15,7 @@ from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.composition._dpsgd import calibrate_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.baselines.dpsgd._trained_network import TrainedNetwork, read_rows

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClassifier
 from sklearn_pate._inputs._public_data import PublicData
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.inspection.audits._audit_fits import (
     cost_of_fit,
     dense,

@@ -13,7 +13,7 @@ from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
 from sklearn_pate._votes._teacher_scores import TeacherScores
 from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.exceptions import PublicDataWarning
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
@@ -313,7 +313,8 @@ def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
             f"counts and neighbour have shape {np.shape(counts)}; pass the vote counts "
             "of one query for both."
         )
-    data_sets = check_counts([counts, neighbour]).astype(np.int64)
+    both: Any = [counts, neighbour]
+    data_sets = check_counts(both).astype(np.int64)
     changes = np.sort(data_sets[1] - data_sets[0])
     changes = changes[changes != 0].tolist()
     if changes not in ([-1, 1], [-1], [1]):

@@ -18,7 +18,7 @@ from sklearn_pate._base._parameter_checks import check_n_jobs
 from sklearn_pate._estimators._hooks import autologging_off
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_clone
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = ["MembershipResult", "audit_membership"]
 

@@ -11,8 +11,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_pate._base._parameter_checks import check_n_jobs
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._public_data import PublicData
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.inspection.audits._audit_fits import (
     cost_of_fit,
     dense,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate._estimators._delegation import last_step
-from sklearn_pate.accounting._checks import check_count
 from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.inspection.displays._plotting import (
     check_comparable,
     line_style,

@@ -5,7 +5,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._exact import log_losing
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
 from sklearn_pate.inspection.displays._plotting import (

@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import OneCycleLR
 from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_device, check_number
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,

@@ -8,7 +8,7 @@ from torch import nn
 
 from sklearn_pate._estimators._hidden_layer import hidden_layer
 from sklearn_pate._inputs._checks import check_number
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     check_augmentation,

@@ -18,7 +18,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_device, check_number
 from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
 from sklearn_pate._inputs._labels import read_targets
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._modules import build_module, default_module
 from sklearn_pate.students.networks._network_training import (
     one_torch_thread,

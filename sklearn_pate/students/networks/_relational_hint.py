@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
 from sklearn_pate._inputs._checks import check_number
-from sklearn_pate.accounting._checks import check_count
+from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._network_training import SemiSupervisedNet
 from sklearn_pate.students.networks._public_batches import PublicRows
 
