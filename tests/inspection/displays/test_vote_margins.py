@@ -203,7 +203,7 @@ def test_a_learner_without_votes_of_teachers_is_refused(learner):
         ({"counts": np.zeros((0, 3))}, "counts has no query"),
         ({"counts": [[0.5, 1]]}, "fractional number"),
         ({"n_teachers": 95}, "n_teachers=95 is not the number.*has 100 votes"),
-        ({"n_teachers": 100.0}, "n_teachers=100.0 is not the number"),
+        ({"n_teachers": 100.0}, "n_teachers=100.0 must be a whole number"),
         ({"mechanism": GNMax()}, "GNMax has sigma=None; set it"),
         ({"mechanism": "gnmax"}, "mechanism='gnmax' is not a Mechanism"),
         ({"mechanism": NoisySum(3)}, "is not a Mechanism"),
