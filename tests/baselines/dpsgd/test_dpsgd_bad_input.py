@@ -161,7 +161,7 @@ def test_wrong_data_are_refused(case):
 
 
 def test_a_large_delta_warns():
-    with pytest.warns(PrivacyLeakWarning, match="delta=0.1 is not below 1 / n_rows"):
+    with pytest.warns(PrivacyLeakWarning, match="delta=0.09 is not below 1 / n_rows"):
         DPSGDClassifier(network(), delta=0.09).plan_privacy(X, Y)
 
 
