@@ -102,7 +102,7 @@ def test_the_student_mechanism_and_warnings_are_those_of_the_command(folder, cap
         "from sklearn.linear_model import LogisticRegression\n"
         "student = LogisticRegression(C=0.125)\n"
     )
-    options = ["--student", "student.py", "--mechanism", "gumbel", "--delta", "0.2"]
+    options = ["--student", "student.py", "--mechanism", "gumbel", "--delta", "0.09"]
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         assert main(fit_votes(*options)) == 0
