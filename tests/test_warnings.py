@@ -47,9 +47,9 @@ from sklearn_pate.mechanisms import (
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
-X, y = make_blobs(360, centers=2, random_state=0)
+X, y = make_blobs(359, centers=2, random_state=0)
 X, y, PUBLIC = X[:240], y[:240], PublicData(X[240:])
-BY_PARTY = np.tile(y[:120], (30, 1))
+BY_PARTY = np.tile(y[:119], (30, 1))
 COUNTS = [[200, 50]]
 CURVE = gaussian_worst_case(100, [2, 3, 4])
 UNTRAINED = LogisticRegression(max_iter=1)  # warns that it has not converged
