@@ -55,9 +55,12 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
 def channels_first(
     X: NDArray[Any], layout: Any, input_shape: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Return rows as images of `input_shape`, which `layout` holds in either order."""
+    """Return rows as images of `input_shape`, which `layout` holds in either order.
+
+    Without a layout, as for flat rows after a fit on images, the channels are first.
+    """
     channels, *size = input_shape
-    if tuple(layout) == (*size, channels) != input_shape:
+    if layout is not None and tuple(layout) == (*size, channels) != input_shape:
         images = X.reshape(len(X), *layout)
         return np.ascontiguousarray(np.moveaxis(images, -1, 1))
     return X.reshape(len(X), *input_shape)

@@ -56,9 +56,8 @@ class NetworkEstimator(BaseEstimator):
 
     def _learn_scale(self, X: NDArray[np.floating]) -> None:
         """Learn the scaling of inputs from the rows, which are public."""
-        if (
-            len(self.input_shape_) == 3
-        ):  # pixels share one scale, with 0 as the background
+        # Pixels share one scale, with 0 as the background.
+        if len(self.input_shape_) == 3:
             self.offset_ = X.min()
             scale = X.max() - self.offset_
         else:

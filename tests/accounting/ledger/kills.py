@@ -129,7 +129,7 @@ def run(folder, n_kills, seed=0):
     ):
         c *= 0.97
     started = time.monotonic()
-    fit(PrivacyLedger(Path(folder, "warm.sqlite"), epsilon=1e3, delta=0.5), c, 1, log)
+    fit(PrivacyLedger(Path(folder, "warm.sqlite"), epsilon=1e3, delta=0.05), c, 1, log)
     log.write_bytes(b"")
     next_tag = 0
     children = []
