@@ -18,6 +18,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import time
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from command import command
@@ -34,13 +35,13 @@ from sklearn_pate.accounting.plurality import _plurality_tests
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
     adaptive_profile,
+    checked_profile,
 )
 from sklearn_pate.accounting.plurality._answer_tests import (
     check_mu,
     gaussian_tests,
     two_class_mu,
 )
-from sklearn_pate.accounting.plurality._checked_answers import checked_profile
 from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -229,8 +230,8 @@ def best_fixed_order(mechanism, n_queries):
     answers = plurality_tests(mechanism.sigma, 2)
     n_answers = mechanism.answer_cap(n_queries)
     every = n_queries // n_answers
-    step = checks.tie / 8
-    kinds = {0: AnswerSteps.of(checks, step), 1: AnswerSteps.of(answers, step)}
+    kinds = [AnswerSteps.of(replace(one, tie=checks.tie)) for one in (checks, answers)]
+    step = kinds[0].step
     orders = (
         [0] * n_queries + [1] * n_answers,
         [1] * n_answers + [0] * n_queries,

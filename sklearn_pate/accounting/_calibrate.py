@@ -20,8 +20,11 @@ __all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise", "least_noi
 
 #: Largest scale of noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
-# Relative precision of a noise scale, which is rounded towards more noise.
-_RELATIVE_TOLERANCE = 5e-5
+# Relative precision of a noise scale, which is rounded towards more noise, and of an
+# exact epsilon.
+_RELATIVE_TOLERANCE, _EXACT_TOLERANCE = 5e-5, 2e-4
+# Change of the logarithm of epsilon for that of the scale, near epsilon = 1.
+_SLOPE = -1.1
 # Most steps of a search for a scale.
 _MOST_STEPS = 30
 _LARGEST_N_QUERIES = 2**40
@@ -153,39 +156,45 @@ def calibrate_noise(
 
 
 def least_noise(
-    epsilon_at_scale: Callable[[float], float], *, epsilon: float, enough: float
-) -> float:
-    """Find the smallest noise scale for epsilon, at most one that is known to suffice.
+    epsilon_at_scale: Callable[[float], float],
+    *,
+    epsilon: float,
+    start: float,
+    rough_epsilon_at_scale: Callable[[float], float] | None = None,
+) -> float | None:
+    """Find the smallest noise scale for epsilon, None if it is more than can be drawn.
 
-    Up to one part in 5000, rounded up to six significant digits.
+    Its epsilon is smaller by at most one part in 5000; it has six significant digits.
+    The search begins at `start`, with a faster approximation if there is one.
     """
-
-    def excess(scale: float) -> float:
-        # Nearly linear in the logarithm of the scale; constant where epsilon is 0.
-        return np.log(np.clip(epsilon_at_scale(scale) / epsilon, 0.1, 10))
-
-    scale, value, slope = enough, excess(enough), -1.0
-    if not value < -_RELATIVE_TOLERANCE:
-        return enough
-    too_small, best = 0.0, enough
-    for _ in range(_MOST_STEPS):
-        # A secant step that aims at the middle of the tolerance, or a bisection.
-        step = -(value + _RELATIVE_TOLERANCE / 2) / slope
-        last_value, last_scale, scale = value, scale, scale * np.exp(step)
-        if not too_small < scale < best:
-            scale = np.sqrt(too_small * best)
-        scale = six_digits(scale, np.ceil)
-        if scale in (too_small, best):
-            break
-        value = excess(scale)
-        if value > 0:
-            too_small = scale
-        else:
-            best = scale
-            if value >= -_RELATIVE_TOLERANCE:
+    scale, slope = six_digits(start, np.ceil), _SLOPE
+    for at in (rough_epsilon_at_scale, epsilon_at_scale):
+        if at is None:
+            continue
+        too_small, found, last = 0.0, None, None
+        for _ in range(_MOST_STEPS):
+            # Nearly linear in the logarithm of the scale; constant where epsilon is 0.
+            value = float(np.log(np.clip(at(scale) / epsilon, 0.1, 10)))
+            if last is not None:
+                slope = min((value - last[1]) / np.log(scale / last[0]), -0.5)
+            last = scale, value
+            if value > 0:
+                too_small = scale
+            else:
+                found = scale
+                if value >= -_EXACT_TOLERANCE:
+                    break
+            # A secant step that aims at the middle of the tolerance, or a bisection.
+            scale *= np.exp(-(value + _EXACT_TOLERANCE / 2) / slope)
+            if found is not None and not too_small < scale < found:
+                scale = np.sqrt(max(too_small, found / 16) * found)
+            scale = min(six_digits(scale, np.ceil), LARGEST_SCALE)
+            if scale in (too_small, found):
                 break
-        slope = min((value - last_value) / np.log(scale / last_scale), -0.5)
-    return best
+        if found is None:
+            return None
+        scale = found
+    return scale
 
 
 def _root(

@@ -16,8 +16,8 @@ from sklearn_pate.accounting.bounds import (
     gaussian_worst_case,
     threshold_worst_case,
 )
+from sklearn_pate.accounting.plurality._adaptive_answers import checked_profile
 from sklearn_pate.accounting.plurality._answer_tests import check_mu, gaussian_tests
-from sklearn_pate.accounting.plurality._checked_answers import checked_profile
 from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
 from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
@@ -137,7 +137,7 @@ class ConfidentGNMax(Mechanism):
         self, n_queries: int, n_answers: int, n_classes: int, first_mu: float
     ) -> PrivacyProfile | None:
         mu = check_mu(self.sigma_threshold)
-        answers = plurality_tests(self.sigma, n_classes, coarse=True)
+        answers = plurality_tests(self.sigma, n_classes)
         if mu is None or answers is None:
             return None
         checks = gaussian_tests(mu)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
 from sklearn_pate.accounting._profile import PrivacyProfile
-from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     MOST_ANSWERS,
@@ -27,6 +27,8 @@ from sklearn_pate.mechanisms.noise._source import NoiseSource
 __all__ = ["NO_ANSWER", "Mechanism"]
 
 NO_ANSWER = -1
+# Share of a target that a calibrated noise costs at least.
+_CLOSE = 0.999
 
 
 class Mechanism(AnalysedMechanism):
@@ -223,27 +225,42 @@ class Mechanism(AnalysedMechanism):
             counts.check_curve(epsilon, delta)
         n_answers = ready.answer_cap(n_queries)
 
+        def exact_epsilon(scale: float, n_classes: int = n_classes) -> float:
+            whole = with_counts(counts, ready._with_scale(scale))
+            return whole._exact_epsilon(n_queries, n_classes, delta)
+
+        def ceiling(scale: float, orders: ArrayLike) -> RdpCurve:
+            cost = ready._with_scale(scale)._ceiling(orders) * n_answers
+            return curve_with_counts(counts, cost)
+
         def curve(
-            scale: float, orders: ArrayLike, n_classes: int = n_classes
+            scale: float,
+            orders: ArrayLike = DEFAULT_ORDERS,
+            n_classes: int = n_classes,
         ) -> RdpCurve:
             scaled = ready._with_scale(scale)
             cost = scaled._cost(n_queries, n_answers, n_classes, orders)
             return curve_with_counts(counts, cost)
 
-        scale = calibrate_noise(
-            curve,
-            epsilon=epsilon,
-            delta=delta,
-            # The cost for two classes is nearly the same and faster to compute.
-            rough_curve_at_scale=partial(curve, n_classes=2),
-        )
-
-        def exact_epsilon(scale: float) -> float:
-            whole = with_counts(counts, ready._with_scale(scale))
-            return whole._exact_epsilon(n_queries, n_classes, delta)
-
-        scale = least_noise(exact_epsilon, epsilon=epsilon, enough=scale)
-        return ready._with_scale(scale)
+        # Two classes cost nearly the same as more, and are faster to compute.
+        found = None
+        start = calibrate_noise(ceiling, epsilon=epsilon, delta=delta)
+        if np.isfinite(exact_epsilon(start, 2)):
+            found = least_noise(
+                exact_epsilon,
+                epsilon=epsilon,
+                start=start,
+                rough_epsilon_at_scale=partial(exact_epsilon, n_classes=2),
+            )
+        # A few answers with little noise cost less by their curve.
+        if found is None or curve(found).quiet_epsilon(delta) < epsilon * _CLOSE:
+            found = calibrate_noise(
+                curve,
+                epsilon=epsilon,
+                delta=delta,
+                rough_curve_at_scale=partial(curve, n_classes=2),
+            )
+        return ready._with_scale(found)
 
     def _for_teachers(self, n_teachers: int) -> Self:
         """Return a clone with the parameters that depend on the number of teachers."""

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,18 +101,27 @@ def test_a_target_that_no_noise_reaches_is_refused():
 @given(
     epsilon=st.floats(1e-3, 10),
     delta=st.sampled_from([1e-9, 1e-3, 0.01, 0.05, 0.0999]),
-    excess=st.floats(1.01, 1e4),
+    excess=st.floats(1e-4, 1e4),
+    rough=st.sampled_from([None, 0.9, 1.0, 1.3]),
 )
-def test_a_search_from_noise_at_which_epsilon_is_zero_finds_the_smallest(
-    epsilon, delta, excess
-):
+def test_a_search_finds_the_smallest_noise_from_anywhere(epsilon, delta, excess, rough):
     def cost(sigma):
         return gdp_epsilon(gdp_mu(sigma), delta)
 
     best = (2 / largest_gdp_mu(epsilon, delta) ** 2 + 2.25) ** 0.5
-    scale = least_noise(cost, epsilon=epsilon, enough=best * excess)
+    scale = least_noise(
+        cost,
+        epsilon=epsilon,
+        start=best * excess,
+        rough_epsilon_at_scale=rough and (lambda sigma: rough * cost(sigma)),
+    )
     assert cost(scale) <= epsilon
     assert best * (1 - 1e-9) <= scale <= best * 1.001
+
+
+def test_a_search_ends_at_the_largest_noise():
+    assert least_noise(lambda scale: 2.0, epsilon=1.0, start=3.0) is None
+    assert least_noise(lambda scale: math.inf, epsilon=1.0, start=3.0) is None
 
 
 def prepared(mechanism, delta):

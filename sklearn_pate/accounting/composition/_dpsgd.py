@@ -97,7 +97,7 @@ def calibrate_steps(
         )
         return cost
 
-    return least_noise(cost_at_scale, epsilon=epsilon, enough=enough)
+    return least_noise(cost_at_scale, epsilon=epsilon, start=enough) or enough
 
 
 def dpsgd_profile(

@@ -1,24 +1,25 @@
-"""Exact privacy profile of adaptive answers."""
+"""Exact privacy profile of adaptive answers, and of checks that withhold some."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, ive
 
 from sklearn_pate.accounting._gdp import gdp_epsilon, log_gdp_delta
 from sklearn_pate.accounting._profile import (
     LARGEST_EPSILON,
-    SMALLEST_DELTA,
     PrivacyProfile,
     lower_hull,
 )
 from sklearn_pate.accounting._profile_composition import (
     after_losses,
+    compose_profiles,
     dominating_masses,
     extended,
 )
@@ -26,32 +27,43 @@ from sklearn_pate.accounting.plurality._answer_tests import AnswerTests
 
 __all__ = [
     "MOST_ANSWERS",
-    "MOST_POINTS",
     "AnswerSteps",
     "adaptive_profile",
-    "n_points_of",
-    "stated",
+    "checked_profile",
 ]
 
 _Array = NDArray[np.float64]
 
-# Steps of the grid in the log-ratio of a tie: of few tests, and of many, which need
-# more time.
-_STEPS_OF_TIE, _STEPS_OF_MANY = 16, 8
-_MANY_TESTS = 200
-# Tests with moves of up to so many log-ratios of a tie are one matrix.
-_NEAR = 3
-# More answers are composed of blocks of so many.
-_LARGEST_BLOCK = 500
-# Profiles of more are not computed: the time grows with the number of blocks.
+# Steps of the grid in the log-ratio of a tie: finer costs less epsilon and more time.
+_STEPS_OF_TIE = 16
+# Points of the grid at a time, whose values fit into a processor's cache.
+_COLUMNS = 128
+# Answers that are followed one by one, and growth of their number between those that
+# are compared with jumps afterwards: more of them cost less epsilon and more time.
+_FEW, _GROWTH = 48, 1.4
+# Sizes of jumps that are compared, in log-ratios of a tie, and whether they may be
+# many: least for GNMax, GumbelMax, LNMax and randomised response.
+_JUMPS = ((0.625, True), (1.5625, False), (1.25, False), (1.0, False))
+_TYPICAL = 1e-6
+# Relative precision of the amount of jumps.
+_PRECISION = 2e-5
+_MOST_TRIES = 30
+# Probability that may be left out of a law, for each of its losses.
+_LEFT_OUT = 1e-25
+# Added to delta for each answer, so that jumps are compared with what is resolved.
+_UNRESOLVED = 1e-15
+# Delta at the end of a grid.
+_NEGLIGIBLE = 1e-16
+# Profiles of more are not computed: the time grows with the grid.
 MOST_ANSWERS = 100_000
-# Largest grid of a profile that is computed, and largest product of its size and that
-# of the matrix of tests.
-MOST_POINTS = 3_000_000
-_MOST_PRODUCTS = 5e8
-# Relative margins for rounding, of mu and of delta.
+# Largest grid of a profile that is computed, and largest product of its size and the
+# number of tests.
+_MOST_POINTS = 3_000_000
+_MOST_VALUES = 1e8
+# Relative margins for rounding, of mu, of delta and of one comparison.
 _ROUNDING_OF_MU = 1e-6
 _ROUNDING = 1e-9
+_ROUNDING_OF_STEP = 1e-12
 _ROUNDING_OF_EPSILON = 1e-8
 
 
@@ -69,29 +81,58 @@ def adaptive_profile(
     e^u), the profile of k answers is W_k for W_{j+1}(u) = max over tests of the sum
     over outcomes of p W_j(u + ln q/p) (Theorems 1 and 2 of :doc:`Privacy cost of an
     answer </accounting>`). W_j is replaced by chords in e^u between points of a grid,
-    an upper bound. Many answers are composed of blocks, whose profiles are dominating
-    pairs (Zhu, Dong, Wang 2022, "Optimal accounting of differential privacy via
-    characteristic function", Theorem 10).
+    an upper bound. After a few answers, many more are bounded by one law of the privacy
+    loss (Theorem 4).
     """
     steps = AnswerSteps.of(tests)
     n_points = steps.n_points(n_answers)
-    most = (n_points_of(first_mu, steps.step) if first_mu else 0) + n_points
-    in_block = steps.n_points(min(n_answers, _LARGEST_BLOCK))
-    if most > MOST_POINTS or in_block * steps.near.size > _MOST_PRODUCTS:
+    most = (_n_points_of(first_mu, steps.step) if first_mu else 0) + n_points
+    if most > _MOST_POINTS or n_points * len(tests.weights) > _MOST_VALUES:
         return None
-    if n_answers <= _LARGEST_BLOCK:
-        (deltas,) = steps.deltas_after([n_answers])
-    else:
-        n_blocks = -(-n_answers // _LARGEST_BLOCK)
-        n_first, n_in_block = n_answers % n_blocks, n_answers // n_blocks
-        deltas, of_block = steps.deltas_after([n_first, n_in_block])
-        masses, infinite = dominating_masses(of_block, steps.step)
-        deltas = np.append(deltas, np.full(n_points - len(deltas), deltas[-1]))
-        for i in range(n_blocks):
-            mu = steps.mu_of(n_first + i * n_in_block)
-            deltas = after_losses(deltas, steps.step, mu, masses) + infinite
-    error = n_answers * tests.error
-    return stated(deltas, steps.step, steps.mu_of(n_answers), error, first_mu)
+    n_done = min(n_answers, _FEW)
+    deltas = np.zeros(steps.n_points(n_done))
+    for n_before in range(n_done):
+        deltas = steps.after_one(deltas, steps.mu_of(n_before))
+    kinds = [
+        _Jumps(steps.step, max(round(size * tests.tie / steps.step), 1), many)
+        for size, many in _JUMPS
+    ]
+    while n_done < n_answers:
+        found = _least_jumps(deltas, steps, kinds)
+        if found is None:
+            return None
+        (jumps, law), kinds = found, [found[0]]
+        n_more = min(int(np.ceil(_GROWTH * n_done)), n_answers) - n_done
+        n_done += n_more
+        law = _power(law, n_more)
+        deltas = jumps.before(_padded(deltas, steps.n_points(n_done)), law)
+        deltas += max(1 - law.sum(), 0.0)
+    deltas = deltas + n_answers * (tests.rest + _UNRESOLVED)
+    error = n_answers * (tests.error + _ROUNDING_OF_STEP)
+    return _stated(deltas, steps.step, steps.mu_of(n_answers), error, first_mu)
+
+
+def checked_profile(
+    checks: AnswerTests,
+    answers: AnswerTests,
+    n_checks: int,
+    n_answers: int,
+    first_mu: float = 0.0,
+) -> PrivacyProfile | None:
+    """Bound the profile of checks and answers in any order; None if it is too wide.
+
+    The order may depend on all outcomes: that costs no more than all checks and then
+    all answers, as two separate releases (Theorem 3 of :doc:`Privacy cost of an answer
+    </accounting>`; Vadhan and Zhang 2023, "Concurrent composition theorems for
+    differential privacy", in general).
+    """
+    if n_checks > MOST_ANSWERS:
+        return None
+    first = adaptive_profile(checks, n_checks, first_mu)
+    if n_answers == 0 or first is None:
+        return first
+    second = adaptive_profile(answers, n_answers)
+    return None if second is None else compose_profiles([first, second])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,42 +142,28 @@ class AnswerSteps:
     tests: AnswerTests
     #: Distance of the grid's points, in epsilon.
     step: float
-    #: Weights of tests with short moves, of shape (n_tests, 2 reach + 1).
-    near: _Array
-    #: Indices and weights of the points that the outcomes of the others move to, of
-    #: shape (n_moves, n_tests).
-    at: NDArray[np.intp]
-    weights: _Array
-    #: Largest move of each kind, in steps.
-    near_reach: int
+    #: Weights of the points that the outcomes of each test move to, of shape (n_tests,
+    #: 2 reach + 1).
+    moves: sparse.csr_array
+    #: Largest move, in steps.
     reach: int
 
     @classmethod
-    def of(cls, tests: AnswerTests, step: float | None = None) -> Self:
-        """Place the moves of tests on a grid, by default one of their own."""
-        if step is None:
-            many = len(tests.weights) > _MANY_TESTS
-            step = tests.tie / (_STEPS_OF_MANY if many else _STEPS_OF_TIE)
+    def of(cls, tests: AnswerTests) -> Self:
+        """Place the moves of tests on a grid."""
+        step = tests.tie / _STEPS_OF_TIE
         below = np.floor(tests.shifts / step)
         share = np.expm1(tests.shifts - below * step) / np.expm1(step)
         share = np.clip(share, 0.0, 1.0) * tests.weights
-        moves = np.hstack([below, below + 1]).astype(np.intp)
+        at = np.hstack([below, below + 1]).astype(np.intp)
         weights = np.hstack([tests.weights - share, share])
-        is_near = np.abs(moves).max(axis=1) <= _NEAR * tests.tie / step
-        near_reach = int(np.abs(moves[is_near]).max(initial=0))
-        reach = int(np.abs(moves).max())
-        near = np.zeros((np.count_nonzero(is_near), 2 * near_reach + 1))
-        rows = np.arange(len(near))[:, np.newaxis]
-        np.add.at(near, (rows, moves[is_near] + near_reach), weights[is_near])
-        return cls(
-            tests,
-            step,
-            near,
-            (moves[~is_near] + reach).T,
-            weights[~is_near].T[..., np.newaxis],
-            near_reach,
-            reach,
+        reach = int(np.abs(at).max())
+        rows = np.repeat(np.arange(len(at)), at.shape[1])
+        moves = sparse.csr_array(
+            (weights.ravel(), (rows, at.ravel() + reach)),
+            shape=(len(at), 2 * reach + 1),
         )
+        return cls(tests, step, moves, reach)
 
     def mu_of(self, n_answers: int) -> float:
         """Return mu of a Gaussian test that all answers together post-process."""
@@ -146,7 +173,7 @@ class AnswerSteps:
         """Return the number of points of a grid up to where delta is negligible."""
         # A tie has 2 / pi of the squared mu; .85 squared is more, if answers are many.
         share = 1.0 if n_answers < 20 else 0.85
-        return n_points_of(share * self.mu_of(n_answers), self.step)
+        return _n_points_of(share * self.mu_of(n_answers), self.step)
 
     def after_one(self, deltas: _Array, mu: float | None) -> _Array:
         """Bound the profile of one more answer, before those that it is known of."""
@@ -154,44 +181,121 @@ class AnswerSteps:
         shifted = sliding_window_view(
             extended(deltas, self.step, mu, self.reach), n_points
         )
-        first, last = self.reach - self.near_reach, self.reach + self.near_reach + 1
-        found = np.zeros(n_points)
-        if len(self.near):
-            found = (self.near @ np.ascontiguousarray(shifted[first:last])).max(axis=0)
-        if self.at.size:
-            values = sum(
-                weight * shifted[at]
-                for weight, at in zip(self.weights, self.at, strict=True)
-            )
-            found = np.maximum(found, values.max(axis=0))
+        found = np.empty(n_points)
+        for first in range(0, n_points, _COLUMNS):
+            some = slice(first, first + _COLUMNS)
+            values = self.moves @ np.ascontiguousarray(shifted[:, some])
+            found[some] = values.max(axis=0)
         return found
 
-    def all_deltas(self, n_points: int) -> Iterator[_Array]:
-        """Yield upper bounds of the profile, on the grid, after 0, 1, ... answers."""
-        deltas, n_answers = np.zeros(n_points), 0
-        while True:
-            yield deltas + n_answers * self.tests.rest
-            deltas = self.after_one(deltas, self.mu_of(n_answers))
-            n_answers += 1
 
-    def deltas_after(self, numbers: Sequence[int]) -> list[_Array]:
-        """Return upper bounds of the profile, on the grid, after numbers of answers."""
-        most = max(numbers)
-        found = islice(self.all_deltas(self.n_points(most)), most + 1)
-        kept = {i: deltas for i, deltas in enumerate(found) if i in numbers}
-        return [kept[number] for number in numbers]
+@dataclass(frozen=True)
+class _Jumps:
+    """Laws of a privacy loss that jumps up and down by one size, or not at all.
+
+    A jump of h = `size` steps of a grid is down with probability expit(h), up with
+    expit(-h). `many` laws have a number of jumps with a Poisson distribution: a loss of
+    m h has probability e^{-a} I_m(a) e^{a (1 - cosh(h / 2)) - m h / 2}, I_m the
+    modified Bessel function. The others have at most one jump, with probability a.
+    """
+
+    step: float
+    size: int
+    many: bool
+
+    def law(self, a: float) -> _Array:
+        """Return probabilities of losses of whole jumps, the middle one of 0."""
+        jump = self.step * self.size
+        if not self.many:
+            return np.array([a * expit(jump), 1 - a, a * expit(-jump)])
+        most = int(9 * np.sqrt(a)) + 20
+        m = np.arange(-most, most + 1)
+        return ive(np.abs(m), a) * np.exp(a * (1 - np.cosh(jump / 2)) - m * jump / 2)
+
+    def before(self, deltas: _Array, law: _Array) -> _Array:
+        """Return the profile of a law before what a profile is known of."""
+        wide = extended(deltas, self.step, None, self.size * (len(law) // 2))
+        found = np.empty(len(deltas))
+        for first in range(min(self.size, len(deltas))):
+            # Directly: a Fourier transform would lose the smallest deltas.
+            some = slice(first, None, self.size)
+            found[some] = np.convolve(wide[some], law[::-1], "valid")
+        return found
+
+    def least(self, deltas: _Array, needed: _Array, mu: float) -> float | None:
+        """Find about the smallest a of a law that needs at least other deltas.
+
+        None if it is more than three times that of a Gaussian test of `mu`.
+        """
+        most = 3 * (mu / (self.step * self.size)) ** 2
+        most = most if self.many else min(most, 1.0)
+        a = most / 5
+        some = needed > deltas
+        for _ in range(_MOST_TRIES):
+            found = self.before(deltas, self.law(a))
+            # What a law adds is nearly proportional to a.
+            added = np.maximum((found - deltas)[some], _UNRESOLVED)
+            ratio = np.max((needed - deltas)[some] / added, initial=0.0)
+            is_enough = np.all(found * (1 + _ROUNDING_OF_STEP / 2) >= needed)
+            if is_enough and ratio > 1 - _PRECISION:
+                return a
+            if a == most and not is_enough:
+                break
+            a = min(a * max(ratio, 0.1) * (1 + _PRECISION / 2), most)
+        return None
 
 
-def n_points_of(mu: float, step: float) -> int:
+def _least_jumps(
+    deltas: _Array, steps: AnswerSteps, kinds: Sequence[_Jumps]
+) -> tuple[_Jumps, _Array] | None:
+    """Return the least law that costs at least one answer, None if there is none.
+
+    Before all that a profile is known of, up to _UNRESOLVED and _ROUNDING_OF_STEP. The
+    least is that where delta is _TYPICAL.
+    """
+    deltas = _padded(deltas, len(deltas) + steps.reach)
+    needed = steps.after_one(deltas, None) - _UNRESOLVED
+    at = min(int(np.sum(deltas > _TYPICAL)), len(deltas) - 1)
+    best, least = None, np.inf
+    for kind in kinds:
+        a = kind.least(deltas, needed, steps.tests.mu)
+        if a is not None:
+            law = kind.law(a)
+            cost = kind.before(deltas, law)[at]
+            if cost < least:
+                best, least = (kind, law), cost
+    return best
+
+
+def _power(law: _Array, n: int) -> _Array:
+    """Return the law of a sum of n independent losses, but for negligible ones."""
+    total = np.ones(1)
+    while True:
+        if n % 2:
+            total = np.convolve(total, law)
+        n //= 2
+        if n == 0:
+            return total
+        law = np.convolve(law, law)
+        n_left_out = int(np.argmax(np.maximum(law, law[::-1]) > _LEFT_OUT))
+        law = law[n_left_out : len(law) - n_left_out]
+
+
+def _padded(deltas: _Array, n_points: int) -> _Array:
+    """Continue a profile by its last value, up to a number of points."""
+    return np.append(deltas, np.full(max(n_points - len(deltas), 0), deltas[-1]))
+
+
+def _n_points_of(mu: float, step: float) -> int:
     """Return the number of grid points up to where a Gaussian delta is negligible.
 
     Or up to the largest epsilon of a profile.
     """
-    top = min(gdp_epsilon(mu, SMALLEST_DELTA), LARGEST_EPSILON)
+    top = min(gdp_epsilon(mu, _NEGLIGIBLE), LARGEST_EPSILON)
     return int(np.ceil(top / step)) + 2
 
 
-def stated(
+def _stated(
     deltas: _Array, step: float, mu: float, error: float, first_mu: float
 ) -> PrivacyProfile:
     """Make a profile from bounds on the grid, after a Gaussian release."""
@@ -206,7 +310,7 @@ def stated(
 def _after_release(deltas: _Array, step: float, mu: float, first_mu: float) -> _Array:
     """Compose a profile of answers with a Gaussian release before them."""
     first_mu *= 1 + _ROUNDING_OF_MU
-    n_alone = n_points_of(first_mu, step)
+    n_alone = _n_points_of(first_mu, step)
     alone = np.exp(log_gdp_delta(step * np.arange(n_alone), first_mu))
     masses, infinite = dominating_masses(alone, step)
     deltas = np.append(deltas, np.full(n_alone, deltas[-1]))

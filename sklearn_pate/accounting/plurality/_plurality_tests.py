@@ -20,7 +20,7 @@ _Array = NDArray[np.float64]
 
 # Points of the lattice of leads per standard deviation: finer costs less epsilon and
 # more time. The size of the ripple of its noise.
-_RESOLUTION, _COARSE_RESOLUTION = 10, 6
+_RESOLUTION = 10
 _RIPPLE = 1e-9
 # Two-outcome tests are taken this much further out: fewer tests of three are left.
 _SLACK = 0.0035
@@ -35,21 +35,18 @@ _MARGIN = 1e-4
 _BISECTIONS = 24
 
 
-def plurality_tests(
-    sigma: float, n_classes: int, *, coarse: bool = False
-) -> AnswerTests | None:
+def plurality_tests(sigma: float, n_classes: int) -> AnswerTests | None:
     """Return tests that dominate one answer, None where sigma is not resolved."""
     mu = two_class_mu(sigma)
     if mu is None:
         return None
     if n_classes <= 2:
         return gaussian_tests(mu)
-    resolution = _COARSE_RESOLUTION if coarse else _RESOLUTION
-    return _tests_of_three_outcomes(sigma, resolution)
+    return _tests_of_three_outcomes(sigma)
 
 
 @lru_cache(maxsize=64)
-def _tests_of_three_outcomes(sigma: float, resolution: int) -> AnswerTests | None:
+def _tests_of_three_outcomes(sigma: float) -> AnswerTests | None:
     """Return tests that dominate one answer on any number of classes.
 
     Given the order of ties and the best of all other classes, an answer has three
@@ -59,7 +56,7 @@ def _tests_of_three_outcomes(sigma: float, resolution: int) -> AnswerTests | Non
     most of them the answer post-processes a coin and one of two tests of two outcomes
     (Lemma 9), which lie within a polygon; the others are tests of their own.
     """
-    noise, step, error = coarse_lattice(sigma, resolution, _RIPPLE)
+    noise, step, error = coarse_lattice(sigma, _RESOLUTION, _RIPPLE)
     mu = gdp_mu(noise.sigma)
     if not np.isfinite(mu):
         return None

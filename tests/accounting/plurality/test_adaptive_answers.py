@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -12,12 +13,14 @@ from scipy.special import ndtr
 from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting._gdp import gdp_delta, gdp_epsilon
 from sklearn_pate.accounting._profile import lower_hull
-from sklearn_pate.accounting.plurality import _answer_tests
+from sklearn_pate.accounting._profile_composition import extended
+from sklearn_pate.accounting.plurality import _adaptive_answers, _answer_tests
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
     adaptive_profile,
 )
 from sklearn_pate.accounting.plurality._answer_tests import two_class_mu
+from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from tests.accounting.plurality.adaptive_game import (
     answer_law,
     best_delta,
@@ -231,9 +234,8 @@ def test_more_answers_never_cost_less(mu):
         assert np.all((fewer.delta_at(epsilons) <= more.delta_at(epsilons))[resolved])
 
 
-@pytest.mark.slow
-def test_more_answers_never_cost_less_in_blocks():
-    numbers = [499, 500, 501, 502, 999, 1000, 1001, 1500, 1501]
+def test_many_more_answers_never_cost_less():
+    numbers = [47, 48, 49, 50, 68, 69, 499, 500, 999, 1500, 1501]
     epsilons = [profile_of(0.02, n).epsilon_at(1e-6) for n in numbers]
     assert np.all(np.diff(epsilons) > 0)
 
@@ -247,21 +249,93 @@ def test_more_noise_never_costs_more():
         assert np.all(np.diff(costs) < 0)
 
 
+# Many answers: each by the recursion, against one law of jumps for all
+
+FAMILIES = {
+    "two classes": (_answer_tests.gaussian_tests(0.035), 300, 1.0006),
+    "much noise": (_answer_tests.gaussian_tests(0.001), 300, 1.002),
+    "three classes": (plurality_tests(20, 3), 90, 1.0006),
+    "bounded range": (_answer_tests.bounded_range_tests(0.1), 300, 1.001),
+    "Laplace": (_answer_tests.laplace_tests(0.05), 300, 1.0015),
+    "randomised response": (_answer_tests.randomised_response(0.1), 300, 1.0002),
+}
+
+
+def one_by_one(tests, n_answers):
+    """Profile of the recursion alone, on a grid that ends later."""
+    steps = AnswerSteps.of(tests)
+    deltas = np.zeros(steps.n_points(2 * n_answers))
+    for _ in range(n_answers):
+        deltas = steps.after_one(deltas, None)
+    return steps.step * np.arange(len(deltas)), deltas
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("mu", "n_answers"), [(0.035, 600), (0.01, 1201)])
-def test_blocks_of_answers_cost_a_little_more_than_all_answers_one_by_one(
-    mu, n_answers
-):
-    game = AnswerSteps.of(_answer_tests.gaussian_tests(mu))
-    (deltas,) = game.deltas_after([n_answers])
-    epsilons = game.step * np.arange(len(deltas))
-    one_by_one = lower_hull(epsilons, deltas)
-    blocks = profile_of(mu, n_answers)
-    resolved = deltas > 1e-9
-    assert np.all(blocks.delta_at(epsilons)[resolved] >= deltas[resolved])
-    for delta in 1e-3, 1e-5, 1e-8:
-        exact = one_by_one.epsilon_at(delta)
-        assert exact < blocks.epsilon_at(delta) < 1.003 * exact
+@pytest.mark.parametrize("name", FAMILIES)
+def test_jumps_cost_a_little_more_than_all_answers_one_by_one(name):
+    tests, n_answers, most = FAMILIES[name]
+    epsilons, deltas = one_by_one(tests, n_answers)
+    profile = adaptive_profile(tests, n_answers)
+    resolved = deltas > 1e-12
+    assert np.all(profile.delta_at(epsilons)[resolved] >= deltas[resolved])
+    exact = lower_hull(epsilons, deltas)
+    for delta in 1e-5, 1e-8:
+        assert profile.epsilon_at(delta) < most * exact.epsilon_at(delta)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_answers_exceed_jumps_that_are_one_per_cent_fewer(name, monkeypatch):
+    """A planted defect: the amount of jumps is not enough for one answer."""
+    tests, n_answers, _ = FAMILIES[name]
+    exact = _adaptive_answers._power
+    monkeypatch.setattr(
+        _adaptive_answers, "_power", lambda law, n: exact(law, int(0.99 * n))
+    )
+    profile = adaptive_profile.__wrapped__(tests, n_answers)
+    epsilons, deltas = one_by_one(tests, n_answers)
+    assert np.any(profile.delta_at(epsilons) < deltas * (1 - 1e-4))
+
+
+@pytest.mark.parametrize("a", [0.01, 0.7, 40.0])
+@pytest.mark.parametrize("many", [True, False])
+def test_jumps_have_the_same_law_with_the_data_sets_exchanged(a, many):
+    jumps = _adaptive_answers._Jumps(0.01, 5, many)
+    law = jumps.law(a if many else min(a, 1.0))
+    at = 0.05 * (np.arange(len(law)) - len(law) // 2)
+    np.testing.assert_allclose(law.sum(), 1, rtol=1e-13)
+    np.testing.assert_allclose(law[::-1], law * np.exp(at), rtol=1e-12)
+    if many:
+        for m in 0, 1, 4:
+            jump = mpmath.mpf(at[len(law) // 2 + 1])
+            exact = mpmath.besseli(m, a) * mpmath.exp(-a * mpmath.cosh(jump / 2))
+            exact *= mpmath.exp(-m * jump / 2)
+            np.testing.assert_allclose(law[len(law) // 2 + m], float(exact), 1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 12, 25])
+def test_the_law_of_a_sum_is_that_of_repeated_convolution(n):
+    law = _adaptive_answers._Jumps(0.01, 5, False).law(0.4)
+    exact = np.ones(1)
+    for _ in range(n):
+        exact = np.convolve(exact, law)
+    found = _adaptive_answers._power(law, n)
+    missing = (len(exact) - len(found)) // 2
+    np.testing.assert_allclose(found, exact[missing : len(exact) - missing], 1e-12)
+    assert exact.sum() - found.sum() < 1e-15
+
+
+def test_jumps_before_a_profile_are_their_mean():
+    jumps = _adaptive_answers._Jumps(0.02, 3, True)
+    deltas = np.exp(-np.arange(200) / 20)
+    law = jumps.law(2.0)
+    wide = extended(deltas, 0.02, None, 3 * (len(law) // 2))
+    exact = [sum(w * wide[i + 3 * j] for j, w in enumerate(law)) for i in range(200)]
+    np.testing.assert_allclose(jumps.before(deltas, law), exact, rtol=1e-13)
+
+
+def test_answers_whose_delta_stays_large_up_to_the_largest_epsilon_are_left_out():
+    assert adaptive_profile(_answer_tests.randomised_response(1.9), 1000) is None
 
 
 def test_no_answers_cost_nothing():
