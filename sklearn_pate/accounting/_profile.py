@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 
 __all__ = [
@@ -116,7 +117,8 @@ class PrivacyProfile:
 
     def __repr__(self) -> str:
         return (
-            f"PrivacyProfile({self.epsilons.size} points, delta {self.deltas[0]:.3g} "
+            f"PrivacyProfile({counted(self.epsilons.size, 'point')}, delta "
+            f"{self.deltas[0]:.3g} "
             f"at epsilon 0 to {self.deltas[-1]:.3g} at {self.epsilons[-1]:.3g})"
         )
 
