@@ -5,7 +5,6 @@ import pytest
 import torch
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
 from skorch import NeuralNetBinaryClassifier, NeuralNetClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
@@ -128,16 +127,3 @@ def test_a_network_of_one_output_is_refused_for_three_classes(role):
     with pytest.raises(ValueError, match=named) as told:
         pate.fit(X[:600], y[:600], X_public=PublicData(X[600:]))
     assert "there are 3; use a NeuralNetClassifier" in str(told.value)
-
-
-def test_a_network_of_one_output_may_tell_each_class_from_the_rest():
-    X, y = make_blobs(900, centers=[[-6, 0], [0, 6], [6, 0]], random_state=0)
-    X = X.astype(np.float32)
-    pate = PATEClassifier(
-        OneVsRestClassifier(binary_network(False)),
-        LogisticRegression(),
-        n_teachers=3,
-        mechanism=GNMax(sigma=0.1),
-        epsilon=None,
-    ).fit(X[:600], y[:600], X_public=PublicData(X[600:]))
-    assert pate.score(X, y) > 0.95
