@@ -248,10 +248,12 @@ class PrivacyProfile:
         Proposition 2.11).
         """
         _check_probability("false_alarms", false_alarms)
+        if false_alarms == 0:
+            return float(self.deltas[-1])
         both = both_signs(self.epsilons)
         with np.errstate(over="ignore"):
             bounds = self.delta_at(both) + np.exp(both) * false_alarms
-        return float(min(bounds.min(), 1.0)) if false_alarms else float(self.deltas[-1])
+        return float(min(bounds.min(), 1.0))
 
     def of_units(self, n_units: int) -> "PrivacyProfile":
         """Return the profile of a change of several units (group privacy).
