@@ -431,9 +431,7 @@ def test_optimal_cost_is_at_most_theorem_6_at_extremes(sigma):
         assert np.all(cost <= theorem_6_cost(log_q, sigma, order) * (1 + 1e-12))
 
 
-@pytest.mark.parametrize(
-    "epsilon", [1e-100, 1e-12, 1e-9, 1e-6, 1e-3, 0.99, 1, 100, 1e5]
-)
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-12, 1e-9, 1e-6, 1e-3, 0.99, 1, 1e5])
 def test_a_pure_cost_keeps_its_digits_at_any_epsilon(epsilon):
     orders = np.array([1.015625, 1.1, 2, 64, 4096])
     found = pure_dp_curve(epsilon, orders).values
