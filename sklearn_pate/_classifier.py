@@ -61,7 +61,7 @@ from sklearn_pate._base._teacher_ensemble import (
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._estimators._progress import announce, phase, progress_of
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
@@ -386,7 +386,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.noise_seed = noise_seed
         self.random_state = random_state
 
-    @public_rows_by_name
+    @private_rows_by_position
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
@@ -583,7 +583,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
         return self._set_fitted(plan, plan.attributes(answers), student, analysis, None)
 
-    @public_rows_by_name
+    @private_rows_by_position
     def plan_fit(
         self,
         X: Any,

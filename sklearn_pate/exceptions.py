@@ -152,7 +152,7 @@ class StudentWarning(UserWarning):
     ...     warnings.simplefilter("always", StudentWarning)
     ...     pate = pate.fit_from_votes([[0.0], [1.0], [2.0]], [[1, 1, 1]] * 100)
     >>> print(caught[0].message)
-    All 3 answers name one class; the student always predicts it...
+    All answers (3) name one class; the student always predicts it...
     """
 
 

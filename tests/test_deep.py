@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from skorch import NeuralNetClassifier
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from skorch import NeuralNetBinaryClassifier, NeuralNetClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
@@ -68,3 +70,60 @@ def test_votes_of_networks_are_seeded_without_touching_torchs_generator(fit):
         one.privacy_analysis_.plurality, other.privacy_analysis_.plurality
     )
     np.testing.assert_array_equal(one.predict_proba(X), fit().predict_proba(X))
+
+
+class OneOutput(torch.nn.Module):
+    def __init__(self, has_column=False):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+        self.has_column = has_column
+
+    def forward(self, X):
+        scores = self.layer(X)
+        return scores if self.has_column else scores.squeeze(-1)
+
+
+def binary_network(has_column):
+    return NeuralNetBinaryClassifier(
+        OneOutput,
+        module__has_column=has_column,
+        criterion=torch.nn.BCEWithLogitsLoss,
+        max_epochs=10,
+        lr=0.5,
+        train_split=None,
+        verbose=0,
+    )
+
+
+@pytest.mark.parametrize("has_column", [False, True])
+@pytest.mark.parametrize("release", ["answers", "histogram"])
+@pytest.mark.parametrize("role", ["teacher", "student"])
+def test_a_network_of_one_output_learns_two_classes(role, release, has_column):
+    X, y = make_blobs(1200, centers=[[-3, 0], [3, 0]], random_state=0)
+    X, names = X.astype(np.float32), np.array(["ill", "well"])[y]
+    network, other = binary_network(has_column), LogisticRegression()
+    pate = PATEClassifier(
+        *([network, other] if role == "teacher" else [other, network]),
+        n_teachers=5,
+        n_queries=60,
+        mechanism=GNMax(sigma=0.5),
+        release=release,
+        epsilon=None,
+        random_state=0,
+    ).fit(X[:900], names[:900], X_public=PublicData(X[900:1100]))
+    assert pate.score(X[1100:], names[1100:]) > 0.95
+    assert set(pate.predict(X)) == {"ill", "well"}
+    np.testing.assert_allclose(pate.predict_proba(X).sum(axis=1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("role", ["estimator", "student"])
+def test_a_network_of_one_output_is_refused_for_three_classes(role):
+    X, y = make_blobs(900, centers=3, random_state=0)
+    X = X.astype(np.float32)
+    roles = dict.fromkeys(("estimator", "student"), LogisticRegression())
+    roles[role] = binary_network(False)
+    pate = PATEClassifier(n_teachers=5, mechanism=GNMax(1.0), epsilon=None, **roles)
+    named = rf"^{role}=NeuralNetBinaryClassifier\(\.\.\.\) predicts two classes"
+    with pytest.raises(ValueError, match=named) as told:
+        pate.fit(X[:600], y[:600], X_public=PublicData(X[600:]))
+    assert "there are 3; use a NeuralNetClassifier" in str(told.value)

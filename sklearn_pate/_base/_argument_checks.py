@@ -9,6 +9,7 @@ from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting._calibrate import check_epsilon
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
 
 __all__ = [
@@ -64,9 +65,11 @@ def data_problems(
     """Describe classes and rows that no teacher learns from. Sensitive."""
     problems = [f"No row has the label {label!r}." for label in unseen.tolist()]
     if n_other:
-        problems.append(f"{n_other} rows have a label that is not in classes.")
+        problems.append(
+            f"{counted(n_other, 'row')} had a label that is not in classes."
+        )
     if n_without_id:
-        problems.append(f"{n_without_id} rows have no group id, and were left out.")
+        problems.append(f"Left out: {counted(n_without_id, 'row')} without a group id.")
     return tuple(problems)
 
 

@@ -29,6 +29,7 @@ from sklearn_pate.accounting._assumptions import (
     LABEL_SET_READ,
     PUBLIC_ROWS,
 )
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.distributed._dask_rows import (
     DaskRows,
     PartitionFacts,
@@ -131,8 +132,8 @@ def _parts(X: Any, y: Any, groups: Any) -> list[tuple[Any, Any, Any]]:
         of_values = partitions(name, values)
         if len(of_values) != len(of_X):
             raise ValueError(
-                f"X has {len(of_X)} partitions and {name} {len(of_values)}; make both "
-                "from one collection."
+                f"X has {counted(len(of_X), 'partition')} and {name} {len(of_values)}; "
+                "make both from one collection."
             )
         others.append(of_values)
     return list(zip(of_X, *others, strict=True))

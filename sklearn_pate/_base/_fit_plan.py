@@ -21,6 +21,7 @@ from sklearn_pate._base._release_utility import (
 from sklearn_pate._base._terminal import WIDTH, fact_lines
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.mechanisms._function_release import FunctionRelease
@@ -378,11 +379,13 @@ class FitPlan:
         if self.n_teachers is None:
             teachers = f"none: each {self.unit} sends one vector in each step"
         elif per_teacher is not None:
-            teachers += f", each on about {per_teacher:.0f} of {self.n_rows} rows"
+            teachers += (
+                f", each on about {per_teacher:.0f} of {counted(self.n_rows, 'row')}"
+            )
         epsilon = write_epsilon(self.epsilon)
         facts = {
             "teachers": teachers,
-            "queries": f"{self.n_queries}, of {self.n_classes} classes",
+            "queries": f"{self.n_queries}, of {counted(self.n_classes, 'class')}",
             "mechanism": self.mechanism,
             **self._of_rows(),
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
@@ -390,8 +393,9 @@ class FitPlan:
         }
         if self.epsilon_of_one is None:
             facts["queries"] = (
-                f"none: scores of {self.n_classes} classes are released, as functions "
-                f"of a row with {self.n_coordinates} coefficients each"
+                f"none: scores of {counted(self.n_classes, 'class')} are released, as "
+                "functions of a row with "
+                f"{counted(self.n_coordinates, 'coefficient')} each"
             )
         else:
             one = write_epsilon(self.epsilon_of_one)
@@ -401,7 +405,10 @@ class FitPlan:
     def _of_rows(self) -> dict[str, str]:
         if self.n_tables is None:
             return {}
-        return {"public rows": f"drawn from noisy counts of {self.n_tables} columns"}
+        return {
+            "public rows": "drawn from noisy counts of "
+            "{counted(self.n_tables, 'column')}"
+        }
 
     def _table(self) -> str:
         checks = any(one.answered < 1 for one in self.at_margins)
@@ -430,7 +437,7 @@ class FitPlan:
 
     def _lead(self, margin: float) -> str:
         votes = round(margin * cast(int, self.n_teachers))
-        return f"a lead of {votes} votes ({100 * margin:.1f} %)"
+        return f"a lead of {counted(votes, 'vote')} ({100 * margin:.1f} %)"
 
 
 def check_margins(margins: Sequence[float]) -> None:
@@ -462,7 +469,8 @@ def _warnings(
         yield from (str(one.message) for one in caught)
         if n_teachers is not None and n_rows < FEW_ROWS * n_teachers:
             yield (
-                f"A teacher learns from about {n_rows / n_teachers:.0f} rows; use "
+                "A teacher learns from about "
+                f"{counted(round(n_rows / n_teachers), 'row')}; use "
                 "fewer teachers, or a representation, which is learned on public rows."
             )
 

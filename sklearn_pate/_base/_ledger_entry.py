@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._estimators._hashing import estimator_hash, fingerprint
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
@@ -50,12 +51,16 @@ def open_entry(
     ledger, spent = estimator.ledger, release.statement
     if ledger is None:
         return None
+    queries = counted(spent.n_queries, "query")
+    teachers = counted(spent.n_teachers, "teacher")
     released = {
-        "scores": f"mean scores of {spent.n_teachers} teachers",
+        "scores": f"mean scores of {teachers}",
         "updates": f"updates of {spent.unit}s",
-    }.get(spent.release, f"{spent.n_queries} queries to {spent.n_teachers} teachers")
+    }.get(spent.release, f"{queries} to {teachers}")
     if spent.n_tables is not None:
-        released = f"noisy counts of {spent.n_tables} columns, then {released}"
+        released = (
+            f"noisy counts of {counted(spent.n_tables, 'column')}, then {released}"
+        )
     description = f"{released}, {spent.mechanism}"
     data = joblib.hash(private)
     cost = PrivacyCost(

@@ -16,6 +16,7 @@ from sklearn_pate._base._split_inputs import (
     read_labels,
 )
 from sklearn_pate._estimators._hooks import autologging_off
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
     COLUMNS,
@@ -66,6 +67,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
     classes_: NDArray[Any]
 
+    @private_rows_by_position
     def fit(self, X: Any, y: Any) -> Self:
         """Train on private rows, with noise.
 

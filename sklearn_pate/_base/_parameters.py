@@ -7,6 +7,7 @@ from typing import Any, Literal
 from joblib import Memory
 from sklearn.base import BaseEstimator, clone
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -189,7 +190,8 @@ def resolve_n_queries(
         return min(n_public, few)
     if n_queries > n_public:
         raise ValueError(
-            f"n_queries={n_queries} is more than the {n_public} public rows, each of "
+            f"n_queries={n_queries} is more than the "
+            f"{counted(n_public, 'public row')}, each of "
             "which is queried at most once; lower n_queries or bring more public rows."
         )
     return n_queries

@@ -24,6 +24,7 @@ from sklearn_pate.accounting._assumptions import (
     SHARDS_BY_KEY,
     Assumption,
 )
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.students import Clusters
 
 __all__ = ["check_parties", "check_votes", "read_public_inputs"]
@@ -117,8 +118,8 @@ def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> 
         )
     if votes.n_public != public.n_public:
         raise ValueError(
-            f"The votes are on {votes.n_public} public rows and X_public has "
-            f"{public.n_public}; pass the rows that the parties labelled, in the "
+            f"The votes are on {counted(votes.n_public, 'public row')} and X_public "
+            f"has {public.n_public}; pass the rows that the parties labelled, in the "
             "same order."
         )
     if not np.array_equal(votes.classes, public.classes):

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from sklearn_pate._base._parameter_checks import check_ledger
 from sklearn_pate._inputs._labels import check_classes
-from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -55,7 +55,7 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     #: Fitted attributes that may hold estimators, of which only clones are fitted.
     _unfitted: ClassVar[tuple[str, ...]] = ()
 
-    @public_rows_by_name
+    @private_rows_by_position
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
         """State the privacy cost of a fit, without fitting.
 

@@ -15,7 +15,8 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._base._function_plan import FunctionPlan, taking_soft_labels
 from sklearn_pate._base._score_plan import ScorePlan
 from sklearn_pate._base._teacher_ensemble import AnswerPlan, FitSetup
-from sklearn_pate._estimators._class_codes import predict_codes
+from sklearn_pate._estimators._class_codes import is_binary_network, predict_codes
+from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._estimators._hooks import autologging_off, muted
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._estimators._seeding import seeded_globals
@@ -38,6 +39,7 @@ from sklearn_pate._teachers import (
     this_thread,
     train_teacher,
 )
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
 
 __all__ = [
@@ -133,6 +135,7 @@ def rehearse_teacher(
     their number. If that half is less than a hundred, or there are fewer public rows
     than a teacher has, only a failure for text or missing values counts.
     """
+    _check_outputs("estimator", estimator, form.n_classes)
     n_public = X_public.shape[0]
     if form.n_classes < 2 or n_rows in (0, 1):
         return
@@ -157,7 +160,7 @@ def rehearse_teacher(
             return
         failure = failure or result.failure
     if has_enough or is_of_values(str(failure)):
-        made = f"on {n_distinct} public rows with made-up labels"
+        made = f"on {counted(n_distinct, 'public row')} with made-up labels"
         raise _refusal("estimator", estimator, str(failure), made, X_public)
 
 
@@ -181,6 +184,7 @@ def rehearse_student(
     can be trained with two classes, and with more answers of each class. A student of
     soft labels must also follow them.
     """
+    _check_outputs("student", student, n_classes)
     n_public = X_public.shape[0]
     if min(n_labeled, n_classes, n_public) < 2:
         return
@@ -241,6 +245,19 @@ def rehearse_student(
         made = f"on public rows with {n_labeled} made-up answers"
         raise _refusal("student", student, failed, made, X_public) from (
             None if quotes_values(failed) else error
+        )
+
+
+def _check_outputs(name: str, estimator: Any, n_classes: int) -> None:
+    """Raise ValueError for a binary network where there are more than two classes.
+
+    It would be trained without an error, and never predict the others.
+    """
+    if n_classes > 2 and is_binary_network(last_step(estimator)):
+        raise ValueError(
+            f"{name}={in_short(estimator)} predicts two classes, and there are "
+            f"{n_classes}; use a NeuralNetClassifier with an output for each class. "
+            "Nothing was charged."
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate._base._label_accuracy import VotesWithLead
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum, ScoreSteps
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
@@ -48,9 +49,9 @@ _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
 _WITHOUT_TEACHERS = "PATEClassifier() without an estimator, which needs no teachers"
 _MORE_VOTERS = {
-    "teachers": "n_teachers={}",
-    "neighbours": "n_neighbors={}",
-    "parties": "votes of {} parties",
+    "teacher": "n_teachers={}",
+    "neighbour": "n_neighbors={}",
+    "party": "votes of {} parties",
 }
 
 
@@ -65,16 +66,16 @@ def why_useless(
     epsilon: float | None,
     delta: float,
     unit: str,
-    voters: str = "teachers",
-    queries: str = "queries",
+    voter: str = "teacher",
+    query: str = "query",
 ) -> str | None:
     """Describe why no student can learn from a release, with settings that would do.
 
     None if one can, if there is nothing to learn, or if answers depend on a student or
     have no known distribution.
     `few_answers` is for students that need few right answers; others average over many
-    noisy ones. `voters` are teachers or neighbours; where a party is the unit, parties
-    vote. `queries` may be public batches, for a sum.
+    noisy ones. `voter` is a teacher or neighbour; where a party is the unit, parties
+    vote. `query` may be a public batch, for a sum.
     """
     if mechanism.needs_probabilities or n_classes < 2:
         return None
@@ -82,7 +83,7 @@ def why_useless(
     if answers._plurality() is None:
         return None
     if unit == "party":
-        voters = "parties"
+        voter = "party"
 
     def suffices(n_teachers: int) -> bool:
         agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
@@ -101,7 +102,7 @@ def why_useless(
     settings = []
     if needed is not None:
         if n_rows is None or needed * FEW_ROWS <= n_rows:
-            settings.append(_MORE_VOTERS[voters].format(needed))
+            settings.append(_MORE_VOTERS[voter].format(needed))
         # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
         less_noise = _MORE_THAN_NEEDED * needed / n_teachers
         if epsilon is not None:
@@ -110,16 +111,17 @@ def why_useless(
             fewer = int(n_queries / less_noise**2)
             if few_answers and fewer >= _FEWEST_QUERIES:
                 settings.append(f"n_queries={fewer}")
-    if voters != "parties":
+    if voter != "party":
         settings.append(_WITHOUT_TEACHERS)
     elif not settings:
         settings.append("less noise")
     noise = without_seeds(mechanism.in_one_line())
     right = f"{100 * agree.right * agree.answered:.0f} %"
     return (
-        f"The noise of {noise} is too large for {n_teachers} {voters}: where all of "
-        f"them agree, {right} of {n_queries} {queries} are answered right, and a "
-        f"student can hardly learn from the answers. Use {' or '.join(settings)}."
+        f"The noise of {noise} is too large for {counted(n_teachers, voter)}: where "
+        f"all of them agree, {right} of {counted(n_queries, query)} are answered "
+        "right, and a student can hardly learn from the answers. Use "
+        f"{' or '.join(settings)}."
     )
 
 
@@ -133,8 +135,8 @@ def why_scores_useless(
     needed = int(np.ceil(mechanism.noise_scale * np.sqrt(_SIGNAL * (n_classes - 1))))
     return (
         f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
-        f"{n_teachers} teachers: it hides most of the scores of {n_classes} classes. "
-        f"Use n_teachers={needed}, a larger epsilon, or {_WITHOUT_TEACHERS}."
+        f"{counted(n_teachers, 'teacher')}: it hides most of the scores of {n_classes} "
+        f"classes. Use n_teachers={needed}, a larger epsilon, or {_WITHOUT_TEACHERS}."
     )
 
 
@@ -147,8 +149,8 @@ def why_steps_useless(
         return None
     return (
         f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
-        f"{n_units} {unit}s: it hides the coefficients of {n_classes} classes. Use a "
-        f"larger epsilon, or at least {needed} {unit}s."
+        f"{counted(n_units, unit)}: it hides the coefficients of {n_classes} classes. "
+        f"Use a larger epsilon, or at least {counted(needed, unit)}."
     )
 
 
@@ -162,8 +164,9 @@ def why_counts_useless(
     fewer = ", or PrivateMarginals(by_class=False)" if n_labels > 1 else ""
     return (
         f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
-        f"{n_rows // n_labels} rows{of_class}: rows drawn from the counts are nearly "
-        f"uniform. Use a larger epsilon or share of the counts, fewer columns{fewer}."
+        f"{counted(n_rows // n_labels, 'row')}{of_class}: rows drawn from the counts "
+        "are nearly uniform. Use a larger epsilon or share of the counts, fewer "
+        f"columns{fewer}."
     )
 
 
@@ -171,12 +174,11 @@ def why_few_public_rows(n_public: int) -> str | None:
     """Describe why a function cannot be released on a few public rows; None if not."""
     if n_public >= _FEW_PUBLIC_ROWS:
         return None
-    rows = "1 row" if n_public == 1 else f"{n_public} rows"
     return (
-        f"X_public has {rows} only: the released function has no more "
-        "coefficients than they determine, and predicts poorly at any epsilon. Pass "
-        "some hundred public rows, or synthetic=PrivateMarginals(domain) in their "
-        "place."
+        f"X_public has {counted(n_public, 'row')} only: the released function has no "
+        "more coefficients than they determine, and predicts poorly at any epsilon. "
+        "Pass some hundred public rows, or synthetic=PrivateMarginals(domain) in "
+        "their place."
     )
 
 
@@ -216,9 +218,10 @@ def why_rarest_is_lost(
     if suffices and rightly >= wanted * (rightly + wrongly):
         return None
     return (
-        f"The rarest class has a share of {share:g}: where all {n_teachers} teachers "
-        f"agree, {rightly:.0f} of {n_queries} queries are rightly answered with it, "
-        f"and {wrongly:.0f} wrongly, and a student can hardly learn it. Use more "
+        f"The rarest class has a share of {share:g}: where all votes of "
+        f"{counted(n_teachers, 'teacher')} agree, {rightly:.0f} of "
+        f"{counted(n_queries, 'query')} are rightly answered with it, and "
+        f"{wrongly:.0f} wrongly, and a student can hardly learn it. Use more "
         "queries, more teachers or a larger epsilon; and weight its rows, as by "
         "class_weight='balanced', as other teachers rarely vote for a rare class."
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from sklearn_pate._base._terminal import WIDTH
 from sklearn_pate._cli._options import number
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._profile_composition import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.publication._bounded_files import LARGEST_CARD, printable, read_file
@@ -94,7 +95,8 @@ def run(given: argparse.Namespace) -> int:
     for path, spent in zip(given.cards, statements, strict=True):
         print(f"{path}: epsilon={write_epsilon(spent.epsilon)}, delta={spent.delta:g}")
     total = (
-        f"Together these {len(statements)} models are (epsilon="
+        f"Together, {counted(len(statements), 'model')} "
+        f"{'is' if len(statements) == 1 else 'are'} (epsilon="
         f"{write_epsilon(epsilon)}, delta={delta:g})-differentially private. "
         f"Neighbouring data sets differ by one change: {neighbours}. It is assumed "
         "that all models were fitted on the same private data, with noise and numbers "

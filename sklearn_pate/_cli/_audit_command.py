@@ -11,6 +11,7 @@ from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._terminal import WIDTH, fact_lines, write_lower_bound
 from sklearn_pate._cli._estimator_file import read_mechanism
 from sklearn_pate._cli._options import add_mechanism, number, whole_number
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.inspection import AuditResult, audit_mechanism
 from sklearn_pate.mechanisms import Mechanism
@@ -238,7 +239,8 @@ def _as_text(setting: dict[str, Any], result: AuditResult) -> str:
     facts = {
         "mechanism": setting["mechanism"],
         "trials": f"{setting['n_trials']} with votes {setting['counts']} and as many "
-        f"with votes {setting['neighbour']}, of {setting['n_queries']} queries each",
+        f"with votes {setting['neighbour']}, of "
+        f"{counted(setting['n_queries'], 'query')} each",
         "claimed": f"epsilon is at most {write_epsilon(result.epsilon_claimed)}, at "
         f"delta={result.delta:g}",
         "shown": f"epsilon is at least {write_lower_bound(result.epsilon_lower)}, with "

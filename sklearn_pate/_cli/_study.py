@@ -12,6 +12,7 @@ from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._votes._vote_header import VoteHeader
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.publication._bounded_files import printable
 
@@ -130,8 +131,8 @@ class Study:
                 )
             if votes.n_public != n_public:
                 raise ValueError(
-                    f"{path} has votes on {votes.n_public} public rows, and the study "
-                    f"has {n_public}; ask its site to vote again."
+                    f"{path} has votes on {counted(votes.n_public, 'public row')}, and "
+                    f"the study has {n_public}; ask its site to vote again."
                 )
             unknown = votes.header.shards.keys() - {*self.sites}
             if unknown:

@@ -16,6 +16,7 @@ from sklearn_pate._cli._study import Study
 from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._key import key_commitment
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.publication._model_file import write_all
 
 __all__ = ["add_to"]
@@ -135,9 +136,10 @@ def run(given: argparse.Namespace) -> int:
     write_all({given.output: study.to_json().encode()})
     n_sites = len(study.sites)
     print(
-        f"{given.output}: {n_sites} sites with {study.n_teachers} teachers each, "
-        f"{n_sites * study.n_teachers} in all, on {len(public)} public rows. It may be "
-        "public.\n"
+        f"{given.output}: {counted(n_sites, 'site')} with "
+        f"{counted(study.n_teachers, 'teacher')} each, "
+        f"{n_sites * study.n_teachers} in all, on "
+        f"{counted(len(public), 'public row')}. It may be public.\n"
         f"{given.key}: the key that assigns patients to shards. Send it to the sites "
         "only."
     )

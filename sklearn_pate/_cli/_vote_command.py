@@ -19,6 +19,7 @@ from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._labels import check_classes, class_indices
 from sklearn_pate._teachers import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.distributed import cast_votes
 
 __all__ = ["add_to"]
@@ -145,8 +146,8 @@ def run(given: argparse.Namespace) -> int:
         site=given.site,
     ).save(given.output)
     print(
-        f"{given.output}: vote counts of {study.n_teachers} teachers on {len(public)} "
-        "public rows, without noise.\n"
+        f"{given.output}: vote counts of {counted(study.n_teachers, 'teacher')} on "
+        f"{counted(len(public), 'public row')}, without noise.\n"
         "They are sensitive: send this file to the one who runs fit-votes, and to "
         "nobody else.\n"
         f"Rows used: {len(y) - n_left_out}. Rows left out, as their label is no class: "
@@ -198,5 +199,8 @@ def _followed(
         for message in messages:
             print(f"{program}: warning: {message}", file=sys.stderr)
         if sys.stderr.isatty():
-            print(f"{program}: {n_done} of {n_shards} teachers", file=sys.stderr)
+            print(
+                f"{program}: {n_done} of {counted(n_shards, 'teacher')}",
+                file=sys.stderr,
+            )
         yield votes

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 
+from sklearn_pate.accounting._counted import counted
+
 __all__ = [
     "ContiguousClasses",
     "DelegatedPredictionMixin",
@@ -21,6 +23,7 @@ __all__ = [
     "fit_class_indices",
     "has_after_fit",
     "in_all_classes",
+    "is_binary_network",
     "log_odds",
     "predict_codes",
     "read_codes",
@@ -37,7 +40,8 @@ def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
     gaps; xgboost does not. `estimator` is fitted in place, or a
     :class:`ContiguousClasses` around a clone of it is returned.
     """
-    if _is_binary_network(estimator):
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    if any(is_binary_network(one) for one in parts):  # in a pipeline or a search, too
         codes = codes.astype(np.float32)
     if len(np.unique(codes)) == codes.max() + 1:  # no gap
         return estimator.fit(X, codes)
@@ -48,16 +52,12 @@ def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
         return ContiguousClasses(clone(estimator)).fit(untouched, codes)
 
 
-def _is_binary_network(estimator: Any) -> bool:
-    """Check for a NeuralNetBinaryClassifier, whose loss compares floats.
-
-    It may be the estimator, or inside it, as in a pipeline or a search.
-    """
+def is_binary_network(estimator: Any) -> bool:
+    """Check for a NeuralNetBinaryClassifier, whose loss compares floats."""
     skorch = sys.modules.get("skorch")
-    if skorch is None:
-        return False
-    parts = [estimator, *estimator.get_params(deep=True).values()]
-    return any(isinstance(one, skorch.NeuralNetBinaryClassifier) for one in parts)
+    return skorch is not None and isinstance(
+        estimator, skorch.NeuralNetBinaryClassifier
+    )
 
 
 def in_all_classes(
@@ -76,8 +76,8 @@ def in_all_classes(
     if scores.shape[1] != len(seen):
         raise ValueError(
             f"{type(classifier).__name__} has {len(seen)} of {n_classes} classes and "
-            f"returned {scores.shape[1]} columns; use a student with one column a "
-            "class (decision_function_shape='ovr' for SVC)."
+            f"returned {counted(scores.shape[1], 'column')}; use a student with one "
+            "column a class (decision_function_shape='ovr' for SVC)."
         )
     widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
     widened[:, seen] = scores
@@ -97,7 +97,7 @@ def read_codes(predicted: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.
     if predicted.shape != (n_rows,) or predicted.dtype.kind not in "biuf":
         raise ValueError(
             f"predict returned shape {predicted.shape} and dtype "
-            f"{predicted.dtype} for {n_rows} rows, not a class index each"
+            f"{predicted.dtype} for {counted(n_rows, 'row')}, not a class index each"
         )
     is_code = (predicted >= 0) & (predicted < n_classes)
     if predicted.dtype.kind == "f":

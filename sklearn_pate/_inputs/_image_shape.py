@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 __all__ = ["channels_first", "read_input_shape"]
@@ -36,7 +37,7 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
     if not whole or len(input_shape) != 3 or prod(input_shape) != n_features:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (channels, "
-            f"height, width), with the {n_features} values of each row of X."
+            f"height, width), with the {counted(n_features, 'value')} of each row of X."
         )
     first, height, width = input_shape
     if width in _CHANNELS and first > max(_CHANNELS):
@@ -44,7 +45,7 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
     is_open = first in _CHANNELS and width in _CHANNELS
     if not is_given and (is_open or (first >= width and not first > width == height)):
         warn_user(
-            f"Images of shape {input_shape} are read as {first} channels of "
+            f"Images of shape {input_shape} are read as {counted(first, 'channel')} of "
             f"{height} x {width} pixels. If the channels are last, move them: "
             "np.moveaxis(X, -1, 1), for X_public and new images, too.",
             PublicDataWarning,

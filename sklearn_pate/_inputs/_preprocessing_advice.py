@@ -37,12 +37,16 @@ _REMEDIES = {
         "A model gets no validation set here; leave early stopping out of {name}=, or "
         "use its own split of its rows"
     ),
-    r"unknown categories": "Give the encoder in {name}= handle_unknown='ignore'",
+    r"unknown categories": (
+        "Give the encoder in {name}= handle_unknown='ignore', or an OrdinalEncoder "
+        "handle_unknown='use_encoded_value' and unknown_value=-1"
+    ),
     r"Double|float64": (
         "Cast X and X_public to float32, or do so in front of the network in {name}="
     ),
     r"feature_names must|JSON characters|string names": (
-        "Rename the columns of X and X_public to letters, digits and underscores"
+        "Rename the columns of X and X_public, or those that a step in {name}= makes, "
+        "to letters, digits and underscores"
     ),
 }
 # A longer estimator has dots in a message.

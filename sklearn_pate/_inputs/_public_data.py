@@ -1,10 +1,11 @@
 """Public rows that cross-validation does not split."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import wraps
+from inspect import signature
 from typing import Any, Self, TypeVar, cast
 
-__all__ = ["PublicData", "public_rows_by_name"]
+__all__ = ["PublicData", "private_rows_by_position"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -56,8 +57,8 @@ class PublicData:
         return f"PublicData(<{type(self.X).__name__}{of_shape}>)"
 
 
-def public_rows_by_name(method: Method) -> Method:
-    """Refuse more positional arguments than X and y, with a message on `X_public`."""
+def private_rows_by_position(method: Method) -> Method:
+    """Refuse weights of private rows, and other positional arguments than X and y."""
 
     @wraps(method)
     def checked(self: Any, X: Any, y: Any, *others: Any, **named: Any) -> Any:
@@ -65,7 +66,7 @@ def public_rows_by_name(method: Method) -> Method:
             name = method.__name__
             raise TypeError(
                 f"{name} takes X and y by position and all else by name; write "
-                f"{name}(X, y, X_public=PublicData(X_public))."
+                f"{name}(X, y{_by_name(signature(self.fit).parameters)})."
             )
         if "sample_weight" in named:
             raise TypeError(
@@ -75,3 +76,10 @@ def public_rows_by_name(method: Method) -> Method:
         return method(self, X, y, **named)
 
     return cast(Method, checked)
+
+
+def _by_name(parameters: Container[str]) -> str:
+    """Write an argument of a `fit` with these parameters; all go to a search."""
+    if "X_public" in parameters or "fit_params" in parameters:
+        return ", X_public=PublicData(X_public)"
+    return ", groups=groups" if "groups" in parameters else ""

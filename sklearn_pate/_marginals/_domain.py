@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._odd_rows import is_frame
 from sklearn_pate._marginals._cells import Cells, cells_of
+from sklearn_pate.accounting._counted import counted
 
 __all__ = ["Domain", "cell_of", "count_tables", "read_domain"]
 
@@ -119,7 +120,8 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
             if cells[column] is None
         ]
         raise ValueError(
-            f"domain lacks {len(missing)} of {len(names)} columns; drop from X what "
+            f"domain lacks {len(missing)} of {counted(len(names), 'column')}; drop "
+            "from X what "
             "is no feature, such as ids and labels, and declare the others, from "
             f"general knowledge: domain={{{', '.join(missing)}}}."
         )

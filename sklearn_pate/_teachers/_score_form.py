@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from sklearn_pate._estimators._class_codes import in_all_classes, read_codes
+from sklearn_pate.accounting._counted import counted
 
 __all__ = ["ScoreForm"]
 
@@ -41,8 +42,9 @@ class ScoreForm:
         shape = len(self.basis), self.n_classes
         if probabilities.shape != shape or not np.all(np.isfinite(probabilities)):
             raise ValueError(
-                f"predict_proba returned shape {probabilities.shape} for {shape[0]} "
-                f"rows and {shape[1]} classes, or values that are not finite"
+                f"predict_proba returned shape {probabilities.shape} for "
+                f"{counted(shape[0], 'row')} and {shape[1]} classes, or values that "
+                "are not finite"
             )
         return self._project(probabilities)
 

@@ -14,6 +14,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._key import key_bytes
 from sklearn_pate._teachers._group_ids import spelled_ids
 from sklearn_pate._teachers._keyed_hash import keyed_words
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = [
@@ -88,8 +89,8 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     n_missing = np.count_nonzero(~has_id)
     if n_missing:
         raise ValueError(
-            f"ids has no id in {n_missing} of {len(has_id)} rows; drop these rows, as "
-            "any person may own them."
+            f"ids has no id in {n_missing} of {counted(len(has_id), 'row')}; drop "
+            "these rows, as any person may own them."
         )
     return _shard_spelled(texts, n_teachers, key)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate._estimators._class_codes import ContiguousClasses, in_all_classes
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout
+from sklearn_pate.accounting._counted import counted
 
 __all__ = ["OutputsForm", "SoftVoteForm"]
 
@@ -44,8 +45,9 @@ class OutputsForm:
         shape = X_public.shape[0], self.n_classes
         if probabilities.shape != shape or not _are_probabilities(probabilities):
             raise ValueError(
-                f"predict_proba returned shape {probabilities.shape} for {shape[0]} "
-                f"rows and {shape[1]} classes, or values that are no probabilities"
+                f"predict_proba returned shape {probabilities.shape} for "
+                f"{counted(shape[0], 'row')} and {shape[1]} classes, or values that "
+                "are no probabilities"
             )
         probabilities = probabilities.astype(np.float32)
         if not self.with_representation:

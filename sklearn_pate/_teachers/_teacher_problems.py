@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sklearn_pate._teachers._task import ON_PUBLIC_ROWS, TeacherResult
+from sklearn_pate.accounting._counted import counted
 
 __all__ = ["TeacherProblems", "raise_for_no_votes"]
 
-_DROPPED = "were dropped for missing or infinite values"
+_DROPPED = "dropped for missing or infinite values"
 
 
 @dataclass
@@ -42,7 +43,7 @@ class TeacherProblems:
     def texts(self) -> list[tuple[int, str]]:
         """List warnings and dropped rows as texts, with the teacher's index."""
         dropped = [
-            (teacher, f"{n_rows} of its rows {_DROPPED}")
+            (teacher, f"{counted(n_rows, 'row')} {_DROPPED}")
             for teacher, n_rows in self.dropped
         ]
         return sorted([*self.warnings, *dropped])
@@ -51,19 +52,19 @@ class TeacherProblems:
         return bool(self.failures or self.warnings)
 
 
-def raise_for_no_votes(n_teachers: int, problems: TeacherProblems) -> NoReturn:
+def raise_for_no_votes(problems: TeacherProblems) -> NoReturn:
     """Raise an error that explains why no teacher voted. It may quote private rows."""
     failures = problems.failures
     if not failures and problems.dropped:
         raise ValueError(
-            f"None of the {n_teachers} teachers had rows to train on: all of them "
-            f"{_DROPPED}, which estimator does not accept. Put an imputer inside "
+            "No teacher had rows to train on: all of them "
+            f"were {_DROPPED}, which estimator does not accept. Put an imputer inside "
             "estimator= and student=, as in make_pipeline(SimpleImputer(), "
             "LogisticRegression()), or leave out the column."
         )
     if not failures:
         raise ValueError(
-            f"None of the {n_teachers} teachers cast a vote: no row of y has a label "
+            "No teacher cast a vote: no row of y has a label "
             "in classes, or every prediction was out of range. Compare classes with "
             "the labels in y."
         )

@@ -21,6 +21,12 @@ __all__ = [
 
 # Variance spent on rounding a continuous Gaussian to a discrete one.
 ROUNDING_VARIANCE = 2.25
+# Logarithm of a delta that is 0 in floating point.
+_LOG_OF_NOTHING = -1e300
+# Error of ln Phi(x), relative to its size and that of epsilon, plus 1.
+_ROUNDING = 2.0**-51
+# A larger mu has an epsilon, about mu^2 / 2, that is useless and may overflow.
+_LARGEST_MU = 1e100
 # Epsilon is rounded up by this, which covers round-off and the rounding of more than a
 # million counts to discrete noise.
 _SAFETY = 1e-9
@@ -72,10 +78,10 @@ def gdp_delta(epsilon: float, mu: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """Compute the smallest epsilon of a Gaussian test at a given delta.
 
-    Rounded up by one part in 10^9; `inf` for an infinite mu.
+    Rounded up by one part in 10^9; `inf` for an infinite mu, or one above 1e100.
     """
     log_delta = np.log(check_delta(delta))
-    if not np.isfinite(mu):
+    if not mu <= _LARGEST_MU:
         return np.inf
     if mu <= 0 or log_gdp_delta(0.0, mu) <= log_delta:
         return 0.0
@@ -105,7 +111,10 @@ def largest_gdp_mu(epsilon: float, delta: float) -> float:
 
 def log_gdp_delta(epsilon: Any, mu: float) -> Any:
     """Compute the logarithm of `gdp_delta`, also at an array of epsilons."""
-    log_first = log_ndtr(mu / 2 - epsilon / mu)
+    # Finite, so that differences are numbers.
+    log_first = np.maximum(log_ndtr(mu / 2 - epsilon / mu), _LOG_OF_NOTHING)
     log_second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    # The second term is smaller, up to round-off.
-    return log_first + np.log(np.maximum(-np.expm1(log_second - log_first), 1e-300))
+    # The second term is smaller, up to round-off, which is added to the difference.
+    rounding = _ROUNDING * (1 + epsilon - log_first)
+    less = -np.expm1(np.minimum(log_second - log_first, 0.0))
+    return log_first + np.log(np.minimum(less + rounding, 1.0))

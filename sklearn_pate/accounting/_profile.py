@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 
 __all__ = [
@@ -116,7 +117,8 @@ class PrivacyProfile:
 
     def __repr__(self) -> str:
         return (
-            f"PrivacyProfile({self.epsilons.size} points, delta {self.deltas[0]:.3g} "
+            f"PrivacyProfile({counted(self.epsilons.size, 'point')}, delta "
+            f"{self.deltas[0]:.3g} "
             f"at epsilon 0 to {self.deltas[-1]:.3g} at {self.epsilons[-1]:.3g})"
         )
 
@@ -246,10 +248,12 @@ class PrivacyProfile:
         Proposition 2.11).
         """
         _check_probability("false_alarms", false_alarms)
+        if false_alarms == 0:
+            return float(self.deltas[-1])
         both = both_signs(self.epsilons)
         with np.errstate(over="ignore"):
             bounds = self.delta_at(both) + np.exp(both) * false_alarms
-        return float(min(bounds.min(), 1.0)) if false_alarms else float(self.deltas[-1])
+        return float(min(bounds.min(), 1.0))
 
     def of_units(self, n_units: int) -> "PrivacyProfile":
         """Return the profile of a change of several units (group privacy).

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._optional_module import optional_module
 from sklearn_pate.accounting._value_checks import check_not_masked
 from sklearn_pate.exceptions import warn_user
@@ -179,7 +180,7 @@ class RdpCurve:
 
     def __repr__(self) -> str:
         return (
-            f"RdpCurve({self.orders.size} orders from {self.orders[0]:g} to "
+            f"RdpCurve({counted(self.orders.size, 'order')} from {self.orders[0]:g} to "
             f"{self.orders[-1]:g})"
         )
 

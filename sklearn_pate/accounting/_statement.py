@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
@@ -328,8 +329,8 @@ class PrivacySpent:
             )
         if self.release == "scores":
             release = (
-                f"The mean score function of {self.n_teachers} teachers was released "
-                f"by {self.mechanism}"
+                f"The mean score function of {counted(self.n_teachers, 'teacher')} was "
+                f"released by {self.mechanism}"
             )
         elif self.release == "updates":
             release = (
@@ -341,16 +342,19 @@ class PrivacySpent:
         else:
             # Of the learners with votes, only nearest neighbours have this relation.
             from_samples = self.relation == "add-remove"
-            voters = f"the {self.n_teachers} nearest rows of secret samples"
+            voter = "nearest row" if from_samples else "teacher"
+            voters = counted(self.n_teachers, voter)
+            if from_samples:
+                voters = f"the {voters} of secret samples"
             release = (
-                f"{self.n_queries} queries to "
-                f"{voters if from_samples else f'{self.n_teachers} teachers'} were "
-                f"answered by {self.mechanism}"
+                f"{counted(self.n_queries, 'query')} to {voters} "
+                f"{'was' if self.n_queries == 1 else 'were'} answered by "
+                f"{self.mechanism}"
             )
         if self.n_tables is not None:
             release += (
                 ". The public rows were drawn from noisy counts of the values in "
-                f"{self.n_tables} columns, which the statement covers, too"
+                f"{counted(self.n_tables, 'column')}, which the statement covers, too"
             )
         return (
             f"{guarantee}. Neighbouring data sets differ by one change: "

@@ -27,6 +27,7 @@ from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._cells import Cells
 from sklearn_pate._marginals._domain import Domain, cell_of
 from sklearn_pate._marginals._noisy_tables import Marginals, count_cells
@@ -219,6 +220,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         self.noise_seed = noise_seed
         self.random_state = random_state
 
+    @private_rows_by_position
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Count private rows, with noise.
 

@@ -17,7 +17,7 @@ from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._estimators._progress import phase, progress_of
-from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems, collect
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
@@ -302,7 +302,7 @@ class PETDLClassifier(TeacherEnsemble):
         self.verbose = verbose
         self.random_state = random_state
 
-    @public_rows_by_name
+    @private_rows_by_position
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy soft votes.

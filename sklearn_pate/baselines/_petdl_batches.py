@@ -27,6 +27,7 @@ from sklearn_pate._marginals._noisy_tables import nearest_on_simplex
 from sklearn_pate._teachers import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
@@ -155,7 +156,7 @@ class SumPlan(TaughtPlan):
             epsilon=epsilon,
             delta=self.statement.delta,
             unit=self.public.unit,
-            queries="public batches",
+            query="public batch",
         )
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
@@ -238,7 +239,8 @@ def plan_batches(
     if n_batches < 2:
         raise ValueError(
             f"public_batch_size={public_batch_size} makes fewer than two public "
-            f"batches of {n_public} rows; lower it, or pass more public rows."
+            f"batches of {counted(n_public, 'row')}; lower it, or pass more public "
+            "rows."
         )
     representation, X_for_teachers = represent(representation, X_public, seed)
     random_state = check_random_state(seed % MAX_SEED)

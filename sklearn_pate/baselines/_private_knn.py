@@ -16,7 +16,7 @@ from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
 from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
-from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._value_checks import check_count
@@ -285,7 +285,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @public_rows_by_name
+    @private_rows_by_position
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train a student on noisy answers of the nearest private rows.
 
@@ -450,7 +450,7 @@ class PrivateKNNClassifier(QueryingClassifier):
             epsilon=None,  # neighbours cost nothing
             delta=self.delta,
             unit=self.privacy_unit,
-            voters="neighbours",
+            voter="neighbour",
         )
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)

@@ -29,6 +29,7 @@ from sklearn_pate._teachers import (
     shard_of_hash,
     spelled_ids,
 )
+from sklearn_pate.accounting._counted import counted
 
 __all__ = [
     "DaskRows",
@@ -458,8 +459,8 @@ def _check_index(number: int, name: str, found: str | None, of_y: str | None) ->
 
 def _differ(number: int, one: str, n_one: int, other: str, n_other: int) -> ValueError:
     return ValueError(
-        f"Partition {number} has {n_one} rows in {one} and {n_other} in {other}; make "
-        "both from one collection."
+        f"Partition {number} has {counted(n_one, 'row')} in {one} and {n_other} in "
+        f"{other}; make both from one collection."
     )
 
 

@@ -182,7 +182,7 @@ class _Teachers:
                 problems.add(result)
         problems.sort()
         if not any_cast:
-            raise_for_no_votes(self.n_teachers, problems)
+            raise_for_no_votes(problems)
         return problems
 
 

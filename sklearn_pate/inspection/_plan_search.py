@@ -22,6 +22,7 @@ from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate._inputs._labels import read_classes
 from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._fitting_epsilon import (
     fitting_epsilon,
@@ -121,8 +122,9 @@ class SearchPlan:
     def __str__(self) -> str:
         refit = " and a refit" if self.refit else ""
         sentences = [
-            f"This search will fit {self.n_fits} times ({self.n_candidates} candidates "
-            f"on {self.n_splits} splits{refit}), and every new fit is charged: at most "
+            f"This search will fit {counted(self.n_fits, 'time')} "
+            f"({counted(self.n_candidates, 'candidate')} on {self.n_splits} "
+            f"splits{refit}), and every new fit is charged: at most "
             f"{self.share:.2%} of the budget of {self.ledger}, of which "
             f"{self.left:.2%} is left.",
             "The choice between candidates depends on private labels, and no privacy "

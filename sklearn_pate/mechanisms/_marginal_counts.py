@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
@@ -61,8 +62,8 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         if sigma > LARGEST_SCALE:
             raise ValueError(
                 f"epsilon={epsilon!r} needs noise of {sigma:g} on each count of "
-                f"{self.n_tables} columns, more than the {LARGEST_SCALE} that can be "
-                "drawn; raise epsilon."
+                f"{counted(self.n_tables, 'column')}, more than the {LARGEST_SCALE} "
+                "that can be drawn; raise epsilon."
             )
         return clone(self).set_params(sigma=sigma)
 
@@ -89,8 +90,8 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
 
     def _spends_all(self) -> ValueError:
         return ValueError(
-            f"The counts of {self.n_tables} columns with noise of {self.sigma:g} spend "
-            "all of epsilon; use a smaller share for them."
+            f"The counts of {counted(self.n_tables, 'column')} with noise of "
+            f"{self.sigma:g} spend all of epsilon; use a smaller share for them."
         )
 
     def release(

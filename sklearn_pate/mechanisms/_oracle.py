@@ -6,6 +6,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
@@ -139,7 +140,7 @@ class Oracle:
     ...     oracle.answer([0, 2])
     ... except BudgetExceededError as error:
     ...     print(error)
-    1 new queries exceed the 0 of 2 that are left; pass at most 0 new rows.
+    1 new query would exceed the 0 of 2 that are left; pass at most 0 new rows.
     """
 
     def __init__(
@@ -243,8 +244,9 @@ class Oracle:
         left = self._n_queries - self.n_charged
         if n_new > left:
             raise BudgetExceededError(
-                f"{n_new} new queries exceed the {left} of {self._n_queries} that are "
-                f"left; pass at most {left} new rows."
+                f"{counted(n_new, 'new query')} would exceed the {left} of "
+                f"{self._n_queries} that are left; pass at most "
+                f"{counted(left, 'new row')}."
             )
         # The charge comes first: a crash after it may lose answers, never a charge.
         self.n_charged += n_new

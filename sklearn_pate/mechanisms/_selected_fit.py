@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._profile_conversions import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
@@ -147,8 +148,8 @@ class SelectedFit(AccountedRelease):
             expected = f", mean_n_trials={self.mean_n_trials!r}"
         search = (
             f"PrivateSearchCV(n_trials_distribution={self.n_trials_distribution!r}"
-            f"{expected}) over {len(self.fits)} candidates of {self.learner}, with "
-            f"{self.choice}"
+            f"{expected}) over {counted(len(self.fits), 'candidate')} of "
+            f"{self.learner}, with {self.choice}"
         )
         return search if self.fit is None else f"{self.fit.in_one_line()}, by {search}"
 

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._seeding import MAX_SEED
 from sklearn_pate._teachers import group_ids, hold_out_groups
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 
 __all__ = ["GroupHashSplit"]
@@ -118,7 +119,8 @@ class GroupHashSplit(BaseCrossValidator):
             if not (len(train) and len(test)):
                 raise ValueError(
                     f"random_state={self.random_state!r} and test_size={share!r} leave "
-                    f"one part of {len(ids)} groups empty; use another random_state. A "
+                    f"one part of {counted(len(ids), 'group')} empty; use another "
+                    "random_state. A "
                     "part that was split before needs another one than the first split."
                 )
             yield train, test

@@ -30,7 +30,7 @@ from sklearn_pate._estimators._delegation import last_step, with_last_step
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._estimators._seeding import MAX_SEED, check_cloneable
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate._inputs._public_data import public_rows_by_name
+from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.composition._private_selection import (
@@ -251,7 +251,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     privacy_spent_: PrivacySpent
     classes_: NDArray[Any]
 
-    @public_rows_by_name
+    @private_rows_by_position
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit candidates, and keep the best.
 

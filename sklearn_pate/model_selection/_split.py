@@ -16,6 +16,7 @@ from sklearn_pate._teachers import (
     shard_groups,
     shard_rows,
 )
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["GROUP_SCORE", "PrivateRows", "RowSplit", "split_rows"]
@@ -156,8 +157,8 @@ def _training_parts(
     parts = [np.flatnonzero(part_of_row == part) for part in range(n_parts)]
     if min(len(part) for part in parts) == 0:
         raise ValueError(
-            f"One of {n_parts} training parts holds no row; pass more rows, lower "
-            "test_size, or try fewer candidates."
+            f"One of {counted(n_parts, 'training part')} holds no row; pass more rows, "
+            "lower test_size, or try fewer candidates."
         )
     return parts
 

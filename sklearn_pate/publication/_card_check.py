@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._profile import (
     LARGEST_EPSILON,
@@ -65,7 +66,8 @@ def checked_statement(
         check_delta(card["delta"])
     if len(card["classes"]) != n_classes:
         raise ValueError(
-            f"it has {len(card['classes'])} classes, and the model has {n_classes}"
+            f"it has {counted(len(card['classes']), 'class')}, and the model has "
+            f"{n_classes}"
         )
     seeded = card["noise_is_seeded"]
     mechanism = rebuilt(card["mechanism_fields"], seeded=seeded, trusted=trusted)
@@ -118,7 +120,7 @@ def _check_mechanism(card: dict[str, Any], mechanism: AccountedRelease) -> None:
     if card["n_tables"] != n_tables:
         raise ValueError(
             f"it states n_tables={card['n_tables']}, and its mechanism has counts of "
-            f"{n_tables} columns"
+            f"{counted(n_tables, 'column')}"
         )
     # The parts of a vector are the queries of PETDL, all in one release.
     for kind, one, other in (
@@ -233,8 +235,9 @@ def _checked_cost(
         raise ValueError(
             "its Renyi curve is at other orders than the cost of its mechanism"
         )
-    queries = f"{card['n_queries']} queries with " if card["n_queries"] else ""
-    costs = f"{queries}{n_classes} classes to {card['mechanism']} cost"
+    n_asked = card["n_queries"]
+    queries = f"{counted(n_asked, 'query')} with " if n_asked else ""
+    costs = f"{queries}{counted(n_classes, 'class')} to {card['mechanism']} cost"
     if np.any(curve.values < cost.values * (1 - _ROUNDING)):
         place = int(np.argmin(curve.values - cost.values * (1 - _ROUNDING)))
         raise ValueError(

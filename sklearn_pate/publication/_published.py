@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate._estimators._class_codes import ContiguousClasses
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.publication._bounded_files import (
@@ -343,7 +344,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             and len(names) == n_features
             and all(isinstance(one, str) and one.isprintable() for one in names)
         ):
-            raise ValueError(f"the column names must be {n_features} printable texts")
+            raise ValueError(
+                f"the column names must be {counted(n_features, 'printable text')}"
+            )
         published = cls()
         published.student_ = student
         published.classes_ = classes
@@ -466,7 +469,8 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     # A constant student takes any number of features.
     if of_student != n_features and not isinstance(student, DummyClassifier):
         raise ValueError(
-            f"the student has {of_student} features, and that of the card {n_features}"
+            f"the student has {counted(of_student, 'feature')}, and that of the card "
+            f"{n_features}"
         )
     # scikit-learn writes these links into notebooks without escaping them.
     for one in reachable(student):

@@ -44,7 +44,7 @@ def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn)
     pate = fit(classes=["ill", "unsure", "wel"])
     first, second = pate.privacy_analysis_.data_problems
     assert first == "No row has the label 'wel'."
-    assert second.endswith("rows have a label that is not in classes.")
+    assert second.endswith("rows had a label that is not in classes.")
     assert len(recwarn) == 0
     assert b"No row has" not in pickle.dumps(pate)
 
@@ -64,7 +64,7 @@ def test_rows_without_a_group_change_no_vote(fit, recwarn):
         with_gaps.privacy_analysis_.counts, without.privacy_analysis_.counts
     )
     told = with_gaps.privacy_analysis_.data_problems
-    assert told == ["3 rows have no group id, and were left out."]
+    assert told == ["Left out: 3 rows without a group id."]
     assert without.privacy_analysis_.data_problems == []
     assert len(recwarn) == 0
 

@@ -198,7 +198,7 @@ def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:All .* answers name one class")  # noise may do so
+@pytest.mark.filterwarnings("ignore:All answers .* name one class")  # noise may do so
 def test_a_search_charges_every_fit_in_every_process(ledger):
     search = GridSearchCV(
         make(ledger, random_state=None),

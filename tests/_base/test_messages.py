@@ -1,5 +1,8 @@
 """Messages that name the right parameter, and warnings that come once."""
 
+import re
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +11,16 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
+import sklearn_pate
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PublicData,
+    baselines,
+    model_selection,
+)
 from sklearn_pate._base._parameters import MECHANISMS
+from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -20,6 +31,7 @@ from sklearn_pate.baselines import (
 from sklearn_pate.inspection import AnswerCostDisplay, VoteMarginsDisplay
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.publication.learners import LEARNERS
 
 X, Y = make_blobs(300, centers=[[-3, 0], [3, 0]], random_state=0)
 PUBLIC = PublicData(make_blobs(260, centers=[[-3, 0], [3, 0]], random_state=1)[0])
@@ -118,6 +130,38 @@ def test_an_epsilon_that_protects_hardly_anybody_is_warned_of(learner):
     public = {"X_public": PUBLIC} if has_public else {}
     with pytest.warns(PrivacyLeakWarning, match="is above 20"):
         learner.plan_privacy(X, Y, **public)
+
+
+PRIVATE = {
+    one
+    for module in (sklearn_pate, baselines, model_selection)
+    for one in map(module.__dict__.get, module.__all__)
+    if isinstance(one, type) and issubclass(one, PrivateClassifier)
+}
+
+
+def test_every_private_classifier_is_among_the_learners():
+    assert {type(learner) for learner in LEARNERS.values()} == PRIVATE
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("method", ["fit", "plan_privacy"])
+def test_weights_of_private_rows_are_refused_in_one_sentence(learner, method):
+    sentence = (
+        f"{type(learner).__name__} takes no sample_weight, as one private row must not "
+        "count more than another; leave it out."
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(sentence)}$"):
+        getattr(learner, method)(X, Y, sample_weight=np.ones(len(X)))
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_a_third_argument_by_position_is_answered_with_one_by_name(learner):
+    with pytest.raises(TypeError, match=r"fit takes X and y by position") as caught:
+        learner.fit(X, Y, PUBLIC)
+    advised = str(caught.value).partition("write ")[2]
+    names = re.findall(r"(\w+)=", advised)
+    signature(learner.fit).bind(X, Y, **dict.fromkeys(names))
 
 
 @pytest.mark.parametrize("display", [AnswerCostDisplay, VoteMarginsDisplay])

@@ -84,7 +84,7 @@ def test_the_total_in_words(cards, capsys):
     assert main(["add", "first.json", "second.json"]) == 0
     text = capsys.readouterr().out
     assert "first.json: epsilon=4.000, delta=1e-05" in text
-    assert "Together these 2 models are (epsilon=" in text
+    assert "Together, 2 models are (epsilon=" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
 

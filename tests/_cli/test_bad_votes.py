@@ -108,7 +108,7 @@ def test_a_file_that_was_cut_off_is_refused(folder, capsys, n_bytes):
 @pytest.mark.parametrize(
     ("shape", "n_votes", "message"),
     [
-        ((1, 2), 1, "west.votes has votes on 1 public rows, and the study has"),
+        ((1, 2), 1, "west.votes has votes on 1 public row, and the study has"),
         ((30,), 1, "west.votes contradicts itself"),
         ((30, 2), N_TEACHERS, "west.votes contradicts itself"),
         ((30, 2), 2**63, "west.votes contradicts itself"),  # their sum is 2**64

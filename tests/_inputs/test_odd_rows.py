@@ -189,7 +189,7 @@ def test_dropped_rows_are_reported_in_the_sensitive_channel_only():
         warnings.simplefilter("error", TeacherWarning)
         clf.fit(with_value(X, np.nan, "float64"), Y, X_public=PublicData(X_PUBLIC))
     [(_, text)] = clf.privacy_analysis_.teacher_warnings
-    assert text == "1 of its rows were dropped for missing or infinite values"
+    assert text == "1 row dropped for missing or infinite values"
     assert "dropped" not in repr(clf.privacy_analysis_) + str(clf.privacy_spent_)
 
 

@@ -429,3 +429,18 @@ def test_optimal_cost_is_at_most_theorem_6_at_extremes(sigma):
     found = gaussian_optimal_cost(log_q, sigma, EXTREME_ORDERS, "forward")
     for cost, order in zip(found, EXTREME_ORDERS, strict=True):
         assert np.all(cost <= theorem_6_cost(log_q, sigma, order) * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-12, 1e-9, 1e-6, 1e-3, 0.99, 1, 1e5])
+def test_a_pure_cost_keeps_its_digits_at_any_epsilon(epsilon):
+    orders = np.array([1.015625, 1.1, 2, 64, 4096])
+    found = pure_dp_curve(epsilon, orders).values
+    with mpmath.workdps(260):
+        x = mpmath.mpf(epsilon)
+        for order, cost in zip(orders, found, strict=True):
+            ratio = mpmath.cosh((order - mpmath.mpf(0.5)) * x) / mpmath.cosh(x / 2)
+            true = mpmath.log(ratio) / (order - 1)
+            assert cost == pytest.approx(float(true), rel=1e-12)
+    continuous = laplace_worst_case(epsilon, orders).values
+    assert np.all(continuous >= 0)
+    assert np.all(continuous <= pure_dp_curve(2 * epsilon, orders).values)

@@ -202,3 +202,27 @@ def test_much_noise_costs_as_much_as_continuous_noise():
 def test_tiny_noise_has_an_infinite_cost(sigma):
     assert gdp_mu(sigma) == np.inf
     assert gdp_epsilon(gdp_mu(sigma), 1e-5) == np.inf
+
+
+@pytest.mark.parametrize("mu", [1e-100, 1e-20, 1e-16, 1e-12, 1e-6])
+def test_next_to_no_shift_costs_no_less_than_it_does(mu):
+    for delta in DELTAS:
+        assert true_delta(gdp_epsilon(mu, delta), mu) <= delta
+    for epsilon in (0.0, mu, 5 * mu):
+        assert gdp_delta(epsilon, mu) >= true_delta(epsilon, mu) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-155])
+def test_delta_is_a_number_where_the_shift_is_next_to_nothing(mu):
+    assert gdp_delta(1.0, mu) == 0
+    assert gdp_epsilon(mu, 1e-5) == 0
+
+
+@pytest.mark.parametrize("mu", [1e3, 1e6, 1e50, 1e99])
+def test_a_useless_epsilon_is_half_of_the_squared_shift(mu):
+    assert gdp_epsilon(mu, 1e-5) == pytest.approx(mu**2 / 2, rel=0.01)
+    assert gdp_epsilon(mu, 1e-5) >= mu**2 / 2
+
+
+def test_a_shift_whose_epsilon_may_overflow_has_an_infinite_one():
+    assert gdp_epsilon(1e200, 1e-5) == np.inf

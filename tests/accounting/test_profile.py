@@ -243,3 +243,8 @@ def test_a_profile_cannot_be_changed():
     profile = gaussian_profile(1.0)
     with pytest.raises(ValueError, match="read-only"):
         profile.deltas[0] = 0.0
+
+
+def test_no_false_alarm_is_told_beyond_the_range_of_exponentials():
+    profile = PrivacyProfile([0.0, 800.0], [0.5, 0.1])
+    assert profile.detection_rate(false_alarms=0.0) == 0.1

@@ -284,8 +284,8 @@ def test_rows_without_an_id_or_a_class_are_left_out(client, table, X_public):
     assert clf.privacy_analysis_.data_problems == problems
     assert problems == [
         "No row has the label 7.",
-        "5 rows have a label that is not in classes.",
-        "38 rows have no group id, and were left out.",
+        "5 rows had a label that is not in classes.",
+        "Left out: 38 rows without a group id.",
     ]
 
 

@@ -114,7 +114,7 @@ def test_a_file_without_the_counts_is_refused(of_votes):
         card["mechanism"] = "GumbelMax(c=0.5)"
 
     forge(of_votes, change)
-    assert "it states n_tables=2, and its mechanism has counts of None" in refused(
+    assert "it states n_tables=2, and its mechanism has counts of no column" in refused(
         of_votes
     )
 

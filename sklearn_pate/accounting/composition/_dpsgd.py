@@ -8,6 +8,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import log_ndtr, logsumexp
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
@@ -80,9 +81,9 @@ def calibrate_steps(
         enough = calibrate_noise(curve_at_scale, epsilon=epsilon, delta=delta)
     except ValueError as error:
         raise ValueError(
-            f"epsilon={epsilon!r} cannot be reached with delta={delta!r} in {n_steps} "
-            "steps by any useful noise; raise epsilon or delta, or lower max_epochs or "
-            "batch_size of the estimator."
+            f"epsilon={epsilon!r} cannot be reached with delta={delta!r} in "
+            f"{counted(n_steps, 'step')} by any useful noise; raise epsilon or delta, "
+            "or lower max_epochs or batch_size of the estimator."
         ) from error
     if accountant == "rdp":
         return enough

@@ -134,10 +134,9 @@ def gaussian_objective_curve(
     cost = curvature_cost(curvature, regularisation)
     orders = np.asarray(orders, dtype=np.float64)
     mu = float(gradient_bound) / float(sigma)
-    log_moment = np.logaddexp(
-        log_ndtr(-mu / 2),
-        orders * (orders - 1) * mu**2 / 2 + log_ndtr((orders - 0.5) * mu),
-    )
+    with np.errstate(over="ignore"):  # an infinite cost of next to no noise
+        tilt = orders * (orders - 1) * mu * mu / 2
+    log_moment = np.logaddexp(log_ndtr(-mu / 2), tilt + log_ndtr((orders - 0.5) * mu))
     # The last term covers rounding.
     log_moment = np.maximum(log_moment, 0) + 8 * np.finfo(np.float64).eps
     return RdpCurve(orders, log_moment / (orders - 1) + cost)

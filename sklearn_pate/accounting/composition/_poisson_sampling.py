@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
@@ -15,6 +15,8 @@ _INTEGER_ORDERS = np.unique(
     np.concatenate([np.arange(2, 129), np.round(2 ** np.arange(7, 12.01, 0.125))])
 ).astype(np.int64)
 _LOG_FACTORIALS = gammaln(np.arange(_INTEGER_ORDERS[-1] + 1) + 1)
+# Relative margin for rounding of the logarithms of factorials.
+_ROUNDING = 1e-11
 
 
 def check_sampling_rate(sampling_rate: float) -> float:
@@ -76,7 +78,8 @@ def sampled_gaussian_curve(
     check_positive("noise_multiplier", noise_multiplier)
     rate = check_sampling_rate(sampling_rate)
     orders = np.asarray(orders, dtype=np.float64)
-    unsampled = orders / (2 * float(noise_multiplier) ** 2)
+    with np.errstate(over="ignore"):
+        unsampled = orders / 2 / noise_multiplier / noise_multiplier
     if rate == 1:
         return RdpCurve(orders, unsampled)
     log_moments = [
@@ -85,7 +88,7 @@ def sampled_gaussian_curve(
     at = np.interp(orders, [1, *_INTEGER_ORDERS], [0.0, *log_moments], right=np.inf) / (
         orders - 1
     )
-    return RdpCurve(orders, np.minimum(at, unsampled))
+    return RdpCurve(orders, np.minimum(at * (1 + _ROUNDING), unsampled))
 
 
 def _log_moment(order: int, rate: float, noise_multiplier: float) -> float:
@@ -99,12 +102,9 @@ def _log_moment(order: int, rate: float, noise_multiplier: float) -> float:
         + (order - k) * np.log1p(-rate)
         + k * np.log(rate)
     )
-    # Without the excess the terms sum to 1; adding it to 1 first would lose digits.
-    excess = (k * (k - 1.0)) / (2 * noise_multiplier**2)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rise = np.exp(log_terms) * np.expm1(excess)
-    if np.all(np.isfinite(rise)) and rise.sum() < 1:
-        return float(np.log1p(rise.sum()))
-    log_terms += excess
-    largest = log_terms.max()
-    return float(max(largest + np.log(np.exp(log_terms - largest).sum()), 0.0))
+    # Without the excess the terms sum to 1; adding it to 1 first would lose digits. In
+    # logarithms, as a term may vanish where its product with the excess does not.
+    with np.errstate(over="ignore", divide="ignore"):
+        excess = k * (k - 1.0) / 2 / noise_multiplier / noise_multiplier
+        log_rises = log_terms + excess + np.log(-np.expm1(-excess))
+    return float(np.logaddexp(0.0, logsumexp(log_rises)))

@@ -68,8 +68,9 @@ class TruncatedNegativeBinomial:
         if eta == 1:
             return cls(1, 1 / mean)
         log_inverse_gamma = brentq(
-            lambda x: np.log(np.expm1(x) / x) - np.log(mean),
-            1e-12,
+            # ln((e^x - 1) / x), between x / 2 and x.
+            lambda x: x + np.log(-np.expm1(-x) / x) - np.log(mean),
+            np.log(mean),
             2 * np.log(mean) + 2,
             xtol=1e-15,
         )
@@ -86,7 +87,8 @@ class TruncatedNegativeBinomial:
         """
         if self.eta == 1:
             return 1 / self.gamma
-        return float((1 / self.gamma - 1) / -np.log(self.gamma))
+        cost = -np.log(self.gamma)
+        return float(np.expm1(cost) / cost)
 
     def probabilities(self) -> Iterator[Decimal]:
         """List Pr[K = 1], Pr[K = 2], ...

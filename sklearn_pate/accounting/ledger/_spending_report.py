@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
@@ -122,7 +123,6 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
             "privacy and the neighbour relation."
         )
     entries = read_entries(file, ledger.filter)
-    n_entries = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
     table = [HEADS, *(_cells(entry) for entry in entries)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     rows = [
@@ -139,7 +139,8 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
             f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r})-differentially "
             f"private. Neighbouring data sets differ by one change: "
             f"{NEIGHBOURS[unit, relation]}.",
-            f"{ledger.spent:.2%} of this budget is spent, in {n_entries}. Estimate, "
+            f"{ledger.spent:.2%} of this budget is spent, in "
+            f"{counted(len(entries), 'entry')}. Estimate, "
             f"not a guarantee: epsilon={_estimate(ledger, file):.3f} so far, if no fit "
             "was chosen in view of another.",
             "",

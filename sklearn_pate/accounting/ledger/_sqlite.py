@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.exceptions import LedgerError
 
 __all__ = ["create_once", "file_exists", "make_key", "transaction"]
@@ -120,7 +121,8 @@ def make_key(path: Path) -> bytes:
         key = path.read_bytes()
     if len(key) < KEY_BYTES:
         raise LedgerError(
-            f"The key file {path} has {len(key)} bytes, and a key needs {KEY_BYTES}; "
+            f"The key file {path} has {counted(len(key), 'byte')}, and a key needs "
+            f"{KEY_BYTES}; "
             "put the old key back, or remove the file to create a new key (fits under "
             "the old key are then charged again)."
         )

@@ -141,7 +141,11 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     log_mgf = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(
         0, epsilon
     )
-    return RdpCurve(orders, np.maximum(log_mgf, 0) / (orders - 1), epsilon)
+    # cosh((a - 1/2) x) / cosh(x / 2), less 1: without cancellation where both are near.
+    near = np.where(orders * epsilon < 1, epsilon / 2, 0.0)
+    rise = 2 * np.sinh(orders * near) * np.sinh((orders - 1) * near) / np.cosh(near)
+    log_mgf = np.where(orders * epsilon < 1, np.log1p(rise), log_mgf)
+    return RdpCurve(orders, log_mgf / (orders - 1), epsilon)
 
 
 def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
@@ -189,10 +193,12 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
         one_shift = np.logaddexp(
             np.log(orders / (2 * orders - 1)) + (orders - 1) * gamma,
             np.log((orders - 1) / (2 * orders - 1)) - orders * gamma,
-        ) / (orders - 1)
+        )
+    # The last term covers rounding.
+    one_shift = np.maximum(one_shift, 0) + 8 * np.finfo(np.float64).eps
     pure = pure_dp_curve(2 * gamma, orders)
-    values = np.minimum(2 * one_shift, pure.values)
-    return RdpCurve(orders, np.maximum(values, 0), pure.pure_epsilon)
+    values = np.minimum(2 * one_shift / (orders - 1), pure.values)
+    return RdpCurve(orders, values, pure.pure_epsilon)
 
 
 def discrete_laplace_worst_case(

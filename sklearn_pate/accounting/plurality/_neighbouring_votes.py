@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
@@ -130,7 +131,7 @@ class VoteCosts:
                 raise ValueError(
                     f"largest_counts, of shape {counts.shape}, must be whole numbers "
                     f"from 0 to n_teachers={self.n_teachers}, one for each of the "
-                    f"{log_q.size} entries of log_q."
+                    f"{counted(log_q.size, 'entry')} of log_q."
                 )
         log_q = np.clip(log_q, -1e6, -1e-12)
         positions = -ndtri_exp(log_q) if self.is_gaussian else -log_q

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler
 from sklearn_pate.mechanisms.noise._continuous import standard_normal
@@ -178,8 +179,9 @@ class NoisySteps:
         for gradients in self.optimizer.grad_samples:
             if len(gradients) != len(X):
                 raise ValueError(
-                    f"the module makes {len(gradients)} gradients out of {len(X)} "
-                    "rows, so that clipping does not bound the effect of one row; give "
+                    f"the module makes {counted(len(gradients), 'gradient')} out of "
+                    f"{counted(len(X), 'row')}, so that clipping does not bound the "
+                    "effect of one row; give "
                     "each layer one slice for each row, along the first axis."
                 )
 

@@ -7,6 +7,7 @@ import torch
 from opacus.validators import ModuleValidator
 
 from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.baselines.dpsgd._dpsgd_training import (
     NoisySteps,
     initialized,
@@ -160,7 +161,8 @@ def _losses(net: Any, X: torch.Tensor, y: torch.Tensor, seed: int = 0) -> torch.
         losses = losses_of_rows(net, X, y)
     if losses.shape != y.shape:
         raise ValueError(
-            f"its criterion gives {tuple(losses.shape)} losses for {len(y)} rows; use "
+            f"its criterion gives {tuple(losses.shape)} losses for "
+            f"{counted(len(y), 'row')}; use "
             "one that gives a loss for each row with reduction='none', such as "
             "torch.nn.CrossEntropyLoss, and a module that keeps the axis of rows."
         )

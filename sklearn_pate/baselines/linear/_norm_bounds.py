@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._counted import counted
+
 __all__ = ["Bounds", "read_feature_bounds"]
 
 _SMALLEST_UNIT = 1e-200
@@ -100,7 +102,7 @@ def read_feature_bounds(
     except (TypeError, ValueError):
         raise ValueError(
             f"feature_bounds={feature_bounds!r} must be a pair (low, high), each a "
-            f"number or {n_features} numbers, one per feature."
+            f"number or {counted(n_features, 'number')}, one per feature."
         ) from None
     if not (np.all(low < high) and np.all(np.isfinite(high - low))):
         raise ValueError(

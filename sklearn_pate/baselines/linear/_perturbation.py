@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition._objective_perturbation import (
@@ -119,8 +120,9 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     longest = (task.n_weights + _SURE) * perturbation.noise.linear_scale
     if longest * (task.n_weights + 16) * _ROUNDING > TOLERANCE:
         raise ValueError(
-            f"epsilon={task.epsilon!r} needs so much noise, with {task.n_weights} "
-            f"weights and {task.n_problems} problems, that rounding would keep the "
+            f"epsilon={task.epsilon!r} needs so much noise, with "
+            f"{counted(task.n_weights, 'weight')} and "
+            f"{counted(task.n_problems, 'problem')}, that rounding would keep the "
             "solver from the minimum; raise epsilon."
         )
     return perturbation

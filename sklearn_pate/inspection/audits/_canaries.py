@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClassifier
 from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.inspection.audits._audit_fits import (
     cost_of_fit,
@@ -143,8 +144,8 @@ def audit_canaries(
     check_count("n_guesses", n_guesses, 1)
     if n_guesses > n_canaries:
         raise ValueError(
-            f"n_guesses={n_guesses} is more than the {n_canaries} rows of X_canaries; "
-            "lower it, or leave n_guesses=None."
+            f"n_guesses={n_guesses} is more than the {counted(n_canaries, 'row')} of "
+            "X_canaries; lower it, or leave n_guesses=None."
         )
     y, classes = np.asarray(y), getattr(estimator, "classes", None)
     known = y if classes is None else np.asarray(classes)
@@ -186,7 +187,10 @@ def audit_canaries(
         delta=delta,
         confidence=confidence,
     )
-    evidence = f"{n_correct} of {n_guesses} guesses of {n_canaries} bits were correct"
+    evidence = (
+        f"{n_correct} of {counted(n_guesses, 'guess')} of {counted(n_canaries, 'bit')} "
+        "were correct"
+    )
     return AuditResult(epsilon_lower, epsilon, delta, confidence, evidence)
 
 

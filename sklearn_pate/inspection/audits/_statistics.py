@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, binom
 
+from sklearn_pate.accounting._counted import counted
+
 __all__ = [
     "bound_from_guesses",
     "clopper_pearson",
@@ -101,8 +103,8 @@ def epsilon_lower_bound(
     )
     epsilon = _epsilon_bound(n_hits, n_false_hits, n_measuring, delta, alpha)
     evidence = (
-        f"an event observed in {n_hits} of {n_measuring} trials on one data set, and "
-        f"in {n_false_hits} of {n_measuring} on the other"
+        f"an event observed in {n_hits} of {counted(n_measuring, 'trial')} on one data "
+        f"set, and in {n_false_hits} of {n_measuring} on the other"
     )
     return max(float(epsilon), 0.0), evidence
 

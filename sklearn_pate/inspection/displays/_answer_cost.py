@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate._estimators._delegation import last_step
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.inspection.displays._plotting import (
@@ -127,7 +128,7 @@ class AnswerCostDisplay:
                 marker="o",
                 linestyle="none",
                 color=self.lines_[-1].get_color(),
-                label=f"this fit: {self.paid[0]} queries",
+                label=f"this fit: {counted(self.paid[0], 'query')}",
             )[0]
         ax.set(
             xlabel="queries",

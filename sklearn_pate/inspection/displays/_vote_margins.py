@@ -5,6 +5,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._exact import log_losing
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
@@ -128,7 +129,7 @@ class VoteMarginsDisplay:
         ax = make_axes(type(self), ax)
         shares = np.asarray(self.margins) / self.n_teachers
         edges = np.histogram_bin_edges(shares, bins, range=(0, 1))
-        style = {"color": COLORS[0], "label": f"{len(shares)} queries"}
+        style = {"color": COLORS[0], "label": counted(len(shares), "query")}
         *_, self.bars_ = ax.hist(shares, edges, **style | kwargs)
         self.turned_bars_ = self.line_ = None
         if self.turned is not None:
@@ -147,10 +148,12 @@ class VoteMarginsDisplay:
                 self.width / self.n_teachers,
                 color="black",
                 linestyle="--",
-                label=f"one in {_ONE_IN} is changed at {self.width} votes{beyond}",
+                label=f"one in {_ONE_IN} is changed at "
+                f"{counted(self.width, 'vote')}{beyond}",
             )
         ax.set(
-            xlabel=f"margin of the votes, as a share of {self.n_teachers} teachers",
+            xlabel="margin of the votes, as a share of "
+            f"{counted(self.n_teachers, 'teacher')}",
             ylabel="queries",
             xlim=(0, 1),
         )
@@ -319,7 +322,8 @@ def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
     if n_teachers < max(counts.sum(axis=1)):
         raise ValueError(
             f"n_teachers={n_teachers!r} is not the number of teachers, as one query "
-            f"has {counts.sum(axis=1).max():.0f} votes; pass at least as many."
+            f"has {counted(int(counts.sum(axis=1).max()), 'vote')}; pass at least as "
+            "many."
         )
     return counts
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Literal, NamedTuple
 
+from sklearn_pate.accounting._counted import counted
+
 __all__ = ["KINDS", "Step", "data_flow_lines", "draw_data_flow", "flow_of"]
 
 #: Kinds of fits that differ in their data flow.
@@ -46,9 +48,9 @@ def flow_of(
     the steps are those of any such fit.
     """
     only = "the only release" if n_tables is None else "the second release"
-    teachers = f"{n_teachers or 'Many'} teachers"
+    teachers = "Many teachers" if n_teachers is None else counted(n_teachers, "teacher")
     of_model = f"{model}: " if model else ""
-    to_queries = f"to {n_queries} queries " if n_queries else ""
+    to_queries = f"to {counted(n_queries, 'query')} " if n_queries else ""
     rows = Step(
         "private", "Private rows", f"split into shards; each {unit} is in one shard"
     )
@@ -75,7 +77,7 @@ def flow_of(
             Step("private", "Rows of each party", "never leave the party"),
             Step(
                 "private",
-                f"{n_teachers or 'Many'} parties",
+                "Many parties" if n_teachers is None else counted(n_teachers, "party"),
                 "each labels the public rows: its votes",
             ),
             noise,
@@ -166,7 +168,7 @@ def flow_of(
     }[kind]
     if n_tables is None:
         return steps
-    counts = f"of the values in {n_tables} columns: the first release"
+    counts = f"of the values in {counted(n_tables, 'column')}: the first release"
     drawn = "drawn from the noisy counts; queried and learned from as public rows"
     return [
         Step("private", "Private rows", f"each {unit} counts once in a column"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.accounting._statement_facts import sentences_of
 from sklearn_pate.inspection.privacy_report._guarantee import figure_text
@@ -77,8 +78,8 @@ def registry_record(facts: dict[str, Any]) -> dict[str, Any]:
             "basic": basic,
             "dp_variant": {
                 "variant_name": _VARIANTS[facts["facts"]["variant"]],
-                "data_domain": f"Tables with {facts['n_features']} columns and "
-                f"{facts['n_classes']} classes.",
+                "data_domain": f"Tables with {counted(facts['n_features'], 'column')} "
+                f"and {counted(facts['n_classes'], 'class')}.",
                 "unprotected_quantities": words.get("unprotected", "None."),
             },
             "privacy_loss": _privacy_loss(facts, words),

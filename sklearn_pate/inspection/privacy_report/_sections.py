@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.inspection.privacy_report._blocks import (
     Block,
     Bullets,
@@ -84,7 +85,7 @@ _METHODS = {
     ),
 }
 _COUNTS = (
-    "First, the values in each of {n_tables} columns are counted, one of each {unit}, "
+    "First, the values in each of {columns} are counted, one of each {unit}, "
     "and each count gets noise. Rows are drawn from the noisy counts: these are the "
     "public rows from here on. "
 )
@@ -179,7 +180,8 @@ def _method(facts: dict[str, Any]) -> Section:
     )
     caption = "Data flow. Private data stay with the data holder."
     method = _METHODS[kind] if facts["n_tables"] is None else _COUNTS + _METHODS[kind]
-    text = Text(method.format(unit=unit, n_tables=facts["n_tables"]))
+    columns = counted(facts["n_tables"], "column")
+    text = Text(method.format(unit=unit, columns=columns))
     if not facts["private"]:
         text = Text("Despite the steps shown, there is no guarantee.", is_warning=True)
     return Section("Method", [text, Picture(steps, caption)])
@@ -205,7 +207,8 @@ def _costs(facts: dict[str, Any]) -> Section:
     one = costs["one_query"]
     if one is not None:
         text = (
-            f"An equal share of this cost, for one of {facts['n_queries']} queries, "
+            "An equal share of this cost, for one of "
+            f"{counted(facts['n_queries'], 'query')}, "
             f"is at most epsilon={one['epsilon']:.3f} at "
             f"delta={number_text(one['delta'])}. Epsilon grows more slowly than the "
             "number of queries."
@@ -242,14 +245,14 @@ def _parameters(facts: dict[str, Any]) -> Section:
 
 def _ledger(ledger: dict[str, Any]) -> Section:
     entries = ledger["entries"]
-    n_entries = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
     text = (
         "All releases charged to this ledger, now and later, are together "
         f"(epsilon={number_text(ledger['epsilon'])}, "
         f"delta={number_text(ledger['delta'])})-differentially private, even if each "
         "was chosen in view of the earlier ones. An attacker who has all of them "
         f"guesses correctly in {at_most(ledger['guesses'])} cases. "
-        f"{ledger['spent']:.2%} of this budget is spent, in {n_entries}. Check that "
+        f"{ledger['spent']:.2%} of this budget is spent, in "
+        f"{counted(len(entries), 'entry')}. Check that "
         "this fit is among them: this page does not."
     )
     blocks: list[Block] = [Text(text)]

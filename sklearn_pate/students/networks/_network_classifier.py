@@ -18,6 +18,7 @@ from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
 from sklearn_pate._inputs._checks import check_device, check_number
 from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
 from sklearn_pate._inputs._labels import read_targets
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._modules import build_module, default_module
 from sklearn_pate.students.networks._network_training import (
@@ -146,8 +147,8 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         """Train on checked rows and a target for each."""
         if len(targets) != len(X):
             raise ValueError(
-                f"X has {len(X)} rows and y has {len(targets)}; each row needs a "
-                "label, -1 if it is unknown."
+                f"X has {counted(len(X), 'row')} and y has {len(targets)}; each row "
+                "needs a label, -1 if it is unknown."
             )
         self.classes_ = classes
         self._learn_scale(X)

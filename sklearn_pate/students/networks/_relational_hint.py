@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
 from sklearn_pate._inputs._checks import check_number
+from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._network_training import SemiSupervisedNet
 from sklearn_pate.students.networks._public_batches import PublicRows
@@ -97,7 +98,7 @@ class RelationalHint:
         if np.any(clusters >= len(similarities)):
             raise ValueError(
                 f"cluster_of_row has cluster {clusters.max()} and similarities has "
-                f"{len(similarities)} clusters; number them from 0."
+                f"{counted(len(similarities), 'cluster')}; number them from 0."
             )
         check_count("max_epochs", self.max_epochs)
         check_count("batch_size", self.batch_size)
@@ -134,7 +135,7 @@ class RelationalHint:
         hidden_layer(module)  # raises without one, also if the hint is all zeros
         if len(inputs) != len(self.cluster_of_row):
             raise ValueError(
-                f"hint is about {len(self.cluster_of_row)} rows and X has "
+                f"hint is about {counted(len(self.cluster_of_row), 'row')} and X has "
                 f"{len(inputs)}; pass the rows of the hint."
             )
         rows = np.flatnonzero(self.cluster_of_row >= 0)

@@ -236,3 +236,8 @@ def test_a_parameter_that_is_not_positive_is_refused(value):
         least_regularisation(value, 0.25)
     with pytest.raises(ValueError, match="curvature="):
         least_regularisation(1.0, value)
+
+
+def test_next_to_no_noise_has_no_bound():
+    curve = gaussian_objective_curve(1e-200, regularisation=1.0, curvature=0.25)
+    assert np.all(curve.values == np.inf)

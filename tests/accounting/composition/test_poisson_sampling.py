@@ -6,7 +6,19 @@ import pytest
 from dp_accounting import rdp
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import exp, inf, log, mpf, npdf, quad, workdps
+from mpmath import (
+    binomial,
+    exp,
+    expm1,
+    fsum,
+    inf,
+    log,
+    log1p,
+    mpf,
+    npdf,
+    quad,
+    workdps,
+)
 from scipy.stats import binom
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
@@ -128,3 +140,33 @@ def test_a_rate_that_is_no_probability_is_named(rate):
 def test_a_wrong_noise_multiplier_is_named(noise_multiplier):
     with pytest.raises(ValueError, match="noise_multiplier="):
         sampled_gaussian_curve(noise_multiplier, 0.1)
+
+
+def log_moment(noise_multiplier, rate, order):
+    """The sum of Mironov, Talwar and Zhang at an integer order, with 60 digits."""
+    with workdps(60):
+        q, z = mpf(rate), mpf(noise_multiplier)
+        return log1p(
+            fsum(
+                binomial(order, k)
+                * (1 - q) ** (order - k)
+                * q**k
+                * expm1((k * k - k) / (2 * z * z))
+                for k in range(2, order + 1)
+            )
+        )
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.3, 0.5185, 1.0, 10.0, 1e6])
+@pytest.mark.parametrize("rate", [1e-300, 1e-17, 7e-17, 1e-6, 0.999])
+def test_no_term_of_the_sum_is_lost(noise_multiplier, rate):
+    for order in (2, 20, 64, 128):
+        cost = sampled_gaussian_curve(noise_multiplier, rate, [order]).values[0]
+        true = log_moment(noise_multiplier, rate, order) / (order - 1)
+        assert true * (1 - 1e-15) - 1e-300 <= cost <= true * (1 + 1e-9) + 1e-300
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.0])
+def test_extreme_noise_costs_all_or_nothing(rate):
+    assert np.all(sampled_gaussian_curve(1e-160, rate).values == np.inf)
+    assert np.all(sampled_gaussian_curve(1e160, rate).values < 1e-300)

@@ -248,3 +248,19 @@ def test_the_cost_of_a_noisy_score_is_that_of_its_law(sigma):
     orders = np.array([1.5, 2, 3])
     cost = divergences(p / p.sum(), q / q.sum(), orders)
     assert np.all(cost <= threshold_worst_case(sigma, orders).values + 1e-9)
+
+
+@each_law
+@pytest.mark.parametrize("more", [3e-16, 1e-14, 1e-12, 1e-9, 1e-6])
+def test_hardly_more_than_one_trial_costs_no_less_than_it_does(name, more):
+    law = LAWS[name](1 + more)
+    with localcontext(prec=60):
+        probabilities = islice(law.probabilities(), 60)
+        mean = sum(k * of_k for k, of_k in enumerate(probabilities, start=1))
+    assert law.mean >= float(mean) * (1 - 3e-16)
+    assert law.mean == pytest.approx(1 + more, rel=3e-15)
+
+
+@each_law
+def test_very_many_trials_have_a_law(name):
+    assert LAWS[name](1e100).mean == pytest.approx(1e100)

@@ -112,7 +112,7 @@ def tokens_of_rows_before(X, last, tokens):
     return last(tokens(X.long()).mean(dim=1).cumsum(dim=0))
 
 
-SLICES = "gradients out of 1 rows, .*one slice for each row"
+SLICES = "gradients out of 1 row, .*one slice for each row"
 MIXES = "its module mixes the rows of a batch"
 OTHER_GRADIENTS = "not those of their losses, .* optimizer__weight_decay"
 COUNTS = "the loss of a row depends on the number of rows"
@@ -155,7 +155,7 @@ REFUSED = {
     "squeeze": (
         function(lambda X, last: last(X).squeeze()),
         (4,),
-        "losses for 1 rows; .*keeps the axis of rows",
+        "losses for 1 row; .*keeps the axis of rows",
     ),
     "lazy layer": (
         sequence(nn.LazyLinear(3)),

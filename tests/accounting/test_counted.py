@@ -1,0 +1,76 @@
+"""Counts in sentences: one row, and two rows."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import sklearn_pate
+from sklearn_pate.accounting._counted import counted
+
+# Numbers that are at least two, or of memory and steps that are always many.
+SEVERAL = {
+    "n_cells",
+    "n_classes",
+    "n_given",
+    "n_labeled",
+    "n_labels",
+    "n_models",
+    "n_splits",
+    "len(neighbour)",
+    "len(text)",
+}
+SEVERAL_IN = {
+    ("_shards.py", "len(ids)"),  # one group is refused before
+    ("_soft_votes.py", "size"),  # two public batches or more
+    ("_linear_base.py", "n_features"),
+    ("_petdl_checks.py", "n_public"),
+    ("_noisy_objective.py", "n_problems"),
+    ("_rdp.py", "n_times"),  # "composed {n_times!r} times"
+    ("_ledger.py", "n_times"),  # below one, as more would fit
+}
+PLURAL = re.compile(
+    r" (?!is |has |needs |was |does |this |its |as )"
+    r"(?:(?!of|in|and|with|for|on|at|by|to)[a-z-]+ )?[a-z]+s\b"
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "written"),
+    [
+        (1, "query", "1 query"),
+        (2, "query", "2 queries"),
+        (0, "public row", "0 public rows"),
+        (3, "class", "3 classes"),
+        (3, "batch", "3 batches"),
+        (3, "day", "3 days"),
+        (None, "teacher", "no teacher"),
+    ],
+)
+def test_a_noun_follows_its_number(number, noun, written):
+    assert counted(number, noun) == written
+
+
+def counts_with_a_plural(path):
+    """List the counts of a module that a plural noun follows, whatever they are."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, after in zip(node.values, node.values[1:], strict=False):
+            if isinstance(value, ast.FormattedValue) and isinstance(
+                after, ast.Constant
+            ):
+                code = ast.unparse(value.value)
+                name = re.sub(r"^[\w.]*\.|.*\['|'\]$", "", code)
+                is_count = name.startswith(("n_", "len(")) or code.endswith(".size")
+                if is_count and PLURAL.match(after.value) and name not in SEVERAL:
+                    yield path.name, name
+
+
+def test_a_count_that_may_be_one_has_its_noun_from_counted():
+    package = Path(sklearn_pate.__file__).parent
+    found = {
+        found for path in package.rglob("*.py") for found in counts_with_a_plural(path)
+    }
+    assert found == SEVERAL_IN
