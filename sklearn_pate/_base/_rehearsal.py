@@ -36,7 +36,7 @@ from sklearn_pate._teachers import (
     VoteForm,
     one_thread,
     this_thread,
-    train_teacher,
+    train_teachers,
 )
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
 
@@ -152,7 +152,7 @@ def rehearse_teacher(
         codes = rng.permutation(np.arange(n_rows) % n_named)
         shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
         with one_thread():
-            result = train_teacher(poll, X_for_teachers, shard)
+            [result] = train_teachers(poll, X_for_teachers, [shard])
         if result.failure is None:
             return
         failure = failure or result.failure

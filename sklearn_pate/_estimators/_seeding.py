@@ -3,8 +3,8 @@
 import random
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -58,16 +58,32 @@ def seeded_globals(seed: int) -> Iterator[None]:
     earlier teachers drew, and so on their shards. Threads enter one at a time; the
     states from before are restored.
     """
-    torch = sys.modules.get("torch")
-    with _GLOBAL_GENERATORS:
-        python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
-        try:
-            with torch.random.fork_rng() if torch is not None else nullcontext():
-                random.seed(seed)
-                np.random.seed(seed)  # noqa: NPY002
-                if torch is not None:
-                    torch.manual_seed(seed)
-                yield
-        finally:
-            random.setstate(python_state)
-            np.random.set_state(numpy_state)  # noqa: NPY002
+    with kept_globals() as seed_globals:
+        seed_globals(seed)
+        yield
+
+
+@contextmanager
+def kept_globals() -> Iterator[Callable[[int], None]]:
+    """Restore the global generators after a block that seeds them several times.
+
+    Yields the function that seeds them. To keep their states takes longer than to train
+    a small teacher on a few rows.
+    """
+    with _GLOBAL_GENERATORS, ExitStack() as states:
+        states.callback(random.setstate, random.getstate())
+        states.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+        is_torch_kept = False
+
+        def seed_globals(seed: int) -> None:
+            nonlocal is_torch_kept
+            torch = sys.modules.get("torch")
+            if torch is not None and not is_torch_kept:
+                states.enter_context(torch.random.fork_rng())
+                is_torch_kept = True
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
+            if torch is not None:
+                torch.manual_seed(seed)
+
+        yield seed_globals

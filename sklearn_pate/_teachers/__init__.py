@@ -25,7 +25,7 @@ from sklearn_pate._teachers._teacher_problems import (
 )
 from sklearn_pate._teachers._threads import one_thread, this_thread
 from sklearn_pate._teachers._vote_form import Form, VoteForm
-from sklearn_pate._teachers._worker import train_teacher
+from sklearn_pate._teachers._worker import train_teachers
 
 __all__ = [
     "ONE_GROUP",
@@ -57,5 +57,5 @@ __all__ = [
     "spelled_ids",
     "teacher_seeds",
     "this_thread",
-    "train_teacher",
+    "train_teachers",
 ]

@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._hooks import autologging_off, muted
-from sklearn_pate._estimators._seeding import seeded_globals
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import INFINITE, MISSING, odd_rows, takes_missing
 from sklearn_pate._teachers._threads import one_thread, this_thread
@@ -57,13 +56,12 @@ class Poll:
         return self.estimator if self.representation is None else self.representation
 
     @contextmanager
-    def isolated(self, seed: int) -> Iterator[list[warnings.WarningMessage]]:
-        """Seed and limit a teacher, catch its warnings, and suppress its output."""
+    def isolated(self) -> Iterator[list[warnings.WarningMessage]]:
+        """Limit a teacher, catch its warnings, and suppress its output."""
         with (
             one_thread(this_thread() != self.polling_thread),
             autologging_off(),
             muted(),
-            seeded_globals(seed),
             # Warnings may quote private rows, as errors may. Filters are global to the
             # process, as generators are: scikit-learn's Parallel, which would pass on
             # its configuration, sets them while other threads run.
@@ -112,8 +110,9 @@ class PublicRowsError(Exception):
 
 def rows_of(X: Table, rows: Any) -> Any:
     """Return some rows, of an array in C order: a sum in another order rounds so."""
-    some = _safe_indexing(X, rows)
-    return np.ascontiguousarray(some) if isinstance(some, np.ndarray) else some
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(X[rows])
+    return _safe_indexing(X, rows)
 
 
 def usable_rows(estimator: Any, shard: Shard) -> Shard:

@@ -1,6 +1,7 @@
-"""Task that trains one teacher and returns its result."""
+"""Task that trains teachers, one after the other, and returns their results."""
 
 import sys
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -8,7 +9,8 @@ from typing import Any
 
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._class_codes import fit_class_indices
-from sklearn_pate._estimators._seeding import seeded_clone
+from sklearn_pate._estimators._hooks import muted
+from sklearn_pate._estimators._seeding import kept_globals, seeded_clone
 from sklearn_pate._inputs._odd_rows import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._teachers._task import (
     ON_PUBLIC_ROWS,
@@ -23,16 +25,27 @@ from sklearn_pate._teachers._task import (
 )
 from sklearn_pate._teachers._vote_form import Contribution
 
-__all__ = ["train_teacher"]
+__all__ = ["train_teachers"]
 
 
-def train_teacher(poll: Poll, X_public: Any, shard: Shard) -> TeacherResult:
-    """Train a teacher on its shard, unless its result is cached."""
+def train_teachers(
+    poll: Poll, X_public: Any, shards: Iterable[Shard]
+) -> list[TeacherResult]:
+    """Train a teacher on each shard, unless its result is cached."""
+    # Muted here, too, as the first of nested blocks takes longest.
+    with kept_globals() as seed_globals, muted():
+        return [_result(poll, X_public, shard, seed_globals) for shard in shards]
+
+
+def _result(
+    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
+) -> TeacherResult:
+    """Train one teacher, or find out that there is nothing to train."""
     usable = usable_rows(poll.first_step, shard)
     result = result_without_training(poll, X_public, usable)
     if result is None:
         result = TeacherResult(shard.teacher)
-        train = partial(_train_on_most, poll, X_public, usable)
+        train = partial(_train_on_most, poll, X_public, usable, seed_globals)
         try:
             result.contribution, result.warnings, result.n_dropped = (
                 train() if shard.slot is None else shard.slot(train)
@@ -45,7 +58,9 @@ def train_teacher(poll: Poll, X_public: Any, shard: Shard) -> TeacherResult:
     return result
 
 
-def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
+def _train_on_most(
+    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
+) -> Outcome:
     """Train; if that fails or warns, drop rows whose values may be the reason."""
     outcome: Outcome | None = None
     failures: list[Exception] = []
@@ -63,7 +78,9 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         try:
             result = result_without_training(poll, X_public, rest)
             contribution, texts, n_dropped = (
-                (result.contribution, (), 0) if result else _train(poll, X_public, rest)
+                (result.contribution, (), 0)
+                if result
+                else _train(poll, X_public, rest, seed_globals)
             )
         except Exception as failure:
             failures.append(failure)
@@ -78,10 +95,13 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
     return outcome
 
 
-def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
+def _train(
+    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
+) -> Outcome:
     """Return the contribution of a teacher, its warnings, and its dropped rows."""
     had_torch = "torch" in sys.modules
-    with poll.isolated(shard.seed) as caught:
+    with poll.isolated() as caught:
+        seed_globals(shard.seed)
         teacher = drop_callbacks(seeded_clone(poll.estimator, shard.seed))
         # Copies: a teacher that modifies its rows in place would otherwise pass
         # information from its shard on to later teachers, and fail on a memory map.
@@ -104,5 +124,5 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
             contribution = untrained.contribution
     if "torch" in sys.modules and not had_torch:
         # The teacher imported torch, too late to seed and limit it: train again.
-        return _train(poll, X_public, shard)
+        return _train(poll, X_public, shard, seed_globals)
     return contribution, warning_texts(caught), shard.codes.size - own_codes.size

@@ -22,7 +22,7 @@ from sklearn_pate._teachers import (
     rows_of,
     teacher_seeds,
     this_thread,
-    train_teacher,
+    train_teachers,
 )
 from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
 from sklearn_pate.accounting._value_checks import check_count
@@ -141,7 +141,7 @@ def cast_votes(
     task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed, None)
     poll = Poll(estimator, form, None, get_config(), this_thread())
     with one_thread():
-        result = train_teacher(poll, X_public, task)
+        [result] = train_teachers(poll, X_public, [task])
     if result.failure is not None:
         kind = result.failure.removeprefix(ON_PUBLIC_ROWS).partition(":")[0]
         warn_user(

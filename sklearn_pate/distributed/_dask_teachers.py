@@ -26,7 +26,7 @@ from sklearn_pate._teachers import (
     raise_for_no_votes,
     rows_of,
     this_thread,
-    train_teacher,
+    train_teachers,
 )
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
@@ -145,12 +145,12 @@ def _train_block(pieces: Any, task: _Task, first: int, last: int) -> Results:
     """Train the teachers of a block, from the first to before the last."""
     X, codes, shards = read_pieces(pieces, task.like)
     X = read_like_public(X, task.given, refuse=False)
-    results: Results = []
-    for teacher in range(first, last):
+
+    def shard(teacher: int) -> Shard:
         rows = slice(*np.searchsorted(shards, [teacher, teacher + 1]).tolist())
-        mine = Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher], None)
-        results.append(train_teacher(task.poll, task.X_public, mine))
-    return results
+        return Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher], None)
+
+    return train_teachers(task.poll, task.X_public, map(shard, range(first, last)))
 
 
 class _Teachers:
