@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._hooks import muted
@@ -95,6 +97,13 @@ def _train_on_most(
     return outcome
 
 
+def _own(representation: BaseEstimator) -> Any:
+    """Copy a representation whose `transform` may keep something of a row."""
+    # Not inherited: a subclass may compute anything.
+    keeps_no_row = "_keeps_no_row" in vars(type(representation))
+    return representation if keeps_no_row else deepcopy(representation)
+
+
 def _train(
     poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
 ) -> Outcome:
@@ -109,7 +118,7 @@ def _train(
         contribution: Contribution | None
         untrained = None
         if poll.representation is not None:
-            own_X = deepcopy(poll.representation).transform(own_X)
+            own_X = _own(poll.representation).transform(own_X)
             own = usable_rows(poll.estimator, replace(shard, X=own_X, codes=own_codes))
             if own.codes.size < own_codes.size:
                 untrained = result_without_training(poll, X_public, own)
