@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
@@ -35,7 +34,6 @@ from sklearn_pate._teachers import (
     Shard,
     VoteForm,
     one_thread,
-    this_thread,
     train_teachers,
 )
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
@@ -147,7 +145,7 @@ def rehearse_teacher(
     draws = [(n_distinct, n_named) for n_named in (form.n_classes, 2, form.n_classes)]
     if n_rows is None and n_distinct > _MANY_ROWS:
         draws.insert(0, (_MANY_ROWS, form.n_classes))
-    poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
+    poll = Poll.by_this_thread(_brief(estimator), form, representation)
     failures = []
     for attempt, (n_drawn, n_named) in enumerate(draws):
         rng = np.random.RandomState(seed + attempt)

@@ -9,14 +9,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._cache import TeacherMemory
 from sklearn_pate._teachers._task import Poll, Shard, rows_of
 from sklearn_pate._teachers._teacher_problems import TeacherProblems, raise_for_no_votes
-from sklearn_pate._teachers._threads import one_thread, this_thread
+from sklearn_pate._teachers._threads import one_thread
 from sklearn_pate._teachers._vote_form import Contribution, Form, VoteForm
 from sklearn_pate._teachers._worker import train_teachers
 from sklearn_pate._votes._votes import Votes
@@ -101,13 +100,8 @@ def collect(
     cache = None
     if memory is not None:
         cache = TeacherMemory(memory, estimator, X_public, form, representation)
-    poll = Poll(
-        estimator,
-        form,
-        representation,
-        get_config(),  # here, as joblib dispatches tasks from other threads
-        this_thread(),
-    )
+    # Here, as joblib dispatches tasks from other threads.
+    poll = Poll.by_this_thread(estimator, form, representation)
 
     def all_shards() -> Iterator[Shard]:
         for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn import config_context
-from sklearn.base import BaseEstimator
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off, muted
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import INFINITE, MISSING, odd_rows, takes_missing
@@ -49,6 +50,18 @@ class Poll:
     representation: BaseEstimator | None
     config: dict[str, object]
     polling_thread: tuple[int, int]
+
+    @classmethod
+    def by_this_thread(
+        cls,
+        estimator: BaseEstimator,
+        form: Form,
+        representation: BaseEstimator | None = None,
+    ) -> Self:
+        """Collect the inputs in the thread that gets the results."""
+        # A clone, so that the callbacks of the user's estimator stay.
+        unwatched = drop_callbacks(clone(estimator))
+        return cls(unwatched, form, representation, get_config(), this_thread())
 
     @property
     def first_step(self) -> Any:

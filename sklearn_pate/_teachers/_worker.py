@@ -9,7 +9,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._hooks import muted
 from sklearn_pate._estimators._seeding import kept_globals, seeded_clone
@@ -111,7 +110,7 @@ def _train(
     had_torch = "torch" in sys.modules
     with poll.isolated() as caught:
         seed_globals(shard.seed)
-        teacher = drop_callbacks(seeded_clone(poll.estimator, shard.seed))
+        teacher = seeded_clone(poll.estimator, shard.seed)
         # Copies: a teacher that modifies its rows in place would otherwise pass
         # information from its shard on to later teachers, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))

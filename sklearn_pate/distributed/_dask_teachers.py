@@ -11,7 +11,6 @@ import numpy as np
 from dask import delayed
 from distributed import Client, Future, as_completed
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from sklearn_pate._inputs._column_types import read_like_public
@@ -25,7 +24,6 @@ from sklearn_pate._teachers import (
     VoteForm,
     raise_for_no_votes,
     rows_of,
-    this_thread,
     train_teachers,
 )
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
@@ -116,7 +114,7 @@ def _train(
 ) -> "_Teachers":
     """Train all teachers; their results stay on the workers."""
     client, n_teachers = rows.client(), len(shards)
-    poll = Poll(estimator, form, representation, get_config(), this_thread())
+    poll = Poll.by_this_thread(estimator, form, representation)
     n_blocks = rows.n_blocks(sum(client.nthreads().values()), n_teachers)
     bounds = np.linspace(0, n_teachers, n_blocks + 1).astype(int).tolist()
     # Not scattered: data that were would be lost with their workers.

@@ -51,7 +51,7 @@ class TeacherOfPublicRows(GaussianNB):
 
 
 class NeedsRows(GaussianNB):
-    """Refuses fewer than 150 different rows, and keeps the numbers that it was given."""
+    """Refuses fewer than 150 different rows, and keeps the numbers it was given."""
 
     given: ClassVar[list[int]] = []
 
