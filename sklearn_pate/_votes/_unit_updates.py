@@ -17,6 +17,8 @@ __all__ = ["UnitUpdates", "UpdateStep"]
 _AT_ONCE = 2**21
 # Bytes of the values of the basis that are kept from the first step for later ones.
 _MOST_KEPT = 2**29
+# Bytes of an array beside its numbers; a group of one row has few of these.
+_OF_ARRAY = 200
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,8 @@ class UnitUpdates:
         if self._group_of_row is None:
             n_rows = max(1, _AT_ONCE // self.size)
             for start in range(0, len(self._codes), n_rows):
-                rows = slice(start, start + n_rows)
-                left, right = self._factors(step, start, rows)
+                block = slice(start, start + n_rows)
+                left, right = self._factors(step, start, block)
                 yield left[:, :, np.newaxis] * right[:, np.newaxis, :]
             return
         order = np.argsort(self._group_of_row, kind="stable")
@@ -176,9 +178,10 @@ class UnitUpdates:
         if values is None:
             # No row is left out, so that the others stay where they are.
             values = self._transform(self._X[rows])
-            if values.nbytes <= self._n_free:
+            n_bytes = values.nbytes + _OF_ARRAY
+            if n_bytes <= self._n_free:
                 self._kept[place] = values
-                self._n_free -= values.nbytes
+                self._n_free -= n_bytes
         return step.factors(values, self._codes[rows])
 
     def __repr__(self) -> str:

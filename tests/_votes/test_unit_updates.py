@@ -193,7 +193,7 @@ def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
 
 @pytest.mark.neighbours
 @pytest.mark.usefixtures("blocks")
-@pytest.mark.parametrize("most_kept", [0, 1000, 2**29])
+@pytest.mark.parametrize("most_kept", [0, 2000, 2**29])
 @pytest.mark.parametrize("of_groups", [False, True])
 def test_values_of_an_earlier_step_change_no_sum(monkeypatch, most_kept, of_groups):
     monkeypatch.setattr(_unit_updates, "_MOST_KEPT", most_kept)
