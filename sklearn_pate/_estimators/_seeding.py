@@ -3,7 +3,7 @@
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -35,15 +35,21 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
 
     Integers are replaced too, so that two teachers do not share their random numbers.
     """
-    estimator = clone(estimator)
-    names = (
+    return with_seeds(clone(estimator), seed_names(estimator), seed)
+
+
+def seed_names(estimator: Any) -> list[str]:
+    """List the names of all `random_state` of an estimator and its parts."""
+    return sorted(
         name
         for name in estimator.get_params(deep=True)
         if name == "random_state" or name.endswith("__random_state")
     )
-    seeds = {
-        name: (seed + offset) % MAX_SEED for offset, name in enumerate(sorted(names))
-    }
+
+
+def with_seeds(estimator: Any, names: Sequence[str], seed: int) -> Any:
+    """Set parameters of these names to seeds that are derived from `seed`."""
+    seeds = {name: (seed + offset) % MAX_SEED for offset, name in enumerate(names)}
     if seeds:
         estimator.set_params(**seeds)
     return estimator  # not what set_params returns: of a FrozenEstimator, nothing

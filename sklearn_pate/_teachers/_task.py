@@ -1,7 +1,7 @@
 """Tasks and results of teachers, and teachers that need no training."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off, muted
+from sklearn_pate._estimators._seeding import seed_names
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import INFINITE, MISSING, odd_rows, takes_missing
 from sklearn_pate._teachers._threads import one_thread, this_thread
@@ -46,6 +47,8 @@ class Poll:
     """Inputs that all teachers share, beside the public rows."""
 
     estimator: BaseEstimator
+    #: Names of its parameters that are seeded, as each search for them takes time.
+    seed_names: Sequence[str]
     form: Form
     representation: BaseEstimator | None
     config: dict[str, object]
@@ -61,7 +64,8 @@ class Poll:
         """Collect the inputs in the thread that gets the results."""
         # A clone, so that the callbacks of the user's estimator stay.
         unwatched = drop_callbacks(clone(estimator))
-        return cls(unwatched, form, representation, get_config(), this_thread())
+        names = seed_names(unwatched)
+        return cls(unwatched, names, form, representation, get_config(), this_thread())
 
     @property
     def first_step(self) -> Any:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate._estimators._class_codes import fit_class_indices
 from sklearn_pate._estimators._hooks import muted
-from sklearn_pate._estimators._seeding import kept_globals, seeded_clone
+from sklearn_pate._estimators._seeding import kept_globals, with_seeds
 from sklearn_pate._inputs._odd_rows import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._teachers._task import (
     ON_PUBLIC_ROWS,
@@ -110,7 +110,7 @@ def _train(
     had_torch = "torch" in sys.modules
     with poll.isolated() as caught:
         seed_globals(shard.seed)
-        teacher = seeded_clone(poll.estimator, shard.seed)
+        teacher = with_seeds(clone(poll.estimator), poll.seed_names, shard.seed)
         # Copies: a teacher that modifies its rows in place would otherwise pass
         # information from its shard on to later teachers, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
