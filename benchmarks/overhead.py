@@ -1,5 +1,6 @@
 """Overhead of the poll. Writes results/overhead.json.
 
+fits      fits with known noise, compared with a loop of clone, fit, predict and count
 poll      250 forests on Adult, compared with a plain joblib loop of the same fits
 memory    peak memory of all processes at 50, 250 and 1000 teachers
 scaling   time against teachers, rows per teacher and public rows
@@ -10,6 +11,7 @@ on an idle machine.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,15 +21,30 @@ import psutil
 from command import command
 from joblib import Parallel, delayed
 from record import save, summary
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.datasets import fetch_adult
+from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.students import TableRepresentation
 
 N_JOBS = 2
 N_ALTERNATIONS = 9
 N_TREES = 20
+N_QUERIES = 1000
+# Name, teacher, whether it gets a representation by default, numbers of teachers and of
+# private rows.
+FITS = (
+    ("forests", RandomForestClassifier(N_TREES), False, 250, 30_000),
+    ("logistic regressions", LogisticRegression(), True, 100, 30_000),
+    ("trees of depth 3", DecisionTreeClassifier(max_depth=3), False, 1000, 30_000),
+)
 N_PUBLIC = 5000
 N_SIMULATED = 1_000_000
 N_CLASSES_SIMULATED = 10
@@ -106,6 +123,77 @@ def poll_and_loop():
             "ratios": summary(np.divide(times["poll"], times["loop"])),
         }
     ]
+
+
+def count_in_loop(teacher, has_representation, n_teachers, X, codes, X_public):
+    """Train the teachers of a fit one after the other, and count their votes."""
+    if has_representation:
+        represented = TableRepresentation(random_state=0).fit(X_public)
+        X, X_public = represented.transform(X), represented.transform(X_public)
+    counts = np.zeros((len(X_public), 2), dtype=int)
+    for seed, rows in enumerate(shard_rows(len(X), n_teachers, 0)):
+        one = clone(teacher).set_params(random_state=seed).fit(X[rows], codes[rows])
+        counts[np.arange(len(X_public)), one.predict(X_public)] += 1
+
+
+def fit(teacher, has_representation, n_teachers, X, codes, X_public):
+    """Fit with noise that is given, so that none is calibrated."""
+    PATEClassifier(
+        teacher,
+        student=make_pipeline(StandardScaler(), LogisticRegression()),
+        n_teachers=n_teachers,
+        mechanism=GNMax(sigma=n_teachers / 6),
+        n_queries=N_QUERIES,
+        epsilon=None,
+        classes=[0, 1],
+        random_state=0,
+    ).fit(X, codes, X_public=PublicData(X_public))
+
+
+def fits_and_loops():
+    """Alternate between a fit and a loop; the first fit of each kind is apart.
+
+    Time of the processor, which other processes change little: nothing runs in parallel
+    here.
+    """
+    X, codes, X_public = adult()
+    rows = []
+    for name, teacher, has_representation, n_teachers, n_rows in FITS:
+        arguments = (
+            *(teacher, has_representation, n_teachers),
+            *(X[:n_rows], codes[:n_rows], X_public[:N_PUBLIC]),
+        )
+        first, times = cpu_seconds(fit, *arguments), {"fit": [], "loop": []}
+        for turn in range(N_ALTERNATIONS):
+            order = [("fit", fit), ("loop", count_in_loop)]
+            for what, function in order if turn % 2 else order[::-1]:
+                times[what].append(cpu_seconds(function, *arguments))
+        medians = {what: float(np.median(values)) for what, values in times.items()}
+        rows.append(
+            {
+                "teachers": name,
+                "n_teachers": n_teachers,
+                "n_rows": n_rows,
+                "n_public": N_PUBLIC,
+                "n_queries": N_QUERIES,
+                "first_fit_seconds": first,
+                "fit_seconds": summary(times["fit"]),
+                "loop_seconds": summary(times["loop"]),
+                "median_fit_seconds": medians["fit"],
+                "median_loop_seconds": medians["loop"],
+                "ratio_of_medians": medians["fit"] / medians["loop"],
+                "ratios": summary(np.divide(times["fit"], times["loop"])),
+                "load": os.getloadavg()[1],
+            }
+        )
+    return rows
+
+
+def cpu_seconds(function, *arguments):
+    """Time one call, by the processor's time of this process."""
+    start = time.process_time()
+    function(*arguments)
+    return time.process_time() - start
 
 
 def poll_adult(n_teachers):
@@ -236,6 +324,7 @@ def scaling():
 
 
 TABLES = {
+    "fits": fits_and_loops,
     "poll": poll_and_loop,
     "memory": peak_memory,
     "scaling": scaling,

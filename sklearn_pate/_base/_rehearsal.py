@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
@@ -36,8 +35,7 @@ from sklearn_pate._teachers import (
     Shard,
     VoteForm,
     one_thread,
-    this_thread,
-    train_teacher,
+    train_teachers,
 )
 from sklearn_pate.accounting._counted import counted
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
@@ -132,8 +130,9 @@ def rehearse_teacher(
     each of three draws of as many public rows, one of them with two classes only, as
     classes may be too rare in a shard for the teacher. Where `n_rows` is not public,
     and None, a draw is half of the public rows, repeated, so that no teacher fails for
-    their number. If that half is less than a hundred, or there are fewer public rows
-    than a teacher has, only a failure for text or missing values counts.
+    their number; fewer are tried first. If that half is less than a hundred, or there
+    are fewer public rows than a teacher has, only a failure for text or missing values
+    counts.
     """
     _check_outputs("estimator", estimator, form.n_classes)
     n_public = X_public.shape[0]
@@ -146,22 +145,26 @@ def rehearse_teacher(
     if not has_enough and not _has_odd_values(X_public):
         return
     n_distinct = max(min(n_distinct, n_public), 1)
-    n_rows = max(n_distinct, _MANY_ROWS) if n_rows is None else n_rows
-    poll = Poll(_brief(estimator), form, representation, get_config(), this_thread())
-    failure = None
-    for attempt, n_named in enumerate((form.n_classes, 2, form.n_classes)):
+    draws = [(n_distinct, n_named) for n_named in (form.n_classes, 2, form.n_classes)]
+    if n_rows is None and n_distinct > _MANY_ROWS:
+        draws.insert(0, (_MANY_ROWS, form.n_classes))
+    poll = Poll.by_this_thread(_brief(estimator), form, representation)
+    failures = []
+    for attempt, (n_drawn, n_named) in enumerate(draws):
         rng = np.random.RandomState(seed + attempt)
-        rows = np.resize(rng.permutation(n_public)[:n_distinct], n_rows)
-        codes = rng.permutation(np.arange(n_rows) % n_named)
+        n_trained = max(n_drawn, _MANY_ROWS) if n_rows is None else n_rows
+        rows = np.resize(rng.permutation(n_public)[:n_drawn], n_trained)
+        codes = rng.permutation(np.arange(n_trained) % n_named)
         shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
         with one_thread():
-            result = train_teacher(poll, X_for_teachers, shard)
+            [result] = train_teachers(poll, X_for_teachers, [shard])
         if result.failure is None:
             return
-        failure = failure or result.failure
-    if has_enough or is_of_values(str(failure)):
+        failures.append(result.failure)
+    failure = failures[-3]  # the first one on as many rows as the message tells
+    if has_enough or is_of_values(failure):
         made = f"on {counted(n_distinct, 'public row')} with made-up labels"
-        raise _refusal("estimator", estimator, str(failure), made, X_public)
+        raise _refusal("estimator", estimator, failure, made, X_public)
 
 
 @phase("rehearsing the student on public rows")

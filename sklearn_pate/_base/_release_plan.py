@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.mechanisms import Transcript
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
@@ -121,38 +123,59 @@ def analyse_votes(
     adaptive: bool,
     in_ledger: bool,
 ) -> PrivacyAnalysis:
-    """Compute the privacy cost that depends on the votes. Sensitive."""
-    mechanism, spent = release.mechanism, release.statement
-    delta = spent.delta
+    """Prepare the privacy cost that depends on the votes. Sensitive."""
     counts = votes.counts(transcript.rows)
-    needed, optimal_epsilon, paper_epsilon = {}, None, None
-    if mechanism.needs_probabilities:
-        needed["probabilities"] = transcript.probabilities
-    else:
-        optimal = curve_with_counts(release.counts, mechanism.optimal_curve(counts))
-        optimal_epsilon = optimal.quiet_epsilon(delta)
-        if release.counts is None:  # which no paper has
-            paper_epsilon = mechanism.paper_epsilon(counts, delta)
-    costs = mechanism._local_costs(counts, **needed)
-    curve = curve_with_counts(release.counts, costs.total)
+    figures = partial(
+        _costs_of_votes,
+        release.mechanism,
+        release.counts,
+        release.statement,
+        counts,
+        transcript.probabilities,
+    )
     return PrivacyAnalysis(
-        # What holds for all votes holds for these.
-        epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),
-        delta=delta,
-        curve=curve,
-        optimal_epsilon=optimal_epsilon,
-        paper_epsilon=paper_epsilon,
-        # The cost is recorded: an error or a warning here would depend on the votes.
-        exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
+        # The cost is recorded: an error or a warning here would depend on the votes,
+        # and so would the time that it takes.
+        figures=figures,
+        delta=release.statement.delta,
         # Drawn rows are queries that depend on released counts.
         along_transcript=adaptive or release.counts is not None,
         in_ledger=in_ledger,
         counts=counts,
-        mechanism=mechanism,
+        mechanism=release.mechanism,
         n_teachers=votes.shape[0],
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
         data_problems=problems.data,
+    )
+
+
+def _costs_of_votes(
+    mechanism: Any,
+    before: MarginalCounts | None,
+    spent: PrivacySpent,
+    counts: NDArray[np.int64],
+    probabilities: NDArray[np.float64] | None,
+) -> VoteCosts:
+    """Compute the privacy cost of answers at these votes. Sensitive."""
+    delta = spent.delta
+    needed, optimal_epsilon, paper_epsilon = {}, None, None
+    if mechanism.needs_probabilities:
+        needed["probabilities"] = probabilities
+    else:
+        optimal = curve_with_counts(before, mechanism.optimal_curve(counts))
+        optimal_epsilon = optimal.quiet_epsilon(delta)
+        if before is None:  # which no paper has
+            paper_epsilon = mechanism.paper_epsilon(counts, delta)
+    costs = mechanism._local_costs(counts, **needed)
+    curve = curve_with_counts(before, costs.total)
+    return VoteCosts(
+        # What holds for all votes holds for these.
+        epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),
+        curve=curve,
+        optimal_epsilon=optimal_epsilon,
+        paper_epsilon=paper_epsilon,
+        exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
     )
 
 
@@ -166,12 +189,8 @@ def analyse_release(
     """Keep what teachers reported of a release whose cost does not depend on votes."""
     spent = release.statement
     return PrivacyAnalysis(
-        epsilon=spent.epsilon,
+        figures=partial(VoteCosts, spent.epsilon, spent.curve),
         delta=spent.delta,
-        curve=spent.curve,
-        optimal_epsilon=None,
-        paper_epsilon=None,
-        exceeds_claim=None,
         along_transcript=False,
         in_ledger=in_ledger,
         counts=sums,

@@ -23,9 +23,9 @@ from sklearn_pate._teachers._teacher_problems import (
     TeacherProblems,
     raise_for_no_votes,
 )
-from sklearn_pate._teachers._threads import one_thread, this_thread
+from sklearn_pate._teachers._threads import one_thread
 from sklearn_pate._teachers._vote_form import Form, VoteForm
-from sklearn_pate._teachers._worker import train_teacher
+from sklearn_pate._teachers._worker import train_teachers
 
 __all__ = [
     "ONE_GROUP",
@@ -56,6 +56,5 @@ __all__ = [
     "shard_rows",
     "spelled_ids",
     "teacher_seeds",
-    "this_thread",
-    "train_teacher",
+    "train_teachers",
 ]

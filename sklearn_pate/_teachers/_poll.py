@@ -2,22 +2,22 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from traceback import walk_tb
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._cache import TeacherMemory
 from sklearn_pate._teachers._task import Poll, Shard, rows_of
 from sklearn_pate._teachers._teacher_problems import TeacherProblems, raise_for_no_votes
-from sklearn_pate._teachers._threads import one_thread, this_thread
+from sklearn_pate._teachers._threads import one_thread
 from sklearn_pate._teachers._vote_form import Contribution, Form, VoteForm
-from sklearn_pate._teachers._worker import train_teacher
+from sklearn_pate._teachers._worker import train_teachers
 from sklearn_pate._votes._votes import Votes
 
 __all__ = ["collect", "poll_teachers"]
@@ -30,6 +30,10 @@ class Aggregate(Protocol):
     def any_cast(self) -> bool:
         """Whether any teacher contributed."""
 
+
+# Tasks for each worker: enough of them to share the work and to show progress, and few
+# enough that a task of small teachers takes longer than to prepare it.
+_TASKS_A_WORKER = 64
 
 A = TypeVar("A", bound=Aggregate)
 
@@ -96,29 +100,29 @@ def collect(
     cache = None
     if memory is not None:
         cache = TeacherMemory(memory, estimator, X_public, form, representation)
-    poll = Poll(
-        estimator,
-        form,
-        representation,
-        get_config(),  # here, as joblib dispatches tasks from other threads
-        this_thread(),
-    )
+    # Here, as joblib dispatches tasks from other threads.
+    poll = Poll.by_this_thread(estimator, form, representation)
 
-    def tasks() -> Iterator[Any]:
+    def all_shards() -> Iterator[Shard]:
         for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):
             rows = rows[codes[rows] >= 0]
             shard = rows_of(X, rows), codes[rows]
             slot = cache.of_teacher(*shard, seed) if cache else None
-            yield delayed(train_teacher)(
-                poll, X_public, Shard(teacher, *shard, seed, slot)
-            )
+            yield Shard(teacher, *shard, seed, slot)
+
+    def tasks() -> Iterator[Any]:
+        n_tasks = _TASKS_A_WORKER * effective_n_jobs(n_jobs)
+        rest, n_at_once = all_shards(), max(len(shards) // n_tasks, 1)
+        while some := list(islice(rest, n_at_once)):
+            yield delayed(train_teachers)(poll, X_public, some)
 
     def contributions() -> Iterator[Contribution | None]:
-        for result in _parallel(n_jobs=n_jobs, verbose=max(verbose - 1, 0))(tasks()):
-            problems.add(result)
-            if on_teacher_done is not None:
-                on_teacher_done()
-            yield result.contribution
+        for some in _parallel(n_jobs=n_jobs, verbose=max(verbose - 1, 0))(tasks()):
+            for result in some:
+                problems.add(result)
+                if on_teacher_done is not None:
+                    on_teacher_done()
+                yield result.contribution
 
     with one_thread(), _errors_of_backend():
         aggregated = aggregate(contributions())

@@ -1,7 +1,7 @@
 """Tasks and results of teachers, and teachers that need no training."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
@@ -10,12 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn import config_context
-from sklearn.base import BaseEstimator
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._estimators._callbacks import drop_callbacks
 from sklearn_pate._estimators._hooks import autologging_off, muted
-from sklearn_pate._estimators._seeding import seeded_globals
+from sklearn_pate._estimators._seeding import seed_names
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import INFINITE, MISSING, odd_rows, takes_missing
 from sklearn_pate._teachers._threads import one_thread, this_thread
@@ -46,10 +47,25 @@ class Poll:
     """Inputs that all teachers share, beside the public rows."""
 
     estimator: BaseEstimator
+    #: Names of its parameters that are seeded, as each search for them takes time.
+    seed_names: Sequence[str]
     form: Form
     representation: BaseEstimator | None
     config: dict[str, object]
     polling_thread: tuple[int, int]
+
+    @classmethod
+    def by_this_thread(
+        cls,
+        estimator: BaseEstimator,
+        form: Form,
+        representation: BaseEstimator | None = None,
+    ) -> Self:
+        """Collect the inputs in the thread that gets the results."""
+        # A clone, so that the callbacks of the user's estimator stay.
+        unwatched = drop_callbacks(clone(estimator))
+        names = seed_names(unwatched)
+        return cls(unwatched, names, form, representation, get_config(), this_thread())
 
     @property
     def first_step(self) -> Any:
@@ -57,13 +73,12 @@ class Poll:
         return self.estimator if self.representation is None else self.representation
 
     @contextmanager
-    def isolated(self, seed: int) -> Iterator[list[warnings.WarningMessage]]:
-        """Seed and limit a teacher, catch its warnings, and suppress its output."""
+    def isolated(self) -> Iterator[list[warnings.WarningMessage]]:
+        """Limit a teacher, catch its warnings, and suppress its output."""
         with (
             one_thread(this_thread() != self.polling_thread),
             autologging_off(),
             muted(),
-            seeded_globals(seed),
             # Warnings may quote private rows, as errors may. Filters are global to the
             # process, as generators are: scikit-learn's Parallel, which would pass on
             # its configuration, sets them while other threads run.
@@ -112,8 +127,9 @@ class PublicRowsError(Exception):
 
 def rows_of(X: Table, rows: Any) -> Any:
     """Return some rows, of an array in C order: a sum in another order rounds so."""
-    some = _safe_indexing(X, rows)
-    return np.ascontiguousarray(some) if isinstance(some, np.ndarray) else some
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(X[rows])
+    return _safe_indexing(X, rows)
 
 
 def usable_rows(estimator: Any, shard: Shard) -> Shard:

@@ -1,14 +1,17 @@
-"""Task that trains one teacher and returns its result."""
+"""Task that trains teachers, one after the other, and returns their results."""
 
 import sys
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sklearn_pate._estimators._callbacks import drop_callbacks
+from sklearn.base import BaseEstimator, clone
+
 from sklearn_pate._estimators._class_codes import fit_class_indices
-from sklearn_pate._estimators._seeding import seeded_clone
+from sklearn_pate._estimators._hooks import muted
+from sklearn_pate._estimators._seeding import kept_globals, with_seeds
 from sklearn_pate._inputs._odd_rows import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._teachers._task import (
     ON_PUBLIC_ROWS,
@@ -23,16 +26,27 @@ from sklearn_pate._teachers._task import (
 )
 from sklearn_pate._teachers._vote_form import Contribution
 
-__all__ = ["train_teacher"]
+__all__ = ["train_teachers"]
 
 
-def train_teacher(poll: Poll, X_public: Any, shard: Shard) -> TeacherResult:
-    """Train a teacher on its shard, unless its result is cached."""
+def train_teachers(
+    poll: Poll, X_public: Any, shards: Iterable[Shard]
+) -> list[TeacherResult]:
+    """Train a teacher on each shard, unless its result is cached."""
+    # Muted here, too, as the first of nested blocks takes longest.
+    with kept_globals() as seed_globals, muted():
+        return [_result(poll, X_public, shard, seed_globals) for shard in shards]
+
+
+def _result(
+    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
+) -> TeacherResult:
+    """Train one teacher, or find out that there is nothing to train."""
     usable = usable_rows(poll.first_step, shard)
     result = result_without_training(poll, X_public, usable)
     if result is None:
         result = TeacherResult(shard.teacher)
-        train = partial(_train_on_most, poll, X_public, usable)
+        train = partial(_train_on_most, poll, X_public, usable, seed_globals)
         try:
             result.contribution, result.warnings, result.n_dropped = (
                 train() if shard.slot is None else shard.slot(train)
@@ -45,7 +59,9 @@ def train_teacher(poll: Poll, X_public: Any, shard: Shard) -> TeacherResult:
     return result
 
 
-def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
+def _train_on_most(
+    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
+) -> Outcome:
     """Train; if that fails or warns, drop rows whose values may be the reason."""
     outcome: Outcome | None = None
     failures: list[Exception] = []
@@ -63,7 +79,9 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
         try:
             result = result_without_training(poll, X_public, rest)
             contribution, texts, n_dropped = (
-                (result.contribution, (), 0) if result else _train(poll, X_public, rest)
+                (result.contribution, (), 0)
+                if result
+                else _train(poll, X_public, rest, seed_globals)
             )
         except Exception as failure:
             failures.append(failure)
@@ -78,18 +96,28 @@ def _train_on_most(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
     return outcome
 
 
-def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
+def _own(representation: BaseEstimator) -> Any:
+    """Copy a representation whose `transform` may keep something of a row."""
+    # Not inherited: a subclass may compute anything.
+    keeps_no_row = "_keeps_no_row" in vars(type(representation))
+    return representation if keeps_no_row else deepcopy(representation)
+
+
+def _train(
+    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
+) -> Outcome:
     """Return the contribution of a teacher, its warnings, and its dropped rows."""
     had_torch = "torch" in sys.modules
-    with poll.isolated(shard.seed) as caught:
-        teacher = drop_callbacks(seeded_clone(poll.estimator, shard.seed))
+    with poll.isolated() as caught:
+        seed_globals(shard.seed)
+        teacher = with_seeds(clone(poll.estimator), poll.seed_names, shard.seed)
         # Copies: a teacher that modifies its rows in place would otherwise pass
         # information from its shard on to later teachers, and fail on a memory map.
         own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
         contribution: Contribution | None
         untrained = None
         if poll.representation is not None:
-            own_X = deepcopy(poll.representation).transform(own_X)
+            own_X = _own(poll.representation).transform(own_X)
             own = usable_rows(poll.estimator, replace(shard, X=own_X, codes=own_codes))
             if own.codes.size < own_codes.size:
                 untrained = result_without_training(poll, X_public, own)
@@ -104,5 +132,5 @@ def _train(poll: Poll, X_public: Any, shard: Shard) -> Outcome:
             contribution = untrained.contribution
     if "torch" in sys.modules and not had_torch:
         # The teacher imported torch, too late to seed and limit it: train again.
-        return _train(poll, X_public, shard)
+        return _train(poll, X_public, shard, seed_globals)
     return contribution, warning_texts(caught), shard.codes.size - own_codes.size

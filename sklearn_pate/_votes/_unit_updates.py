@@ -15,6 +15,10 @@ __all__ = ["UnitUpdates", "UpdateStep"]
 
 # Numbers of the updates that are computed at once.
 _AT_ONCE = 2**21
+# Bytes of the values of the basis that are kept from the first step for later ones.
+_MOST_KEPT = 2**29
+# Bytes of an array beside its numbers; a group of one row has few of these.
+_OF_ARRAY = 200
 
 
 @dataclass(frozen=True)
@@ -83,15 +87,18 @@ class UnitUpdates:
     shown by `repr`, and cannot be pickled or copied. They are queried in steps: `take`
     sets the step, which may depend on earlier releases.
 
-    `transform` computes the values of the basis at rows of `X`. Rows without a class
-    index (-1) send nothing. With `group_of_row`, units are groups, -1 for none; each is
-    computed on its own, as the position of its rows depends on other groups.
+    `transform` computes the values of the basis at rows of `X`, which do not depend on
+    the step and are kept as far as memory allows. Rows without a class index (-1) send
+    nothing. With `group_of_row`, units are groups, -1 for none; each is computed on its
+    own, as the position of its rows depends on other groups.
     """
 
     __slots__ = (
         "_X",
         "_codes",
         "_group_of_row",
+        "_kept",
+        "_n_free",
         "_n_steps",
         "_n_units",
         "_step",
@@ -119,6 +126,8 @@ class UnitUpdates:
         self._n_steps = n_steps
         self._step: UpdateStep | None = None
         self._taken = -1
+        self._kept: dict[int, NDArray[np.float64]] = {}
+        self._n_free = _MOST_KEPT
         self.size = size
 
     @property
@@ -151,21 +160,29 @@ class UnitUpdates:
         if self._group_of_row is None:
             n_rows = max(1, _AT_ONCE // self.size)
             for start in range(0, len(self._codes), n_rows):
-                left, right = self._factors(step, slice(start, start + n_rows))
+                block = slice(start, start + n_rows)
+                left, right = self._factors(step, start, block)
                 yield left[:, :, np.newaxis] * right[:, np.newaxis, :]
             return
         order = np.argsort(self._group_of_row, kind="stable")
         order = order[self._group_of_row[order] >= 0]
         ends = np.flatnonzero(np.diff(self._group_of_row[order])) + 1
-        for rows in np.split(order, ends) if len(order) else ():
-            left, right = self._factors(step, rows)
+        for group, rows in enumerate(np.split(order, ends) if len(order) else ()):
+            left, right = self._factors(step, group, rows)
             yield (left.T @ right / len(rows))[np.newaxis]
 
     def _factors(
-        self, step: UpdateStep, rows: NDArray[np.intp] | slice
+        self, step: UpdateStep, place: int, rows: NDArray[np.intp] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        # No row is left out, so that the others stay where they are.
-        return step.factors(self._transform(self._X[rows]), self._codes[rows])
+        values = self._kept.get(place)
+        if values is None:
+            # No row is left out, so that the others stay where they are.
+            values = self._transform(self._X[rows])
+            n_bytes = values.nbytes + _OF_ARRAY
+            if n_bytes <= self._n_free:
+                self._kept[place] = values
+                self._n_free -= n_bytes
+        return step.factors(values, self._codes[rows])
 
     def __repr__(self) -> str:
         n_units, n_steps = self.shape

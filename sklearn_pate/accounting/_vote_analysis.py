@@ -1,7 +1,9 @@
 """Analysis of the votes behind a fit. Sensitive: not for publication."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from functools import cached_property
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +11,17 @@ from numpy.typing import NDArray
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting.plurality._smooth_sensitivity import SanitizedCost
 
-__all__ = ["PrivacyAnalysis"]
+__all__ = ["PrivacyAnalysis", "VoteCosts"]
+
+
+class VoteCosts(NamedTuple):
+    """Privacy cost that depends on the votes. Sensitive."""
+
+    epsilon: float
+    curve: RdpCurve
+    optimal_epsilon: float | None = None
+    paper_epsilon: float | None = None
+    exceeds_claim: bool | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,37 +33,16 @@ class PrivacyAnalysis:
 
     Parameters
     ----------
-    epsilon : float
-        Data-dependent epsilon of this fit, from the exact cost of the votes; at most
-        ``privacy_spent_.epsilon`` for the same number of answers. It is no guarantee:
-        it does not hold for other data.
+    figures : callable
+        Computes the privacy cost when it is first read, as this takes time.
 
     delta : float
         The probability mass that epsilon does not cover.
 
-    curve : RdpCurve
-        Renyi curve behind `epsilon`, see :func:`~sklearn_pate.accounting.local_cost`.
-        It cannot be sanitized.
-
-    optimal_epsilon : float or None
-        Epsilon from the tightest bound that is a function of the probability that a
-        plurality loses. `sanitize` releases it. None for an interactive mechanism.
-
-    paper_epsilon : float or None
-        Epsilon as computed in the mechanism's paper; for few votes it may exceed
-        ``privacy_spent_.epsilon``, which uses a tighter worst case.
-
-    exceeds_claim : bool or None
-        True if one query, or all of them together, cost more at these votes than the
-        mechanism claims for any votes, rounding aside. Then the mechanism's cost and
-        ``privacy_spent_`` are wrong: publish no result of this fit. A fit neither
-        raises nor warns, as this would reveal something about the votes. False proves
-        nothing about other votes. None if the cost does not depend on votes.
-
     along_transcript : bool
         True if queries depended on earlier answers, or on noisy counts that public
-        rows were drawn from. The figures above are then computed for these queries
-        only, as in the papers' tables, and are no bounds; ``privacy_spent_`` is one.
+        rows were drawn from. Each epsilon is then computed for these queries only, as
+        in the papers' tables, and is no bound; ``privacy_spent_`` is one.
 
     in_ledger : bool
         True if the fit was charged to a ledger.
@@ -108,12 +99,8 @@ class PrivacyAnalysis:
     False
     """
 
-    epsilon: float
+    figures: Callable[[], VoteCosts]
     delta: float
-    curve: RdpCurve
-    optimal_epsilon: float | None
-    paper_epsilon: float | None
-    exceeds_claim: bool | None
     along_transcript: bool
     in_ledger: bool
     counts: NDArray[np.int64]
@@ -122,6 +109,74 @@ class PrivacyAnalysis:
     teacher_failures: list[tuple[int, str]]
     teacher_warnings: list[tuple[int, str]]
     data_problems: list[str] = field(default_factory=list)
+
+    @cached_property
+    def _costs(self) -> VoteCosts:
+        return self.figures()
+
+    @property
+    def epsilon(self) -> float:
+        """Data-dependent epsilon of this fit, from the exact cost of the votes.
+
+        At most ``privacy_spent_.epsilon`` for the same number of answers. It is no
+        guarantee: it does not hold for other data.
+
+        Returns
+        -------
+        epsilon : float
+            Sensitive.
+        """
+        return self._costs.epsilon
+
+    @property
+    def curve(self) -> RdpCurve:
+        """Renyi curve behind `epsilon`, which cannot be sanitized.
+
+        Returns
+        -------
+        curve : RdpCurve
+            See :func:`~sklearn_pate.accounting.local_cost`.
+        """
+        return self._costs.curve
+
+    @property
+    def optimal_epsilon(self) -> float | None:
+        """Epsilon from the tightest bound by the probability that a plurality loses.
+
+        Returns
+        -------
+        optimal_epsilon : float or None
+            `sanitize` releases it. None for an interactive mechanism.
+        """
+        return self._costs.optimal_epsilon
+
+    @property
+    def paper_epsilon(self) -> float | None:
+        """Epsilon as computed in the mechanism's paper.
+
+        Returns
+        -------
+        paper_epsilon : float or None
+            For few votes it may exceed ``privacy_spent_.epsilon``, which uses a tighter
+            worst case.
+        """
+        return self._costs.paper_epsilon
+
+    @property
+    def exceeds_claim(self) -> bool | None:
+        """Whether these votes cost more than the mechanism claims for any votes.
+
+        If so, by one query or by all of them together, rounding aside, the mechanism's
+        cost and ``privacy_spent_`` are wrong: publish no result of this fit. A fit
+        neither raises nor warns, as this would reveal something about the votes.
+
+        Returns
+        -------
+        exceeds_claim : bool or None
+            False proves nothing about other votes. None if the cost does not depend on
+            votes.
+        """
+        return self._costs.exceeds_claim
 
     @property
     def plurality(self) -> NDArray[np.intp]:

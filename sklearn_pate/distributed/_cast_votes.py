@@ -4,7 +4,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
@@ -21,8 +20,7 @@ from sklearn_pate._teachers import (
     one_thread,
     rows_of,
     teacher_seeds,
-    this_thread,
-    train_teacher,
+    train_teachers,
 )
 from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
 from sklearn_pate.accounting._value_checks import check_count
@@ -139,9 +137,9 @@ def cast_votes(
     rows = np.flatnonzero(codes >= 0)
     [teacher_seed] = teacher_seeds(seed, np.array([shard]))
     task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed, None)
-    poll = Poll(estimator, form, None, get_config(), this_thread())
+    poll = Poll.by_this_thread(estimator, form)
     with one_thread():
-        result = train_teacher(poll, X_public, task)
+        [result] = train_teachers(poll, X_public, [task])
     if result.failure is not None:
         kind = result.failure.removeprefix(ON_PUBLIC_ROWS).partition(":")[0]
         warn_user(

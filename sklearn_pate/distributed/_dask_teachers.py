@@ -11,7 +11,6 @@ import numpy as np
 from dask import delayed
 from distributed import Client, Future, as_completed
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from sklearn_pate._inputs._column_types import read_like_public
@@ -25,8 +24,7 @@ from sklearn_pate._teachers import (
     VoteForm,
     raise_for_no_votes,
     rows_of,
-    this_thread,
-    train_teacher,
+    train_teachers,
 )
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
@@ -116,7 +114,7 @@ def _train(
 ) -> "_Teachers":
     """Train all teachers; their results stay on the workers."""
     client, n_teachers = rows.client(), len(shards)
-    poll = Poll(estimator, form, representation, get_config(), this_thread())
+    poll = Poll.by_this_thread(estimator, form, representation)
     n_blocks = rows.n_blocks(sum(client.nthreads().values()), n_teachers)
     bounds = np.linspace(0, n_teachers, n_blocks + 1).astype(int).tolist()
     # Not scattered: data that were would be lost with their workers.
@@ -145,12 +143,12 @@ def _train_block(pieces: Any, task: _Task, first: int, last: int) -> Results:
     """Train the teachers of a block, from the first to before the last."""
     X, codes, shards = read_pieces(pieces, task.like)
     X = read_like_public(X, task.given, refuse=False)
-    results: Results = []
-    for teacher in range(first, last):
+
+    def shard(teacher: int) -> Shard:
         rows = slice(*np.searchsorted(shards, [teacher, teacher + 1]).tolist())
-        mine = Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher], None)
-        results.append(train_teacher(task.poll, task.X_public, mine))
-    return results
+        return Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher], None)
+
+    return train_teachers(task.poll, task.X_public, map(shard, range(first, last)))
 
 
 class _Teachers:

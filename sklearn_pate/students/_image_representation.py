@@ -110,6 +110,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
 
     #: No missing value is left in the result.
     _fills_missing = True
+    #: A row that is transformed leaves nothing behind.
+    _keeps_no_row = True
 
     def __init__(
         self,

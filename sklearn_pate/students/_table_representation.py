@@ -116,6 +116,8 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
 
     #: No missing value is left in the result.
     _fills_missing = True
+    #: A row that is transformed leaves nothing behind.
+    _keeps_no_row = True
 
     def __init__(
         self, n_components: int | str | None = "auto", random_state: Any = None

@@ -3,6 +3,7 @@
 import random
 import warnings
 from inspect import signature
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,18 @@ class TeacherOfPublicRows(GaussianNB):
 
     def fit(self, X, y):
         type(self).private_fits += np.mean(np.asarray(X)) > FAR / 2
+        return super().fit(X, y)
+
+
+class NeedsRows(GaussianNB):
+    """Refuses fewer than 150 different rows, and keeps the numbers it was given."""
+
+    given: ClassVar[list[int]] = []
+
+    def fit(self, X, y):
+        self.given.append(len(np.unique(X, axis=0)))
+        if self.given[-1] < 150:
+            raise ValueError("too few rows")
         return super().fit(X, y)
 
 
@@ -276,6 +289,14 @@ def test_no_teacher_has_too_few_rows_where_groups_are_the_unit(n_public):
     learner = pate(estimator=teacher, student=GaussianNB(), privacy_unit="group")
     arguments = {"X_public": X_PUBLIC[:n_public], "groups": np.arange(len(X))}
     learner.plan_privacy(X, Y, **arguments)
+
+
+def test_few_rows_are_tried_first_where_groups_are_the_unit(monkeypatch):
+    monkeypatch.setattr(_rehearsal, "_MANY_ROWS", 120)
+    public = np.vstack([X_PUBLIC, X_PUBLIC + 0.5])
+    learner = pate(estimator=NeedsRows(), student=GaussianNB(), privacy_unit="group")
+    learner.plan_privacy(X, Y, X_public=public, groups=np.arange(len(X)))
+    assert NeedsRows.given == [120, 200]
 
 
 def test_a_teacher_that_fails_is_told_of_where_groups_are_the_unit():

@@ -137,8 +137,8 @@ def table(n_rows=60, seed=2):
     return rng.standard_normal((n_rows, 3)), rng.randint(-1, 3, n_rows)
 
 
-def sums_of(X, codes, group_of_row=None, step=None):
-    updates = UnitUpdates(
+def updates_of(X, codes, group_of_row=None):
+    return UnitUpdates(
         X,
         codes,
         group_of_row,
@@ -147,6 +147,10 @@ def sums_of(X, codes, group_of_row=None, step=None):
         size=N_COORDINATES * N_VALUES,
         n_steps=3,
     )
+
+
+def sums_of(X, codes, group_of_row=None, step=None):
+    updates = updates_of(X, codes, group_of_row)
     return updates.counts([updates.take(step or step_of())])[0]
 
 
@@ -185,6 +189,21 @@ def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
         silent = labels.copy()
         silent[place] = -1
         assert_array_equal(sums_of(rows, labels) - sums_of(rows, silent), own)
+
+
+@pytest.mark.neighbours
+@pytest.mark.usefixtures("blocks")
+@pytest.mark.parametrize("most_kept", [0, 2000, 2**29])
+@pytest.mark.parametrize("of_groups", [False, True])
+def test_values_of_an_earlier_step_change_no_sum(monkeypatch, most_kept, of_groups):
+    monkeypatch.setattr(_unit_updates, "_MOST_KEPT", most_kept)
+    X, codes, groups = group_table()
+    groups = groups if of_groups else None
+    updates = updates_of(X, codes, groups)
+    for seed in range(3):
+        step = step_of(seed=seed)
+        later = updates.counts([updates.take(step)])[0]
+        assert_array_equal(later, sums_of(X, codes, groups, step))
 
 
 def group_table():

@@ -97,6 +97,12 @@ def test_an_odd_private_image_changes_no_other(images, representation, value):
     assert_array_equal(result[others], before[others])  # bit by bit
 
 
+def test_a_transformed_image_leaves_nothing_behind(images, representation):
+    before = pickle.dumps(representation)
+    representation.transform(images[::-1][:7])
+    assert pickle.dumps(representation) == before
+
+
 def test_missing_public_pixels_count_as_the_smallest(images):
     holes, zeros = images[:100].copy(), images[:100].copy()
     holes[:, 0], zeros[:, 0] = np.nan, 0

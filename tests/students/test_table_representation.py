@@ -142,6 +142,14 @@ def test_an_odd_value_changes_no_other_row(public):
     assert not np.array_equal(before[4], after[4])
 
 
+def test_a_transformed_row_leaves_nothing_behind(public):
+    for rows in (public, sp.csr_array(np.random.RandomState(0).rand(40, 9))):
+        representation = TableRepresentation(random_state=0).fit(rows)
+        before = pickle.dumps(representation)
+        representation.transform(rows[::-1][:7])
+        assert pickle.dumps(representation) == before
+
+
 def test_numbers_beyond_the_public_range_count_as_its_ends(public):
     representation = TableRepresentation(random_state=0).fit(public)
     low, high = table(2, seed=1), table(2, seed=1)
