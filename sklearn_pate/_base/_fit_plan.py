@@ -407,7 +407,7 @@ class FitPlan:
             return {}
         return {
             "public rows": "drawn from noisy counts of "
-            "{counted(self.n_tables, 'column')}"
+            f"{counted(self.n_tables, 'column')}"
         }
 
     def _table(self) -> str:

@@ -122,7 +122,7 @@ def plan_fit(
     >>> from sklearn_pate.inspection import plan_fit
     >>> plan = plan_fit(n_rows=90_000, n_queries=100)
     >>> plan.n_teachers, plan.mechanism
-    (300, 'GNMax(sigma=42.5062)')
+    (300, 'GNMax(sigma=42.5262)')
     >>> bool(plan.epsilon <= 1)
     True
     >>> [round(one.right, 2) for one in plan.at_margins]
