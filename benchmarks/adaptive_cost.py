@@ -4,6 +4,7 @@ cost        two classes: exact epsilon, a certified lower bound, and earlier bou
             times and memory
 classes     three and more classes: the same
 mechanisms  other mechanisms, with what one adversary reaches
+noise       time of the search for noise at epsilon 1
 accuracy    PATE with noise by the Renyi cost, and with noise by the exact cost
 
 Run one of them with ``python benchmarks/adaptive_cost.py cost``, all without a name.
@@ -15,6 +16,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import sys
 import time
 import tracemalloc
 import warnings
@@ -35,7 +37,6 @@ from sklearn_pate.accounting.plurality import _plurality_tests
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
     adaptive_profile,
-    checked_profile,
 )
 from sklearn_pate.accounting.plurality._answer_tests import (
     check_mu,
@@ -78,6 +79,14 @@ MECHANISMS = (
     ),
     (ConfidentGNMax(200, 100.0, 40.0, max_answers=50), 500, 2),
 )
+CALIBRATED = (
+    GNMax(),
+    ConfidentGNMax(),
+    GumbelMax(),
+    PermuteAndFlip(),
+    LNMax(),
+)
+QUERIES = (100, 286, 1000, 2000)
 # The lower bound is computed on so many grids, for at most so many answers.
 OFFSETS = 4
 MOST_ANSWERS = 2000
@@ -119,7 +128,7 @@ def cost():
                 "best_guess": profile.attack_accuracy(),
                 "detected_at_a_tenth": profile.detection_rate(0.1),
                 "seconds": seconds,
-                "calibration_seconds": _calibration_seconds(n_answers, 2, exact),
+                "calibration_seconds": calibrated(GNMax(), n_answers, 2, exact)[1],
                 "peak_megabytes": peak / 1e6,
             }
         )
@@ -156,7 +165,7 @@ def classes():
                 "renyi": renyi[0],
                 "tests_of_three_outcomes": int(np.all(tests.weights > 0, axis=1).sum()),
                 "seconds": seconds,
-                "calibration_seconds": _calibration_seconds(n_answers, 3, exact),
+                "calibration_seconds": calibrated(GNMax(), n_answers, 3, exact)[1],
             }
         )
         print(rows[-1], flush=True)
@@ -168,7 +177,6 @@ def mechanisms():
     rows = []
     for mechanism, n_queries, n_classes in MECHANISMS:
         adaptive_profile.cache_clear()
-        checked_profile.cache_clear()
         start = time.process_time()
         exact = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
         seconds = time.process_time() - start
@@ -247,17 +255,46 @@ def best_fixed_order(mechanism, n_queries):
     return max(found)
 
 
-def _calibration_seconds(n_answers, n_classes, epsilon):
-    adaptive_profile.cache_clear()
+def noise():
+    """Measure how long noise is searched for, by mechanism, queries and classes."""
+    rows = []
+    for mechanism in CALIBRATED:
+        for n_classes in (2, *CLASSES):
+            for n_queries in QUERIES:
+                found, seconds = calibrated(mechanism, n_queries, n_classes, 1.0)
+                rows.append(
+                    {
+                        "mechanism": type(mechanism).__name__,
+                        "n_queries": n_queries,
+                        "n_classes": n_classes,
+                        "noise": getattr(found, found.noise_parameters[-1]),
+                        "seconds": seconds,
+                        "again": calibrated(
+                            mechanism, n_queries, n_classes, 1.0, cold=False
+                        )[1],
+                    }
+                )
+                print(rows[-1], flush=True)
+    save("adaptive_cost", "noise", rows)
+
+
+def calibrated(mechanism, n_queries, n_classes, epsilon, *, cold=True):
+    """Return a mechanism with noise for epsilon, and the seconds of the search."""
+    if cold:
+        for module in list(sys.modules.values()):
+            if module.__name__.startswith("sklearn_pate.accounting"):
+                for value in vars(module).values():
+                    if hasattr(value, "cache_clear"):
+                        value.cache_clear()
     start = time.process_time()
-    GNMax().prepared(
+    found = mechanism.prepared(
         n_teachers=N_TEACHERS,
-        n_queries=n_answers,
+        n_queries=n_queries,
         n_classes=n_classes,
         epsilon=epsilon,
         delta=DELTA,
     )
-    return time.process_time() - start
+    return found, time.process_time() - start
 
 
 def lower_bound(mu, n_answers, upper):
@@ -354,6 +391,7 @@ if __name__ == "__main__":
         "cost": cost,
         "classes": classes,
         "mechanisms": mechanisms,
+        "noise": noise,
         "accuracy": accuracy,
     }
     for part in command(__doc__, parts).parse_args().tables:

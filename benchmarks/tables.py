@@ -366,7 +366,7 @@ def adaptive_cost():
         "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
         "best guess": ("best_guess", percent),
         "seconds": ("seconds", decimals(2)),
-        "calibration, s": ("calibration_seconds", decimals(1)),
+        "calibration, s": ("calibration_seconds", decimals(2)),
         "MB": ("peak_megabytes", decimals(0)),
     }
     return table(load("adaptive_cost")["cost"], columns)
@@ -385,7 +385,7 @@ def adaptive_classes():
         "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
         "tests of three outcomes": "tests_of_three_outcomes",
         "seconds": ("seconds", decimals(2)),
-        "calibration, s": ("calibration_seconds", decimals(1)),
+        "calibration, s": ("calibration_seconds", decimals(2)),
     }
     return table(load("adaptive_cost")["classes"], columns)
 
@@ -400,9 +400,22 @@ def adaptive_mechanisms():
         "reached": ("reached", decimals(3)),
         "Renyi": ("renyi", decimals(3)),
         "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
-        "seconds": ("seconds", decimals(1)),
+        "seconds": ("seconds", decimals(2)),
     }
     return table(load("adaptive_cost")["mechanisms"], columns)
+
+
+def adaptive_noise():
+    """Time of the search for noise."""
+    columns = {
+        "mechanism": "mechanism",
+        "queries": "n_queries",
+        "classes": "n_classes",
+        "noise": ("noise", "{:g}".format),
+        "seconds": ("seconds", decimals(2)),
+        "again, s": ("again", decimals(2)),
+    }
+    return table(load("adaptive_cost")["noise"], columns)
 
 
 def adaptive_accuracy():
@@ -517,6 +530,7 @@ BENCHMARK_TABLES = (
     adaptive_cost,
     adaptive_classes,
     adaptive_mechanisms,
+    adaptive_noise,
     adaptive_accuracy,
     release_utility,
     release_utility_small,
