@@ -42,7 +42,8 @@ _COLUMNS = 128
 # are compared with jumps afterwards: more of them cost less epsilon and more time.
 _FEW, _GROWTH = 48, 1.4
 # Sizes of jumps that are compared, in log-ratios of a tie, and whether they may be
-# many: least for GNMax, GumbelMax, LNMax and randomised response.
+# many: best for GNMax, GumbelMax, LNMax and randomised response. Delta at which they
+# are compared.
 _JUMPS = ((0.625, True), (1.5625, False), (1.25, False), (1.0, False))
 _TYPICAL = 1e-6
 # Relative precision of the amount of jumps.
