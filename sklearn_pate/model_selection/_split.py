@@ -157,7 +157,7 @@ def _training_parts(
     parts = [np.flatnonzero(part_of_row == part) for part in range(n_parts)]
     if min(len(part) for part in parts) == 0:
         raise ValueError(
-            f"One of {counted(n_parts, 'training part')} holds no row; pass more rows, "
+            f"A training part, of {n_parts} in all, holds no row; pass more rows, "
             "lower test_size, or try fewer candidates."
         )
     return parts
