@@ -16,7 +16,6 @@ from sklearn_pate._teachers import (
     shard_groups,
     shard_rows,
 )
-from sklearn_pate.accounting._counted import counted
 from sklearn_pate.mechanisms.noise._source import NoiseSource
 
 __all__ = ["GROUP_SCORE", "PrivateRows", "RowSplit", "split_rows"]
