@@ -375,6 +375,7 @@ def test_shapes_of_images_are_whole_numbers(name, wrong):
         estimator.fit(X.astype(np.float32), Y)
 
 
+@pytest.mark.slow  # imports all networks
 def test_every_whole_number_is_tried():
     made = {type(one).__name__ for one in [*fits(), *READY]}
     of_mechanism = {
