@@ -98,6 +98,7 @@ def adaptive_profile(
     return _stated(deltas, steps.step, steps.mu_of(n_answers), error, first_mu)
 
 
+@lru_cache(maxsize=256)
 def checked_profile(
     checks: AnswerTests,
     answers: AnswerTests,
