@@ -17,10 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
-from sklearn_pate.accounting import (
-    tight_gaussian_worst_case,
-    tight_threshold_worst_case,
-)
+from sklearn_pate.accounting import compose_profiles
+from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
+from sklearn_pate.accounting.plurality._answer_tests import check_mu, gaussian_tests
 from sklearn_pate.baselines import (
     DPLogisticRegression,
     PETDLClassifier,
@@ -93,8 +92,9 @@ def test_beyond_the_cap_a_query_costs_its_check_alone():
         {"capped": mechanism}, n_classes=2, delta=1e-5, n_queries=900
     )
     assert 33 in display.n_queries
-    answers = tight_gaussian_worst_case(4, 2) * 33
-    expected = (tight_threshold_worst_case(15) * 900 + answers).quiet_epsilon(1e-5)
+    checks = adaptive_profile(gaussian_tests(check_mu(15)), 900)
+    both = compose_profiles([checks, GNMax(4)._exact_profile(33, 2)])
+    expected = both.epsilon_at(1e-5)
     assert display.lines_[0].get_ydata()[-1] == pytest.approx(expected, rel=1e-12)
 
 
