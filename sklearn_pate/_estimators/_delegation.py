@@ -10,7 +10,6 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -83,6 +82,8 @@ class WrappingClassifier(
         return self._check_rows(X, reset=False)
 
     def _unfitted(self) -> Any:
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
+
         return RandomForestClassifier() if self.estimator is None else self.estimator
 
     def _seeded(self, estimator: Any, seed: int) -> Any:

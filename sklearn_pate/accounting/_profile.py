@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 _Array = NDArray[np.float64]
+_Point = tuple[float, float]
 
 # Deltas below this are not resolved.
 SMALLEST_DELTA = 1e-12
@@ -370,12 +371,15 @@ def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
     log_ratio = np.concatenate([epsilons, -epsilons, [-np.inf]])
     ratio = np.exp(log_ratio)
     height = np.concatenate([deltas, mirrored(epsilons, deltas), [1.0]])
-    order = np.lexsort((height, log_ratio))
+    # As lists, whose single numbers are read faster.
+    points = list(zip(ratio.tolist(), height.tolist(), strict=True))
     hull: list[int] = []
-    for i in order:
-        if hull and (height[i] >= height[hull[-1]]):
+    for i in np.lexsort((height, log_ratio)).tolist():
+        if hull and points[i][1] >= points[hull[-1]][1]:
             continue
-        while len(hull) > 1 and _is_above(ratio, height, hull[-2], hull[-1], i):
+        while len(hull) > 1 and _is_above(
+            points[hull[-1]], points[hull[-2]], points[i]
+        ):
             hull.pop()
         hull.append(i)
     at, below = log_ratio[hull], height[hull]
@@ -390,11 +394,11 @@ def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
     return PrivacyProfile(epsilons[used], deltas[used])
 
 
-def _is_above(ratio: _Array, height: _Array, i: int, j: int, k: int) -> bool:
-    """Check that point j lies on or above the chord from i to k."""
-    return (height[j] - height[i]) * (ratio[k] - ratio[i]) >= (
-        height[k] - height[i]
-    ) * (ratio[j] - ratio[i])
+def _is_above(point: _Point, low: _Point, high: _Point) -> bool:
+    """Check that a point lies on or above the chord of two others."""
+    return (point[1] - low[1]) * (high[0] - low[0]) >= (high[1] - low[1]) * (
+        point[0] - low[0]
+    )
 
 
 def mirrored(epsilons: _Array, deltas: _Array) -> _Array:

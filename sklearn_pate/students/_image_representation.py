@@ -8,7 +8,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -255,6 +254,8 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
         self, images: NDArray[np.float32], random_state: np.random.RandomState
     ) -> None:
         """Find functions that differ between images more than between their copies."""
+        from sklearn.decomposition import PCA  # slow to import
+
         averages = np.concatenate([*self._averages(images)])
         n_principal = min(_N_PRINCIPAL, len(images) - 1, averages.shape[1])
         principal = PCA(n_principal, random_state=random_state).fit(averages)

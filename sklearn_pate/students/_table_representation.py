@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import skew
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -162,6 +161,8 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
         # TruncatedSVD refuses a single column, which is its own component.
         fewest = 2 if sp.issparse(X) else 1
         if self.n_components is not None and len(self._kept) >= fewest:
+            from sklearn.decomposition import PCA, TruncatedSVD  # slow to import
+
             wanted = (
                 _MAX_COMPONENTS if self.n_components == "auto" else self.n_components
             )

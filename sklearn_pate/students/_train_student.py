@@ -10,11 +10,6 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.semi_supervised import (
-    LabelPropagation,
-    LabelSpreading,
-    SelfTrainingClassifier,
-)
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._class_codes import fit_class_indices
@@ -45,6 +40,12 @@ def accepts_unlabeled(student: Any) -> bool:
     declared = _declares(student, "accepts_unlabeled")
     if declared is not None:
         return declared
+    from sklearn.semi_supervised import (  # slow to import
+        LabelPropagation,
+        LabelSpreading,
+        SelfTrainingClassifier,
+    )
+
     return isinstance(
         last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
     )

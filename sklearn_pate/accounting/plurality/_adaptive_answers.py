@@ -83,36 +83,22 @@ def adaptive_profile(
     over outcomes of p W_j(u + ln q/p) (Theorems 1 and 2 of :doc:`Privacy cost of an
     answer </accounting>`). W_j is replaced by chords in e^u between points of a grid,
     an upper bound. After a few answers, many more are bounded by one law of the privacy
-    loss (Theorem 4).
+    loss (Theorem 4). All W_j are kept, so that further numbers of answers cost little.
     """
     steps = AnswerSteps.of(tests)
     n_points = steps.n_points(n_answers)
     most = (_n_points_of(first_mu, steps.step) if first_mu else 0) + n_points
     if most > _MOST_POINTS or n_points * len(tests.weights) > _MOST_VALUES:
         return None
-    n_done = min(n_answers, _FEW)
-    deltas = np.zeros(steps.n_points(n_done))
-    for n_before in range(n_done):
-        deltas = steps.after_one(deltas, steps.mu_of(n_before))
-    kinds = [
-        _Jumps(steps.step, max(round(size * tests.tie / steps.step), 1), many)
-        for size, many in _JUMPS
-    ]
-    while n_done < n_answers:
-        found = _least_jumps(deltas, steps, kinds)
-        if found is None:
-            return None
-        (jumps, law), kinds = found, [found[0]]
-        n_more = min(int(np.ceil(_GROWTH * n_done)), n_answers) - n_done
-        n_done += n_more
-        law = _power(law, n_more)
-        deltas = jumps.before(_padded(deltas, steps.n_points(n_done)), law)
-        deltas += max(1 - law.sum(), 0.0)
+    deltas = _after(steps, n_answers)
+    if deltas is None:
+        return None
     deltas = deltas + n_answers * (tests.rest + _UNRESOLVED)
     error = n_answers * (tests.error + _ROUNDING_OF_STEP)
     return _stated(deltas, steps.step, steps.mu_of(n_answers), error, first_mu)
 
 
+@lru_cache(maxsize=256)
 def checked_profile(
     checks: AnswerTests,
     answers: AnswerTests,
@@ -150,6 +136,7 @@ class AnswerSteps:
     reach: int
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, tests: AnswerTests) -> Self:
         """Place the moves of tests on a grid."""
         step = tests.tie / _STEPS_OF_TIE
@@ -244,6 +231,69 @@ class _Jumps:
                 break
             a = min(a * max(ratio, 0.1) * (1 + _PRECISION / 2), most)
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    """Many answers in a row, each bounded by one law of jumps."""
+
+    steps: AnswerSteps
+    #: Number of answers before them, and their profile.
+    n_before: int
+    deltas: _Array
+    jumps: _Jumps
+    law: _Array
+
+    @property
+    def last(self) -> int:
+        """Number of the last answer."""
+        return int(np.ceil(_GROWTH * self.n_before))
+
+    def after(self, n_answers: int) -> _Array:
+        """Bound the profile of a number of answers, at most the last."""
+        law = _power(self.law, n_answers - self.n_before)
+        deltas = _padded(self.deltas, self.steps.n_points(n_answers))
+        return self.jumps.before(deltas, law) + max(1 - law.sum(), 0.0)
+
+
+def _after(steps: AnswerSteps, n_answers: int) -> _Array | None:
+    """Bound the profile of answers on the grid, up to _UNRESOLVED; None as below."""
+    if n_answers <= _FEW:
+        return _after_few(steps, n_answers)[: steps.n_points(n_answers)]
+    number = 0
+    while (stretch := _stretch(steps, number)) is not None:
+        if n_answers <= stretch.last:
+            return stretch.after(n_answers)
+        number += 1
+    return None
+
+
+@lru_cache(maxsize=256)
+def _after_few(steps: AnswerSteps, n_answers: int) -> _Array:
+    """Bound the profile of answers that are followed one by one."""
+    if n_answers == 0:
+        return np.zeros(steps.n_points(_FEW))
+    n_before = n_answers - 1
+    return steps.after_one(_after_few(steps, n_before), steps.mu_of(n_before))
+
+
+@lru_cache(maxsize=64)
+def _stretch(steps: AnswerSteps, number: int) -> _Stretch | None:
+    """Return a stretch of answers after a few, None if no law of jumps is enough."""
+    if number == 0:
+        n_before, deltas = _FEW, _after_few(steps, _FEW)
+        kinds = [
+            _Jumps(steps.step, max(round(size * steps.tests.tie / steps.step), 1), many)
+            for size, many in _JUMPS
+        ]
+    else:
+        before = _stretch(steps, number - 1)
+        if before is None:
+            return None
+        n_before, deltas = before.last, before.after(before.last)
+        kinds = [before.jumps]
+    found = _least_jumps(deltas, steps, kinds)
+    return None if found is None else _Stretch(steps, n_before, deltas, *found)
 
 
 def _least_jumps(

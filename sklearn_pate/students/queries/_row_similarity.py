@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse as sp
-from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -44,6 +43,8 @@ def standardized_features(X: Any, seed: int) -> NDArray[np.float64] | None:
         return None
     steps = [StandardScaler()]
     if min(features.shape) > _MOST_DIMENSIONS:
+        from sklearn.decomposition import PCA  # slow to import
+
         steps.append(PCA(_MOST_DIMENSIONS, random_state=seed))
     # Arrays, even if scikit-learn is configured to return dataframes.
     pipeline = make_pipeline(*steps).set_output(transform="default")

@@ -17,6 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
+from sklearn_pate.accounting import compose_profiles
+from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
+from sklearn_pate.accounting.plurality._answer_tests import check_mu, gaussian_tests
 from sklearn_pate.baselines import (
     DPLogisticRegression,
     PETDLClassifier,
@@ -89,10 +92,10 @@ def test_beyond_the_cap_a_query_costs_its_check_alone():
         {"capped": mechanism}, n_classes=2, delta=1e-5, n_queries=900
     )
     assert 33 in display.n_queries
-    uncapped = mechanism.set_params(max_answers=None).stated_epsilon(900, 2, 1e-5)
-    capped = mechanism.set_params(max_answers=33).stated_epsilon(900, 2, 1e-5)
-    assert capped < 0.5 * uncapped
-    assert display.lines_[0].get_ydata()[-1] == pytest.approx(capped, rel=1e-6)
+    checks = adaptive_profile(gaussian_tests(check_mu(15)), 900)
+    both = compose_profiles([checks, GNMax(4)._exact_profile(33, 2)])
+    expected = both.epsilon_at(1e-5)
+    assert display.lines_[0].get_ydata()[-1] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
