@@ -45,11 +45,17 @@ CONFIGURATIONS = {
 )
 def test_check_estimator_has_no_failures(name, routing):
     with config_context(enable_metadata_routing=routing):
-        results = check_estimator(CONFIGURATIONS[name], on_fail=None, on_skip=None)
+        results = check_estimator(
+            CONFIGURATIONS[name],
+            on_fail=None,
+            on_skip=None,
+            # It asks for seven digits; networks have six.
+            expected_failed_checks={"check_methods_subset_invariance": "float32"},
+        )
     failed = {
         result["check_name"]: result["exception"]
         for result in results
-        if result["status"] not in ("passed", "skipped")
+        if result["status"] not in ("passed", "skipped", "xfail")
     }
     assert failed == {}
     assert len(results) > 45
