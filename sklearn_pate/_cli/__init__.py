@@ -3,17 +3,9 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from sklearn_pate import __version__
-from sklearn_pate._cli import (
-    _add_command,
-    _audit_command,
-    _fit_votes_command,
-    _plan_command,
-    _report_command,
-    _study_command,
-    _vote_command,
-)
 from sklearn_pate._cli._options import Parser
 
 __all__ = ["main"]
@@ -49,15 +41,16 @@ exit codes:
 """
 # Exit code of a process that SIGPIPE ends; Python's own, 1, is for audits.
 BROKEN_PIPE = 128 + 13
-_COMMANDS = (
-    _plan_command,
-    _report_command,
-    _add_command,
-    _audit_command,
-    _study_command,
-    _vote_command,
-    _fit_votes_command,
-)
+# Commands, and their help; the module of a command is imported when it is given.
+_COMMANDS = {
+    "plan": "teachers, noise, epsilon and label accuracy, before any data are read",
+    "report": "the privacy report of a released model",
+    "add": "the total cost of several published models",
+    "audit": "test the claimed privacy cost of a mechanism",
+    "study": "what sites that share no row agree on, and their key",
+    "vote": "the votes of one site, whose rows stay there",
+    "fit-votes": "a student of the votes of all sites, and its card",
+}
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") -> int:
@@ -78,13 +71,17 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
 
 def _run(arguments: Sequence[str] | None, program: str) -> int:
     """Parse the arguments, and run the command."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     parser = Parser(prog=program, description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument(
         "--version", action="version", version=f"sklearn-pate {__version__}"
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_to(commands)
+    for name, about in _COMMANDS.items():
+        command = commands.add_parser(name, help=about)
+        if name in arguments:
+            module = f"{__name__}._{name.replace('-', '_')}_command"
+            import_module(module).add_to(command)
     given = parser.parse_args(arguments)
     try:
         return given.run(given)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sklearn_pate._base._terminal import WIDTH
-from sklearn_pate._cli._options import number
+from sklearn_pate._cli._options import Parser, number
 from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._profile_composition import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
@@ -42,14 +41,9 @@ PrivacyLedger keeps the total within a budget.
 NAMES = {"delta": "--delta"}
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "add",
-        help="the total cost of several published models",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "cards", nargs="+", metavar="CARD", help="the card of a model, a .json file"
     )

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn_pate._base._parameters import as_mechanism
 from sklearn_pate._base._terminal import WIDTH, fact_lines, write_lower_bound
 from sklearn_pate._cli._estimator_file import read_mechanism
-from sklearn_pate._cli._options import add_mechanism, number, whole_number
+from sklearn_pate._cli._options import Parser, add_mechanism, number, whole_number
 from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.inspection import AuditResult, audit_mechanism
@@ -67,14 +67,9 @@ NOISE = {
 }
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "audit",
-        help="test the claimed privacy cost of a mechanism",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     add_mechanism(parser, threshold=NOISE["confident"]["threshold"])
     parser.add_argument(
         "--file",

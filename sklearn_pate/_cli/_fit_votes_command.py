@@ -3,13 +3,13 @@
 import argparse
 import textwrap
 from pathlib import Path
-from typing import Any
 
 from sklearn_pate._base._terminal import WIDTH
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._cli._data_files import read_public
 from sklearn_pate._cli._estimator_file import read_estimator
 from sklearn_pate._cli._options import (
+    Parser,
     add_mechanism,
     auto_or_whole_number,
     check_outputs,
@@ -54,14 +54,9 @@ NAMES = {
 }
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "fit-votes",
-        help="a student of the votes of all sites, and its card",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "votes", nargs="+", type=Path, metavar="VOTES", help="the votes of a site"
     )

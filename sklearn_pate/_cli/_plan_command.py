@@ -3,9 +3,9 @@
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from sklearn_pate._cli._options import (
+    Parser,
     add_mechanism,
     auto_or_whole_number,
     chosen_mechanism,
@@ -64,14 +64,9 @@ NAMES = {
 }
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "plan",
-        help="teachers, noise, epsilon and label accuracy, before any data are read",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "--rows",
         type=whole_number,

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._base._terminal import WIDTH
-from sklearn_pate._cli._options import number
+from sklearn_pate._cli._options import Parser, number
 from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
@@ -65,14 +65,9 @@ NAMES = {
 }
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "report",
-        help="the privacy report of a released model",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "model", type=_model, metavar="MODEL", help="the model, a .skops file"
     )

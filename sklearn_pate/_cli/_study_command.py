@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn_pate._cli._data_files import read_public
 from sklearn_pate._cli._options import (
+    Parser,
     check_outputs,
     list_of_texts,
     plain_warnings,
@@ -45,14 +46,9 @@ NAMES = {
 }
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "study",
-        help="what sites that share no row agree on, and their key",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "--public",
         type=Path,

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from sklearn_pate._cli._data_files import labels_like, read_private, read_public
 from sklearn_pate._cli._estimator_file import read_estimator
-from sklearn_pate._cli._options import check_outputs, plain_warnings, whole_number
+from sklearn_pate._cli._options import (
+    Parser,
+    check_outputs,
+    plain_warnings,
+    whole_number,
+)
 from sklearn_pate._cli._study import Study, read_key
 from sklearn_pate._inputs._column_types import warn_of_text
 from sklearn_pate._inputs._labels import check_classes, class_indices
@@ -41,14 +46,9 @@ teacher.py is executed. It has a line such as:
 NAMES = {"site": "--site", "n_jobs": "--jobs"}
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the subparsers of the program."""
-    parser = commands.add_parser(
-        "vote",
-        help="the votes of one site, whose rows stay there",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-    )
+def add_to(parser: Parser) -> None:
+    """Add the description and the options of the command to its parser."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
     for option, what in (
         ("--study", "the study, as the command study wrote it"),
         ("--key", "the key file of the study"),
