@@ -11,7 +11,6 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import (
     AdditiveChi2Sampler,
     PolynomialCountSketch,
@@ -87,7 +86,6 @@ ROW_BY_ROW = (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SimpleImputer,
     StandardScaler,
     TfidfVectorizer,
 )
@@ -241,7 +239,10 @@ def transforms_row_by_row(step: Any) -> bool:
     """Check whether each transformed row depends on no other row, to the last bit."""
     if isinstance(step, FunctionTransformer):
         return _is_elementwise(step)
-    return step in (None, "passthrough", "drop") or type(step) in ROW_BY_ROW
+    from sklearn.impute import SimpleImputer  # slow to import
+
+    row_by_row = (*ROW_BY_ROW, SimpleImputer)
+    return step in (None, "passthrough", "drop") or type(step) in row_by_row
 
 
 def _is_elementwise(step: FunctionTransformer) -> bool:
