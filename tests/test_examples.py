@@ -72,7 +72,9 @@ def test_a_gallery_script_printed_the_expected_text_and_drew(name):
     printed = "\n".join(map(textwrap.dedent, PRINTED.findall(page)))
     for text in EXPECTED.get(name, []):
         assert text in printed
-    assert "Warning: " not in printed
+    # Of data that are small or noisy on purpose.
+    warned = set(re.findall(r"(\w+Warning): ", printed))
+    assert warned <= {"PrivacyUtilityWarning", "PublicDataWarning"}
     assert list((SITE / "images").glob(f"sphx_glr_{name}_*.png"))
 
 

@@ -38,7 +38,7 @@ def public(digits):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
-    [FixMatchClassifier(max_epochs=5), VATClassifier(max_epochs=5)],
+    [FixMatchClassifier(max_epochs=5, module=linear), VATClassifier(max_epochs=5, module=linear)],
     ids=["FixMatch", "VAT"],
 )
 def test_check_estimator_has_no_failures(student):
