@@ -26,7 +26,7 @@ EXPECTED = {
     "plot_active_queries": [
         "The statement is the same for all strategies: True.",
         "Strategies that adapt to answers: uncertainty, experts.",
-        "80 interactive queries\nPrivacySpent(epsilon=3.680",
+        "80 interactive queries\nPrivacySpent(epsilon=3.487",
     ],
     "plot_first_fit": ["This fit is (epsilon=4.000", "60 queries to 100 teachers"],
     "plot_five_hospitals": [
@@ -42,8 +42,8 @@ EXPECTED = {
     "plot_hand_over": [
         "A first fit at epsilon 4: 34% of the budget is spent.",
         "The same fit again gets the same answers: 34%.",
-        "31.72% is left",
-        "epsilon=3.85 would fit.",
+        "31.63% is left",
+        "epsilon=3.84 would fit.",
         "in 2 entries",
         "This fit is (epsilon=4.000",
     ],

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate._teachers import poll_teachers
 
-N_TEACHERS, N_WORKERS = 100, 2
+N_TEACHERS, N_WORKERS = 50, 2
 SLOW = 0.05  # seconds a fit, so that a kill interrupts a teacher
 
 
