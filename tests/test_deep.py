@@ -35,7 +35,12 @@ def fit(digits):
 
     def fit(n_jobs=None, max_epochs=40):
         net = NeuralNetClassifier(
-            Net, max_epochs=max_epochs, lr=0.5, batch_size=32, train_split=None, verbose=0
+            Net,
+            max_epochs=max_epochs,
+            lr=0.5,
+            batch_size=32,
+            train_split=None,
+            verbose=0,
         )
         pate = PATEClassifier(
             net,

@@ -48,7 +48,9 @@ def n_fits(diary):
 
 
 @pytest.mark.slow
-def test_a_poll_that_is_killed_again_and_again_goes_on_where_it_stopped(diary, tmp_path):
+def test_a_poll_that_is_killed_again_and_again_goes_on_where_it_stopped(
+    diary, tmp_path
+):
     memory = tmp_path / "memory"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([poll.__module__])

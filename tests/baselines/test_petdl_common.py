@@ -22,7 +22,6 @@ SMALL = {"public_size": 0.4, "public_batch_size": 1, "n_teachers": 3, "noise_see
 QUIET = {"epsilon": None, "noise_scale": 0.01}
 
 
-
 def perceptron(input_shape, n_classes):
     return nn.Sequential(
         nn.Flatten(),
