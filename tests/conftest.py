@@ -24,7 +24,9 @@ SEED = os.environ.get("SKLEARN_PATE_TESTS_SEED", "0")
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("tests", deadline=None, derandomize=SEED != "any")
-settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.register_profile(
+    "thorough", deadline=None, derandomize=False, max_examples=1000
+)
 
 
 def pytest_configure(config):
