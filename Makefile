@@ -6,19 +6,20 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test-fast test test-offline test-kernels test-oldest test-engines lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        private classifiers beside no privacy: half a minute of work"
 	@echo "make test-fast   the quick tests, without torch, for every save"
-	@echo "make test        all tests"
+	@echo "make test        the tests, without the code of the documentation"
+	@echo "make test-thorough  these on larger grids too, and on new examples"
 	@echo "make test-offline tests on real data skip where there is none"
 	@echo "make test-kernels tests of neighbouring data under each kernel of OpenBLAS"
-	@echo "make test-oldest all tests with the oldest supported scikit-learn"
+	@echo "make test-oldest these tests with the oldest supported scikit-learn"
 	@echo "make test-engines tests of Spark and Ray; needs Java"
 	@echo "make lint        check style, docstrings, import contracts, types and tables"
 	@echo "make format      apply the style"
-	@echo "make docs        build the site in docs/build, and check it"
+	@echo "make docs        build the site in docs/build; check it and all its code"
 	@echo "make benchmarks  repeat all measurements of the pages (some hours)"
 	@echo "make dist        build and test the files of a release"
 	@echo "make clean       remove virtual environments and caches"
@@ -62,13 +63,19 @@ test-fast: $(VENV)/test-fast
 test: $(VENV)/test
 	$(RUN) -m pytest --numprocesses 2 --dist worksteal
 
+# Larger grids, and examples of hypothesis that no run has seen: before every release.
+test-thorough: $(VENV)/test
+	$(RUN) -m pytest --thorough --numprocesses 2 --dist worksteal
+
 # Without data files and network, every test on real data skips and none fails.
 test-offline: $(VENV)/test
 	$(RUN) -m pytest --offline --quiet tests
 
-# In a separate environment, before every release.
+# In a separate environment, before every release; the code of documentation too.
 test-oldest:
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt
+	.venv-oldest/bin/python -m pytest -m docs --numprocesses 2 --dist worksteal \
+	  --deselect tests/test_examples.py
 
 # Large packages that no other test needs.
 test-engines: $(VENV)/test
@@ -97,11 +104,12 @@ $(VENV)/docs: $(VENV)/test
 	$(INSTALL) --editable '.[docs]'
 	touch $@
 
-# The site with its gallery; then a check of all links and docstring examples.
+# The site with its gallery; then a check of all links, of what the gallery printed, and
+# of the code of pages and docstrings.
 docs: $(VENV)/docs
 	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/build
 	$(RUN) docs/check_links.py docs/build
-	$(RUN) -m pytest --numprocesses 2 sklearn_pate
+	$(RUN) -m pytest -m docs --numprocesses 2 --dist worksteal
 
 format: $(VENV)/lint
 	$(VENV)/bin/ruff format .

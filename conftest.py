@@ -1,7 +1,8 @@
-"""One thread a process, data sets by one fixture only, and two options.
+"""One thread a process, data sets by one fixture only, and three options.
 
---fast runs no slow test and no torch, which takes seconds. --offline runs the tests on
-data sets, with neither files nor network: all must be skipped.
+--fast runs no slow test and no torch, which takes seconds. --thorough runs also what
+repeats a default test on a larger grid, and hypothesis draws new examples. --offline
+runs the tests on data sets, with neither files nor network: all must be skipped.
 """
 
 import os
@@ -34,6 +35,11 @@ def pytest_addoption(parser):
         help="leave out tests marked as slow, and files that import torch",
     )
     parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="add tests marked as thorough, and let hypothesis draw new examples",
+    )
+    parser.addoption(
         "--offline",
         action="store_true",
         help="run tests that need data sets without any, and fail unless all skip",
@@ -41,9 +47,16 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Select what is not slow, and let imports of torch fail."""
+    """Select tests by their markers, unless -m does; let imports of torch fail."""
+    left_out = {
+        "docs": True,
+        "slow": config.option.fast,
+        "thorough": not config.option.thorough,
+    }
+    config.option.markexpr = config.option.markexpr or " and ".join(
+        f"not {marker}" for marker, is_left_out in left_out.items() if is_left_out
+    )
     if config.option.fast:
-        config.option.markexpr = "not slow"
         sys.meta_path.insert(0, WithoutTorch())
 
 
@@ -74,17 +87,14 @@ def no_network(*args, **kwargs):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark examples of docstrings that import torch as slow; select tests on data."""
+    """Mark examples of docstrings as documentation; select tests on data."""
     if config.option.offline:
         items[:] = [
             item for item in items if "data_set" in getattr(item, "fixturenames", ())
         ]
     for item in items:
-        if (
-            isinstance(item, pytest.DoctestItem)
-            and "import torch" in item.dtest.docstring
-        ):
-            item.add_marker("slow")
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("docs")
 
 
 @pytest.hookimpl(wrapper=True)

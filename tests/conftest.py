@@ -24,7 +24,14 @@ SEED = os.environ.get("SKLEARN_PATE_TESTS_SEED", "0")
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("tests", deadline=None, derandomize=SEED != "any")
-settings.load_profile("tests")
+settings.register_profile(
+    "thorough", deadline=None, derandomize=False, max_examples=1000
+)
+
+
+def pytest_configure(config):
+    """Choose the examples that hypothesis draws."""
+    settings.load_profile("thorough" if config.option.thorough else "tests")
 
 
 def _repeat_noise(name):

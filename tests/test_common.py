@@ -85,8 +85,18 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize(
+    ("name", "routing"),
+    [
+        *((name, False) for name in CONFIGURATIONS),
+        ("pipeline, GNMax", True),
+        *(
+            pytest.param(name, True, marks=pytest.mark.thorough)
+            for name in CONFIGURATIONS
+            if name != "pipeline, GNMax"
+        ),
+    ],
+)
 def test_check_estimator_has_no_failures(name, routing):
     with config_context(enable_metadata_routing=routing):
         results = check_estimator(CONFIGURATIONS[name], on_fail=None, on_skip=None)

@@ -45,7 +45,7 @@ def run_tests(folder, blocks, *options):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_the_examples_of_the_guide_pass_their_tests(tmp_path):
     assert len(BLOCKS) == GUIDE.count("```python\n")
     done = run_tests(tmp_path, BLOCKS)

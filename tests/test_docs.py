@@ -73,7 +73,7 @@ def assert_same(expected, printed):
         assert abs(Decimal(number) - Decimal(written)) <= last_digit
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in PAGES])
 def test_a_page_of_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

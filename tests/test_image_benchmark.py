@@ -14,6 +14,7 @@ import pytest
 from scipy.io import savemat
 
 from sklearn_pate.datasets import _svhn
+from sklearn_pate.students import ImageRepresentation
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -58,6 +59,9 @@ def test_one_command_takes_the_official_files(recipe, monkeypatch, tmp_path):
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
     monkeypatch.setattr(recipe, "SHUFFLES", range(1))
     monkeypatch.setattr(recipe, "EPSILONS", (8.0,))
+    small = partial(ImageRepresentation, n_filters=50, n_components=200)
+    components = np.asarray, lambda seed: small(random_state=seed)
+    monkeypatch.setitem(recipe.REPRESENTATIONS, "components", components)
     steps = {"PATE, steps (the recipe)": recipe.steps}
     monkeypatch.setattr(recipe, "LEARNERS", steps)
     monkeypatch.setattr(recipe, "Runs", partial(recipe.Runs, n_jobs=1))

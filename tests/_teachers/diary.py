@@ -1,5 +1,6 @@
 """A teacher that can be counted. Light, as every process of a test imports it."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -13,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate._teachers import poll_teachers
 
-N_TEACHERS, N_WORKERS = 100, 2
+N_TEACHERS, N_WORKERS = 50, 2
 SLOW = 0.05  # seconds a fit, so that a kill interrupts a teacher
 
 
@@ -54,6 +55,7 @@ def poll(estimator, memory, *, n_jobs=1, n_teachers=N_TEACHERS, data=None):
 
 def poll_in_a_session_of_its_own(diary, memory):
     os.setsid()  # so that a kill reaches the workers too
-    with parallel_config(backend="multiprocessing"):  # forks start at once
+    multiprocessing.set_start_method("fork", force=True)  # workers start at once
+    with parallel_config(backend="multiprocessing"):
         poll(Diary(diary, seconds=SLOW), memory, n_jobs=N_WORKERS)
     os.killpg(0, signal.SIGKILL)  # or Python would wait for idle workers at exit

@@ -32,7 +32,7 @@ from tests._teachers.diary import (
     poll_in_a_session_of_its_own,
 )
 
-N_KILLS = 10
+N_KILLS = 5
 PLANTED = 98765.4321
 
 
@@ -48,14 +48,16 @@ def n_fits(diary):
 
 
 @pytest.mark.slow
-def test_a_poll_that_is_killed_ten_times_goes_on_where_it_stopped(diary, tmp_path):
+def test_a_poll_that_is_killed_again_and_again_goes_on_where_it_stopped(
+    diary, tmp_path
+):
     memory = tmp_path / "memory"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([poll.__module__])
     rng = np.random.default_rng()
-    for _ in range(N_KILLS):
+    for n_begun in rng.permutation(N_KILLS) + 1:
         # Anything from before the first fit to after some of them.
-        stop_at = n_fits(diary) + rng.integers(1, 5)
+        stop_at = n_fits(diary) + n_begun
         process = context.Process(
             target=poll_in_a_session_of_its_own, args=(str(diary), str(memory))
         )

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
+from torch import nn
 
 from sklearn_pate import PublicData
 from sklearn_pate.baselines import PETDLClassifier
@@ -19,6 +20,16 @@ pytestmark = pytest.mark.slow
 
 SMALL = {"public_size": 0.4, "public_batch_size": 1, "n_teachers": 3, "noise_seed": 0}
 QUIET = {"epsilon": None, "noise_scale": 0.01}
+
+
+def perceptron(input_shape, n_classes):
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(int(np.prod(input_shape)), 16),
+        nn.ReLU(),
+        nn.Linear(16, n_classes),
+    )
+
 
 CONFIGURATIONS = {
     "random batches": PETDLClassifier(
@@ -30,7 +41,7 @@ CONFIGURATIONS = {
     "clusters, calibrated": PETDLClassifier(GaussianNB(), GaussianNB(), **SMALL),
     "network, with a hint": PETDLClassifier(
         LogisticRegression(),
-        FixMatchClassifier(max_epochs=4),
+        FixMatchClassifier(perceptron, max_epochs=4, lr=0.03),
         hint_epochs=1,
         **SMALL,
         **QUIET,

@@ -167,7 +167,13 @@ def test_a_parameter_that_was_fitted_meanwhile_is_saved_unfitted(blobs, how):
     X = np.column_stack([X, np.full(len(X), PLANTED_FEATURE)])
     X_public = np.column_stack([X_public, np.zeros(len(X_public))])
     estimator = KNeighborsClassifier()
-    pate = PATEClassifier(estimator, DecisionTreeClassifier(), n_teachers=20)
+    pate = PATEClassifier(
+        estimator,
+        DecisionTreeClassifier(),
+        n_teachers=20,
+        mechanism=LNMax(gamma=0.31),
+        epsilon=None,
+    )
     pate.fit(X, y, X_public=PublicData(X_public))
     estimator.fit(X, y)  # to compare with, as one does; it remembers every row
     secret = struct.pack("<d", PLANTED_FEATURE)

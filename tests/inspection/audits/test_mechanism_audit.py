@@ -199,7 +199,7 @@ def test_gaussian_noise_of_half_the_scale_is_found(monkeypatch):
     )
     for mechanism in (GNMax(sigma=5), NoisyHistogram(sigma=5)):
         assert audit_mechanism(
-            mechanism, TIE, MOVED, n_queries=20, n_trials=50_000, delta=1e-2
+            mechanism, TIE, MOVED, n_queries=20, n_trials=10_000, delta=1e-2
         ).contradicted
 
 

@@ -25,6 +25,12 @@ STUDENTS = [FixMatchClassifier(**QUICK), VATClassifier(**QUICK)]
 N_PUBLIC = 400
 
 
+def linear(input_shape, n_classes):
+    return torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(int(np.prod(input_shape)), n_classes)
+    )
+
+
 @pytest.fixture(scope="module")
 def public(digits):
     """Rows with 60 answers, and their true labels."""
@@ -38,8 +44,12 @@ def public(digits):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
-    [FixMatchClassifier(max_epochs=5), VATClassifier(max_epochs=5)],
-    ids=["FixMatch", "VAT"],
+    [
+        FixMatchClassifier(linear, max_epochs=5, lr=0.03),
+        VATClassifier(linear, max_epochs=5, lr=0.03),
+        pytest.param(FixMatchClassifier(max_epochs=5), marks=pytest.mark.thorough),
+        pytest.param(VATClassifier(max_epochs=5), marks=pytest.mark.thorough),
+    ],
 )
 def test_check_estimator_has_no_failures(student):
     results = check_estimator(
@@ -184,12 +194,6 @@ def test_the_scale_of_rows_does_not_matter(public):
         expected = student.fit(X, answers).predict_proba(X)
         moved = student.fit(1024 * X - 4096, answers).predict_proba(1024 * X - 4096)
         np.testing.assert_allclose(moved, expected, atol=0.02)
-
-
-def linear(input_shape, n_classes):
-    return torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(int(np.prod(input_shape)), n_classes)
-    )
 
 
 @pytest.mark.slow
