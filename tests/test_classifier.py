@@ -46,7 +46,9 @@ def make(estimator=None, student=None, **parameters):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+@pytest.mark.parametrize(
+    "epsilon", [1.0, pytest.param(2.0, marks=pytest.mark.thorough)]
+)
 def test_adult_student_is_accurate_at_a_publishable_epsilon(data_set, epsilon):
     X, y = data_set("adult", return_X_y=True)
     pate = PATEClassifier(

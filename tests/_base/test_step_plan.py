@@ -64,7 +64,13 @@ def test_a_default_fit_trains_no_teachers(blobs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "accuracy"), [(0.25, 0.835), (1.0, 0.845)])
+@pytest.mark.parametrize(
+    ("epsilon", "accuracy"),
+    [
+        pytest.param(0.25, 0.835, marks=pytest.mark.thorough),
+        (1.0, 0.845),
+    ],
+)
 def test_adult_needs_no_encoder_and_no_number(adult, epsilon, accuracy):
     X, y = adult
     clf = PATEClassifier(epsilon=epsilon, random_state=0)

@@ -79,8 +79,8 @@ def test_without_much_noise_the_estimate_is_the_mean():
 
 
 def test_the_noise_of_the_estimate_has_the_stated_variance():
-    teachers = 300 * [np.zeros((6, 1))]
-    runs = estimates(teachers, 20.0, n_runs=2000, n_coordinates=(3, 6))
+    teachers = 30 * [np.zeros((6, 1))]
+    runs = estimates(teachers, 2.0, n_runs=2000, n_coordinates=(3, 6))
     observed = np.var([one.coefficients[:, 0] for one in runs], axis=0)
     assert_allclose(observed, runs[0].variances, rtol=0.15)
     assert runs[0].variances[0] < runs[0].variances[5]

@@ -65,7 +65,10 @@ def calibrated(release, epsilon, delta, share=SHARE):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-5)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [pytest.param(0.5, 1e-6, marks=pytest.mark.thorough), (1.0, 1e-5)],
+)
 def test_both_parts_together_have_the_epsilon_that_was_asked_for(
     release, epsilon, delta
 ):

@@ -34,7 +34,10 @@ def numbers(data_set):
     return X[:30_000], adult.target[:30_000], X[30_000:], adult.target[30_000:]
 
 
-@pytest.mark.parametrize("distribution", ["logarithmic", "disjoint"])
+@pytest.mark.parametrize(
+    "distribution",
+    ["logarithmic", pytest.param("disjoint", marks=pytest.mark.thorough)],
+)
 def test_a_search_over_regularisations(numbers, distribution):
     X, y, X_test, y_test = numbers
     learner = DPLogisticRegression(epsilon=1.0, feature_bounds=(LOW, HIGH))
