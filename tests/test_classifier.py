@@ -160,6 +160,7 @@ def test_confident_pays_for_its_cap_however_few_were_answered(blobs):
     assert pate.privacy_spent_.curve == mechanism.account_curve(300, 3)
 
 
+@pytest.mark.slow
 def test_seeded_noise_voids_the_statement_and_repeats(blobs):
     X, y, X_public, _ = blobs
 
@@ -373,6 +374,7 @@ def test_a_student_that_scales_in_place_leaves_public_rows_alone(blobs):
     np.testing.assert_array_equal(public.X, X_public)
 
 
+@pytest.mark.slow
 def test_missing_values_reach_teachers_that_take_them(blobs):
     X, y, X_public, _ = blobs
     X = X.copy()

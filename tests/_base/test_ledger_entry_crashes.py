@@ -118,6 +118,7 @@ def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
     assert len(one.stored()) == 20
 
 
+@pytest.mark.slow
 def test_a_killed_fit_that_is_beyond_the_budget_trains_no_teacher(
     tmp_path, monkeypatch
 ):

@@ -168,6 +168,7 @@ def search(student, ledger):
     found.fit(X + FAR, Y, X_public=PublicData(X_PUBLIC))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FAILING_STUDENTS)
 @pytest.mark.parametrize(
     "fit_with",
@@ -374,6 +375,7 @@ def skip(*arguments, **parameters):
     """Rehearse nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fit_with",
     [

@@ -161,6 +161,7 @@ def test_a_check_that_hardly_passes_is_warned_of():
     assert "0 % of 500 queries are answered right" in found.warnings[-1]
 
 
+@pytest.mark.slow
 def test_interactive_answers_are_not_judged(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyUtilityWarning)
@@ -204,6 +205,7 @@ def test_baselines_are_warned_of_before_anything_is_recorded(rows, method, tmp_p
     assert ledger.entries() == []
 
 
+@pytest.mark.slow
 def test_the_settings_that_baselines_name_would_do(rows):
     for method, name in [(fit_knn, "n_neighbors"), (fit_petdl, "epsilon")]:
         with pytest.warns(PrivacyUtilityWarning) as caught:
@@ -226,6 +228,7 @@ def test_a_rare_class_is_warned_of(student, class_prior):
     assert "class_weight='balanced'" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
 @pytest.mark.parametrize(
     ("n_classes", "class_prior"), [(2, 0.24), (2, 0.5), (10, 0.1), (10, [0.1] * 10)]

@@ -53,6 +53,7 @@ def fitted(blobs, *arguments, **parameters):
     return make(*arguments, **parameters).fit(X, y, X_public=X_public)
 
 
+@pytest.mark.slow
 def test_a_default_fit_releases_mean_scores(blobs):
     clf = fitted(blobs)
     assert isinstance(clf.mechanism_, MeanScores)
@@ -66,6 +67,7 @@ def test_a_default_fit_releases_mean_scores(blobs):
     assert_allclose(clf.soft_answers_, clf.predict_proba(blobs[2].X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -86,6 +88,7 @@ def test_votes_are_answered_where_they_are_asked_for(blobs, parameters):
     assert clf.privacy_spent_.release == "answers"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "teacher",
     [RandomForestClassifier(5), KNeighborsClassifier(3), LinearSVC()],
@@ -163,6 +166,7 @@ def test_the_plan_is_the_statement_of_the_fit(blobs):
 # Ledger
 
 
+@pytest.mark.slow
 def test_a_repeated_fit_gets_the_same_scores_at_no_cost(blobs, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
     first, second = (fitted(blobs, ledger=ledger) for _ in range(2))
@@ -170,6 +174,7 @@ def test_a_repeated_fit_gets_the_same_scores_at_no_cost(blobs, tmp_path):
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_answered", [0, 1])
 def test_a_fit_killed_between_the_steps_resumes(
     blobs, tmp_path, monkeypatch, n_answered
@@ -230,6 +235,7 @@ def sums_of_fit(monkeypatch, X, y, **parameters):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["label", "row", "missing", "huge"])
 def test_one_row_moves_each_sum_by_two_lengths_at_most(monkeypatch, blobs, change):
     X, y, X_public, *_ = blobs
@@ -251,6 +257,7 @@ def test_one_row_moves_each_sum_by_two_lengths_at_most(monkeypatch, blobs, chang
     assert int(np.vdot(moved, moved)) <= 4 * 0.3 * 1024**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_the_backend_changes_no_bit(blobs, n_jobs, backend):
@@ -275,6 +282,7 @@ def test_groups_reach_one_teacher_and_state_their_unit(blobs):
     assert clf.score(X_test, y_test) > 0.85
 
 
+@pytest.mark.slow
 def test_held_out_rows_are_no_landmarks(blobs):
     X, y, *_ = blobs
     with pytest.warns(match="public_size"):
@@ -283,6 +291,7 @@ def test_held_out_rows_are_no_landmarks(blobs):
     assert fitted(blobs).student_.basis_.landmarks_ is not None
 
 
+@pytest.mark.slow
 def test_sparse_rows(blobs):
     X, y, X_public, X_test, y_test = blobs
     clf = make().fit(
@@ -292,6 +301,7 @@ def test_sparse_rows(blobs):
     assert clf.score(sp.csr_matrix(X_test), y_test) > 0.7
 
 
+@pytest.mark.slow
 def test_string_labels_and_columns(blobs):
     X, y, X_public, X_test, y_test = blobs
     names = np.array(["dog", "cat", "eel"])
@@ -304,6 +314,7 @@ def test_string_labels_and_columns(blobs):
     assert clf.score(frame(X_test), names[y_test]) > 0.85
 
 
+@pytest.mark.slow
 def test_many_classes():
     X, y = make_blobs(9000, centers=150, n_features=10, random_state=0)
     clf = make(mechanism="scores", epsilon=8.0, n_teachers=50)
@@ -323,6 +334,7 @@ def test_a_single_public_row_gives_a_constant(blobs):
     assert len(np.unique(clf.predict(X_test))) == 1
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_ranked_and_named():
     X, y = make_classification(
         20_000, 10, n_informative=4, weights=[0.93], class_sep=0.8, random_state=0
@@ -343,6 +355,7 @@ def test_a_rare_class_is_ranked_and_named():
 # Publication
 
 
+@pytest.mark.slow
 def test_a_published_function_predicts_as_before(blobs, tmp_path):
     clf = fitted(blobs)
     clf.publish().save(tmp_path / "model.skops")
@@ -370,12 +383,14 @@ def audited(**parameters):
     )
 
 
+@pytest.mark.slow
 def test_the_honest_mechanism_passes_its_audit():
     result = audited()
     assert not result.contradicted
     assert result.epsilon_lower > 0.5 * result.epsilon_claimed
 
 
+@pytest.mark.slow
 def test_a_step_that_is_not_charged_is_found(monkeypatch):
     honest = MeanScores._squared_distance
     monkeypatch.setattr(
@@ -384,6 +399,7 @@ def test_a_step_that_is_not_charged_is_found(monkeypatch):
     assert audited().contradicted
 
 
+@pytest.mark.slow
 def test_missing_clipping_is_found(monkeypatch):
     from sklearn_pate._votes._teacher_scores import ScoreStep
 
@@ -395,6 +411,7 @@ def test_missing_clipping_is_found(monkeypatch):
     assert audited().contradicted
 
 
+@pytest.mark.slow
 def test_a_teacher_that_is_counted_twice_is_found(monkeypatch):
     from sklearn_pate._votes._teacher_scores import TeacherScores
 

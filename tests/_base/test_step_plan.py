@@ -115,6 +115,7 @@ def test_too_few_rows_are_warned_of_before_any_charge(blobs, tmp_path):
 # Groups
 
 
+@pytest.mark.slow
 def test_groups_need_their_public_number(blobs):
     X, y, X_public, X_test, y_test = blobs
     groups = np.arange(4000) // 2
@@ -139,6 +140,7 @@ def test_the_number_of_groups_changes_nothing_that_is_stated(blobs):
     assert plans[0] == plans[1]
 
 
+@pytest.mark.slow
 def test_rows_of_a_table_do_not_depend_on_their_position(adult):
     """Groups are independent only if represented rows are functions of the row."""
     X, _ = adult
@@ -278,6 +280,7 @@ def test_a_forged_card_with_less_noise_is_refused(blobs, tmp_path):
         PublishedClassifier.load(tmp_path / "model.skops")
 
 
+@pytest.mark.slow
 def test_odd_private_values_of_a_given_representation_do_not_raise(blobs):
     X, y, X_public, *_ = blobs
     X = X.copy()
@@ -304,6 +307,7 @@ class Slow(StandardScaler):
         return super().transform(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [PATEClassifier, PrivateKNNClassifier])
 def test_a_representation_that_is_slow_for_a_row_is_warned_of(blobs, learner):
     X, y, X_public, *_ = blobs

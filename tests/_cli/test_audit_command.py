@@ -47,6 +47,7 @@ def test_every_mechanism_can_be_audited(capsys, mechanism):
     assert printed["epsilon_lower"] <= printed["epsilon_claimed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "mechanism"),
     [

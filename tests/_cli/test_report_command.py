@@ -159,6 +159,7 @@ def test_quality_on_public_rows_may_be_published(model):
     assert not facts["internal"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", [[], ["-o", "report.json"]])
 def test_an_internal_report_needs_an_option(model, ledger, capsys, output):
     for options, because in (

@@ -190,6 +190,7 @@ def test_the_last_block_turns_autologging_on(store, blobs):
     assert store.estimators() == ["LogisticRegression"]
 
 
+@pytest.mark.slow
 def test_a_fit_inside_a_disabled_block_of_mlflow_keeps_it_disabled(store, blobs):
     X, y, X_public, _ = blobs
     pate = pate_of(DecisionTreeClassifier(), student=GaussianNB())
@@ -199,6 +200,7 @@ def test_a_fit_inside_a_disabled_block_of_mlflow_keeps_it_disabled(store, blobs)
     assert store.runs() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["logarithmic", "disjoint"])
 def test_no_run_of_a_trial_exists(store, blobs, distribution):
     X, y, X_public, _ = blobs

@@ -254,6 +254,7 @@ def test_a_closed_terminal_does_not_end_a_fit(blobs):
     assert hasattr(fit(voting(), blobs, Closed()), "student_")
 
 
+@pytest.mark.slow
 def test_a_warning_starts_at_the_left_of_the_terminal(blobs, terminal, monkeypatch):
     before = []
     monkeypatch.setattr(

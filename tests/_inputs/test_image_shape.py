@@ -36,6 +36,7 @@ def test_a_layout_that_sizes_leave_open_is_warned_of_unless_given(shape):
         assert read_input_shape(shape, (9, *shape)) == shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channels", "flat"), [(1, True), (3, False), (4, True)])
 def test_components_of_images_are_equal_bit_by_bit(channels, flat):
     first = np.random.default_rng(0).uniform(size=(60, channels, 8, 9))

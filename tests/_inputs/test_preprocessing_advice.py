@@ -128,6 +128,7 @@ def test_missing_values_lead_to_an_imputer_inside(case, container, ledger):
     follow(text, clf).plan_privacy(container(PRIVATE[NUMBERS]), Y, X_public=public)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [lambda frame: frame, np.asarray])
 @pytest.mark.parametrize("columns", [["age", "ward"], ["age", "ward", "hba1c"]])
 @pytest.mark.parametrize("teacher", [Teacher(), RandomForestClassifier(3)])

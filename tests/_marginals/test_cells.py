@@ -35,6 +35,7 @@ def test_the_cell_of_an_object_depends_on_it_alone(name, some):
     assert set(alone) <= {*range(-1, cells.n_cells)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [(0, 4), [2, 0.5], [2, 0.5, None]])
 @given(values=st.lists(st.floats(width=32), min_size=1, max_size=8), data=st.data())
 def test_the_cell_of_a_number_depends_on_it_alone(declared, values, data):

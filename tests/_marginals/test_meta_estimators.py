@@ -31,6 +31,7 @@ def test_a_pipeline_hands_on_rows_whose_domain_is_declared():
     assert counts[3:5].mean() > 3 * np.abs(counts[[0, 1, 6, 7]]).mean()
 
 
+@pytest.mark.slow
 def test_a_grid_searches_shares_and_numbers_of_teachers(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1e4, delta=1e-5)
     synthetic = clone(SYNTHETIC).set_params(sigma=None)

@@ -76,6 +76,7 @@ def representations_of(rng):
     ]
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     temperature=st.sampled_from([1e-3, 0.3, 1.0, 2.0, 50.0, 1e6]),

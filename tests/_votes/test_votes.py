@@ -47,6 +47,7 @@ def test_counts_are_those_of_plain_python(votes_by_teacher):
     np.testing.assert_array_equal(counts(votes), np.reshape(by_hand, (-1, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_teachers", [255, 256, 65_535, 65_536])
 def test_counts_do_not_overflow(n_teachers):
     one = np.array([1, 0], dtype=np.int8)

@@ -29,6 +29,7 @@ def ledger(tmp_path):
 # Accountants of dp-accounting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relation", "name"),
     [
@@ -385,6 +386,7 @@ def test_a_release_without_a_profile_is_charged_by_its_curve(ledger):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["ADD_OR_REMOVE_ONE", "REPLACE_ONE"])
 @pytest.mark.parametrize(
     "event",

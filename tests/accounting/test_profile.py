@@ -35,6 +35,7 @@ profiles = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(profiles)
 def test_delta_decreases_and_is_convex_in_the_exponential_of_epsilon(profile):
     found = profile.delta_at(GRID)
@@ -46,12 +47,14 @@ def test_delta_decreases_and_is_convex_in_the_exponential_of_epsilon(profile):
     assert np.all(slopes[:-1] <= slopes[1:] + error[:-1] + error[1:])
 
 
+@pytest.mark.slow
 @given(profiles, st.floats(0, 20))
 def test_delta_at_a_negative_epsilon_is_that_of_the_other_order(profile, epsilon):
     mirrored = 1 - np.exp(-epsilon) * (1 - profile.delta_at(epsilon))
     assert profile.delta_at(-epsilon) == pytest.approx(mirrored, abs=EXACT)
 
 
+@pytest.mark.slow
 @given(profiles, st.floats(0, 12))
 def test_the_epsilon_of_a_delta_is_the_smallest_one(profile, epsilon):
     delta = profile.delta_at(epsilon)
@@ -62,6 +65,7 @@ def test_the_epsilon_of_a_delta_is_the_smallest_one(profile, epsilon):
     assert profile.delta_at(found) == pytest.approx(delta, rel=1e-9, abs=EXACT)
 
 
+@pytest.mark.slow
 @given(profiles, st.floats(0, 1))
 def test_every_epsilon_that_is_found_has_its_delta(profile, delta):
     epsilon = profile.epsilon_at(delta)
@@ -165,6 +169,7 @@ def test_one_unit_has_the_profile_itself():
     assert profile.of_units(1) == profile
 
 
+@pytest.mark.slow
 @given(profiles, st.floats(0, 1))
 def test_the_best_guess_is_at_least_as_good_as_without_the_release(profile, prior):
     accuracy = profile.attack_accuracy(prior)
@@ -181,6 +186,7 @@ def test_the_best_guess_between_two_gaussians_is_right_as_often_as_it_is():
         assert profile.attack_accuracy(prior) == pytest.approx(right, abs=1e-5)
 
 
+@pytest.mark.slow
 @given(profiles, st.floats(0, 1), st.floats(0, 1))
 def test_detections_increase_with_false_alarms_and_are_not_fewer(profile, one, other):
     few, many = sorted((one, other))
@@ -197,6 +203,7 @@ def test_detections_of_a_gaussian_test_are_its_power(false_alarms):
     assert power <= found <= 1.001 * power
 
 
+@pytest.mark.slow
 @given(profiles)
 def test_pairs_as_json_make_the_same_profile(profile):
     written = json.dumps([profile.epsilons.tolist(), profile.deltas.tolist()])

@@ -50,6 +50,7 @@ def test_detections_are_those_of_the_worst_case_mechanism(epsilon, delta, alarms
     np.testing.assert_allclose(bound, found, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.floats(0.05, 3), RATES)
 def test_gaussian_noise_reaches_its_whole_profile(mu, alarms):
     profile = gaussian_profile(mu)

@@ -274,6 +274,7 @@ def test_string_labels_come_back(blobs):
     assert knn.score(X_public, names[y_public]) > 0.8
 
 
+@pytest.mark.slow
 def test_the_default_student_compares_rows_in_the_same_representation(blobs):
     knn = fit(blobs, student=None, representation=StandardScaler())
     assert isinstance(knn.student_, GraphSelfTrainingClassifier)
@@ -286,6 +287,7 @@ def test_the_default_student_compares_rows_in_the_same_representation(blobs):
 # The statement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
 @pytest.mark.parametrize("mechanism", ["gnmax", "confident"])
 def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, mechanism):

@@ -134,6 +134,7 @@ ANOTHER_FIT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ANOTHER_FIT)
 def test_anything_else_is_another_fit_and_charged(blobs, ledger, case):
     fit(blobs, ledger=ledger)

@@ -56,6 +56,7 @@ def part_of(votes, patients, shards, **changed):
     return Votes.from_shards(some, X_public, **STUDY | changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "teacher", [GaussianNB(), LogisticRegression(), RandomForestClassifier(5)], ids=str
 )

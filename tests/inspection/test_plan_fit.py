@@ -82,6 +82,7 @@ def test_a_fit_states_what_was_planned(rows, mechanism, epsilon):
     assert replace(of_data, assumptions=()) == found
 
 
+@pytest.mark.slow
 def test_a_plan_from_data_may_be_published_under_the_assumptions_of_the_fit(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_queries=30)
@@ -105,6 +106,7 @@ def test_a_plan_with_more_teachers_than_rows_or_groups_is_refused_as_the_fit_is(
         pate.plan_privacy(X, y, **grouped)
 
 
+@pytest.mark.slow
 def test_a_plan_of_histograms_is_that_of_their_largest_counts(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_queries=30, epsilon=None, mechanism=GNMax(sigma=9))
@@ -211,6 +213,7 @@ def test_a_check_answers_as_many_queries_as_planned():
         assert binom.sf(seen - 1, trials, share) > 1e-7
 
 
+@pytest.mark.slow
 @by_law
 def test_the_margins_that_are_needed_are_the_smallest(kind):
     mechanism, _ = LAWS[kind]

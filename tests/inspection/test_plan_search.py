@@ -88,6 +88,7 @@ def test_the_plan_is_of_what_each_fit_releases(ledger, learner):
     assert ledger.spent == pytest.approx(plan.share, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_search_beyond_the_budget_is_told_an_epsilon_that_fits(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=2, delta=1e-5)
     pate = PATEClassifier(ledger=ledger, epsilon=1.0, delta=1e-5, classes=[0, 1])
@@ -153,6 +154,7 @@ def test_splits_that_look_at_labels_are_pointed_out(ledger):
     assert text not in str(privacy_leaks(shuffled)[0])
 
 
+@pytest.mark.slow
 def test_a_random_search_has_a_cost_if_its_candidates_are_known(ledger):
     search = RandomizedSearchCV(
         make(ledger), GRID, n_iter=3, random_state=0, cv=KFold(2), refit=False

@@ -78,6 +78,7 @@ def test_without_much_noise_the_estimate_is_the_mean():
     assert_allclose(one.shrunk, one.coefficients, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_noise_of_the_estimate_has_the_stated_variance():
     teachers = 30 * [np.zeros((6, 1))]
     runs = estimates(teachers, 2.0, n_runs=2000, n_coordinates=(3, 6))
@@ -93,6 +94,7 @@ def test_coordinates_beyond_those_of_the_second_step_are_zero():
     assert not one.shrunk[4:].any()
 
 
+@pytest.mark.slow
 def test_shrinking_halves_the_error_of_nothing_but_noise():
     allowed = MeanScores(noise_scale=20.0).n_coordinates(200, 2)
     runs = estimates(200 * [np.zeros((70, 1))], 20.0, 200, allowed)

@@ -131,6 +131,7 @@ def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
         assert exact_delta(0.999 * epsilon) > delta
 
 
+@pytest.mark.slow
 @given(noise_scale=noise_scales, n_parts=n_parts, delta=deltas)
 def test_the_exact_epsilon_is_at_most_that_of_the_curve(noise_scale, n_parts, delta):
     mechanism = NoisySum(noise_scale, n_parts=n_parts)

@@ -169,6 +169,7 @@ def test_the_cost_of_a_check_and_an_answer_covers_the_enumerated_laws(moved, rat
             assert divergences[0] == pytest.approx(cost, rel=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(rate=rates, sigma=sigmas, n_queries=st.integers(1, 5000))
 def test_sampling_never_costs_and_answers_never_count(rate, sigma, n_queries):
@@ -200,6 +201,7 @@ def test_there_is_no_data_dependent_figure_to_publish():
 # Noise for a target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 @pytest.mark.parametrize("base", [GNMax(), NoisyHistogram(), ConfidentGNMax()])
 def test_noise_is_calibrated_to_the_target_from_below(base, epsilon):

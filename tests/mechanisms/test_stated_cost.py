@@ -59,6 +59,7 @@ class SummedTwice(NoisySum):
         return 2 * super().stated_curve(n_queries, n_classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize(("sigma", "n_queries"), [(3, 1), (10, 7), (40, 100)])
 def test_answers_have_their_exact_cost(sigma, n_queries, n_classes):
@@ -90,6 +91,7 @@ RENYI_ONLY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "n_queries", "n_classes"), RENYI_ONLY)
 def test_other_answers_have_the_cost_of_their_curve(mechanism, n_queries, n_classes):
     curve = mechanism.stated_curve(n_queries, n_classes)
@@ -168,6 +170,7 @@ def test_two_classes_need_seven_per_cent_less_noise_than_by_the_curve(
     assert 0.92 * by_curve < ready.sigma < 0.935 * by_curve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1, 5, 40])
 def test_noise_of_one_answer_is_calibrated_from_below(epsilon):
     ready = GNMax().prepared(n_teachers=250, n_queries=1, n_classes=2, epsilon=epsilon)

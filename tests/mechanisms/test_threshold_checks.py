@@ -281,6 +281,7 @@ def test_no_vote_costs_a_check_more_than_is_certified(data, interactive):
     assert max(abs(here - needed) for needed in moved) <= 1
 
 
+@pytest.mark.slow
 @both
 @settings(max_examples=25)
 @given(data=st.data())

@@ -78,6 +78,7 @@ def test_both_parts_together_have_the_epsilon_that_was_asked_for(
     assert alone < 0.97 * epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_curve_is_the_sum_of_both(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)

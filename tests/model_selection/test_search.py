@@ -132,6 +132,7 @@ def test_labels_may_be_given():
 PURE, GAUSSIAN = Constant(epsilon=0.7), Constant(sigma=20.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [PURE, GAUSSIAN], ids=["pure", "gaussian"])
 @each_law
 def test_the_plan_is_what_a_fit_states(estimator, distribution):
@@ -303,6 +304,7 @@ def noise_for(n_rows):
     return 10 + n_rows / 100
 
 
+@pytest.mark.slow
 def test_a_cost_that_shows_the_number_of_rows_is_an_assumption():
     shows = "the number of rows that were fitted on, which the cost depends on, is"
     for relation, sigma, is_stated in [

@@ -59,6 +59,7 @@ def test_less_noise_than_the_cost_is_for_is_refused(honest, kind, name, in_words
     assert ("its Renyi curve is" if in_words else "in numbers") in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_more_noise_than_was_drawn_is_refused(honest, kind):
     path = honest(kind)
@@ -72,6 +73,7 @@ def test_another_sampling_rate_is_refused(honest):
     assert "its Renyi curve is" in refused(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("factor", [0.5, 3])
 def test_another_number_of_queries_is_refused(honest, kind, factor):

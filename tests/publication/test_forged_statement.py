@@ -28,6 +28,7 @@ PRIVATE = [kind for kind in FITS | OTHER_FITS if not kind.startswith("nothing")]
 # Files without changes.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS | OTHER_FITS)
 def test_an_unchanged_file_is_read_with_its_statement(honest, kind):
     path = honest(kind)
@@ -112,6 +113,7 @@ def test_a_smaller_curve_than_the_cost_is_refused(honest, kind):
     assert "its Renyi curve is" in refused(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PRIVATE)
 @pytest.mark.parametrize("place", ["start", "middle", "stated"])
 def test_a_smaller_delta_in_one_pair_than_the_cost_is_refused(honest, kind, place):

@@ -38,6 +38,7 @@ def linked(shown):
     return base64.b64decode(content).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", [pate, linear, lambda: pate().publish()])
 def test_the_link_holds_the_report(fit):
     clf = fit()

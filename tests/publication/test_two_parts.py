@@ -78,18 +78,21 @@ def test_more_noise_on_counts_than_was_drawn_is_refused(honest):
     assert "its statement in words differs" in refused(honest)
 
 
+@pytest.mark.slow
 def test_noise_on_counts_in_words_alone_is_refused(honest):
     words = card_of(honest)["mechanism"].replace("sigma=15.0", "sigma=150.0")
     forge(honest, setting(mechanism=words))
     assert "sigma=150.0), mechanism=" in refused(honest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_tables", [1, 3, None])
 def test_another_number_of_columns_in_the_statement_is_refused(honest, n_tables):
     forge(honest, setting(n_tables=n_tables))
     assert f"it states n_tables={n_tables}, and its mechanism has" in refused(honest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_tables", "message"), [(1, "in words"), (3, "Renyi curve")])
 def test_another_number_of_columns_in_both_is_refused(honest, n_tables, message):
     def change(card):
@@ -136,6 +139,7 @@ def test_parts_that_are_none_are_refused(of_votes, part, other):
 # The report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_the_report_is_about_two_releases_and_no_public_rows_of_people(kind):
     report = PrivacyReport.from_estimator(fit(kind))

@@ -131,6 +131,7 @@ def test_a_saved_estimator_holds_no_planted_value(fitted, how):
     assert [secret for secret in planted(pate) if secret in saved] == []
 
 
+@pytest.mark.slow
 def test_the_object_graph_holds_no_teacher_shard_or_vote(fitted):
     pate, X = fitted
     for one in reachable(pate):

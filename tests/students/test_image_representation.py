@@ -33,6 +33,7 @@ def representation(images):
     return ImageRepresentation(n_filters=50, random_state=0).fit(images[:400])
 
 
+@pytest.mark.slow
 def test_components_are_finite_and_in_decreasing_order(images, representation):
     public = representation.transform(images[:400])
     assert public.shape == (400, len(representation.get_feature_names_out()))
@@ -51,6 +52,7 @@ def test_first_components_of_new_images_change_least(images, representation):
     assert relative[:10].mean() < 0.5 * relative[50:].mean()
 
 
+@pytest.mark.slow
 def test_flat_rows_and_channels_are_the_same_images(images, digits, representation):
     flat = ImageRepresentation((8, 8), n_filters=50, random_state=0).fit(
         digits[0][:400]
@@ -65,6 +67,7 @@ def test_flat_rows_and_channels_are_the_same_images(images, digits, representati
     )
 
 
+@pytest.mark.slow
 def test_colours_are_used(images):
     rng = np.random.default_rng(0)
     colours = rng.uniform(size=(300, 3, 12, 12))
@@ -74,6 +77,7 @@ def test_colours_are_used(images):
     assert np.abs(difference).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_units_of_pixels_do_not_matter(images, representation):
     scaled = ImageRepresentation(n_filters=50, random_state=0).fit(images[:400] * 1e200)
     assert_allclose(
@@ -103,6 +107,7 @@ def test_a_transformed_image_leaves_nothing_behind(images, representation):
     assert pickle.dumps(representation) == before
 
 
+@pytest.mark.slow
 def test_missing_public_pixels_count_as_the_smallest(images):
     holes, zeros = images[:100].copy(), images[:100].copy()
     holes[:, 0], zeros[:, 0] = np.nan, 0
@@ -112,6 +117,7 @@ def test_missing_public_pixels_count_as_the_smallest(images):
     assert_array_equal(one.transform(holes), other.transform(zeros))
 
 
+@pytest.mark.slow
 def test_a_pickle_and_a_second_fit_are_equal(images, representation):
     again = ImageRepresentation(n_filters=50, random_state=0).fit(images[:400])
     assert_array_equal(again.components_, representation.components_)
@@ -121,6 +127,7 @@ def test_a_pickle_and_a_second_fit_are_equal(images, representation):
     )
 
 
+@pytest.mark.slow
 def test_many_public_images_are_sampled(images):
     many = np.tile(images[:500], (21, 1, 1))
     fitted = ImageRepresentation(n_filters=5, n_components=3, random_state=0).fit(many)
@@ -146,6 +153,7 @@ def test_bad_input_is_refused(parameters, rows, message):
 # In a fit
 
 
+@pytest.mark.slow
 def test_a_default_fit_on_images_trains_no_teachers(images, digits, tmp_path):
     X, y = images, digits[1]
     clf = PATEClassifier(epsilon=8.0, classes=range(10), random_state=0)
@@ -193,6 +201,7 @@ def longest(share=0.15):
     return 2 * np.sqrt(share) * 1024
 
 
+@pytest.mark.slow
 def test_neighbouring_images_move_a_sum_by_its_bound(images, digits, monkeypatch):
     X, y = images[:1200], digits[1][:1200]
     other = X.copy()
@@ -203,6 +212,7 @@ def test_neighbouring_images_move_a_sum_by_its_bound(images, digits, monkeypatch
     assert 0 < np.linalg.norm(one - two) <= longest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_images", [True, False])
 def test_one_more_group_moves_a_sum_by_its_bound(
     images, digits, monkeypatch, as_images
@@ -249,6 +259,7 @@ def test_components_are_better_than_principal_ones_on_mnist(data_set):
     assert scores[0] > scores[1] + 0.05
 
 
+@pytest.mark.slow
 def test_images_of_a_graph_are_those_in_flat_rows(images, digits):
     X, y = digits[0][:300], digits[1][:300].copy()
     y[50:] = -1

@@ -103,6 +103,7 @@ def test_a_table_of_every_type_becomes_finite_numbers(public, n_components):
     assert_finite(representation.transform(new), 30, representation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["number", "text", "objects", "holes", "nothing"])
 @pytest.mark.parametrize("value", ODD_OBJECTS, ids=repr)
 def test_no_private_object_raises_or_warns_or_gives_infinity(public, column, value):
@@ -223,6 +224,7 @@ def test_images_are_tables_of_pixels(digits):
     np.testing.assert_array_equal(flat, images)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_wide_sparse_matrices_stay_sparse(form):
     X = sp.random_array((300, 200_000), density=1e-4, random_state=0)

@@ -116,6 +116,7 @@ def test_with_less_noise_than_stated_the_cost_would_be_too_low():
     assert np.any(exact > other.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("epsilon", [0.3, 1, 4])
 def test_a_calibrated_minimiser_is_within_epsilon_and_delta(loss, epsilon):

@@ -167,6 +167,7 @@ def log_moment(noise_multiplier, rate, order):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_multiplier", [0.3, 0.5185, 1.0, 10.0, 1e6])
 @pytest.mark.parametrize("rate", [1e-300, 1e-17, 7e-17, 1e-6, 0.999])
 def test_no_term_of_the_sum_is_lost(noise_multiplier, rate):

@@ -126,6 +126,7 @@ def test_no_best_of_trials_costs_more_than_its_cost(name, mean, of_one, of_other
         assert np.all(cost <= law.cost(curve).values + 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["logarithmic", "geometric"])
 @given(mean=means, epsilon=st.floats(0.01, 4), of_one=weights, tilt=weights)
 def test_no_best_of_pure_trials_costs_more_than_its_pure_cost(

@@ -364,6 +364,7 @@ def test_a_release_alone_has_its_gaussian_profile(first):
         assert exact <= profile.delta_at(epsilon) <= 1.001 * exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.3, 1, 3])
 @pytest.mark.parametrize(("sigma", "n_answers"), [(10, 1), (10, 2), (3, 2)])
 def test_no_choice_of_votes_in_view_of_a_release_exceeds_the_profile(

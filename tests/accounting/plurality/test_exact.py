@@ -58,6 +58,7 @@ def test_the_cost_does_not_depend_on_the_order_of_classes(kind, counts, data):
     )
 
 
+@pytest.mark.slow
 @few_examples
 @given(
     kind=kinds,
@@ -132,6 +133,7 @@ def test_exact_is_at_most_the_tight_worst_case_and_that_at_most_the_classical(
     assert np.all(tight <= classical)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(
     c=st.floats(0.01, 4),

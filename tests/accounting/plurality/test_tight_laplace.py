@@ -267,6 +267,7 @@ def test_two_classes_cost_no_more_than_many():
         assert np.all(two <= three)
 
 
+@pytest.mark.slow
 def test_the_number_of_other_classes_does_not_matter():
     assert tight_laplace_worst_case(0.5, 3) == tight_laplace_worst_case(0.5, 1000)
 

@@ -157,6 +157,7 @@ def test_a_minimum_that_rounding_hides_is_an_error():
         )
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("n_rows", [1, 127, 128, 129, 3000])
 def test_rounding_of_a_gradient_is_within_its_bound(loss, n_rows):

@@ -250,6 +250,7 @@ def test_gaussian_noise_of_a_quarter_of_the_scale_is_found(monkeypatch, mechanis
     assert audit_mechanism(mechanism, TIE, MOVED, delta=1e-2, **TWENTY).contradicted
 
 
+@pytest.mark.slow
 def test_laplace_noise_of_half_the_scale_is_found(monkeypatch):
     draw = NoiseSource.discrete_laplace
     monkeypatch.setattr(
@@ -260,6 +261,7 @@ def test_laplace_noise_of_half_the_scale_is_found(monkeypatch):
     assert audit_mechanism(LNMax(gamma=0.5), [6, 2], [5, 3]).contradicted
 
 
+@pytest.mark.slow
 def test_coins_of_twice_the_rate_are_found(monkeypatch):
     toss = NoiseSource.bernoulli_exp
     monkeypatch.setattr(
@@ -298,6 +300,7 @@ def test_an_oracle_that_draws_new_noise_without_cost_is_found(
     assert audit().contradicted
 
 
+@pytest.mark.slow
 def test_a_cost_of_one_query_too_few_is_found(monkeypatch):
     one = LNMax(gamma=0.5)
     monkeypatch.setattr(

@@ -86,6 +86,7 @@ def test_a_line_has_the_cost_of_each_number_of_queries():
     assert [line.get_label() for line in display.lines_] == ["narrow", "wide"]
 
 
+@pytest.mark.slow
 def test_beyond_the_cap_a_query_costs_its_check_alone():
     mechanism = ConfidentGNMax(20, sigma_threshold=15, sigma=4, max_answers=33)
     display = AnswerCostDisplay.from_mechanisms(
@@ -98,6 +99,7 @@ def test_beyond_the_cap_a_query_costs_its_check_alone():
     assert display.lines_[0].get_ydata()[-1] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [
@@ -151,6 +153,7 @@ def test_a_query_of_petdl_is_a_public_batch():
         assert delta == pytest.approx(1e-5, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["votes", "sum", "neighbours"])
 def test_noisy_counts_before_the_queries_are_in_all_costs(kind):
     fitted = synthetic_fit(kind)
@@ -223,6 +226,7 @@ def test_seeded_noise_has_no_cost():
         )
 
 
+@pytest.mark.slow
 def test_the_winner_of_a_search_states_more_than_its_queries(pate):
     search = PrivateSearchCV(
         PATEClassifier(GaussianNB(), n_teachers=20, mechanism="gumbel"),
@@ -271,6 +275,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_drawn(wrong, message):
     assert not plt.get_fignums()
 
 
+@pytest.mark.slow
 def test_costs_on_secret_samples_compare_among_themselves():
     display = AnswerCostDisplay.from_mechanisms(
         {f"{rate}": SampledMechanism(GNMax(9), rate) for rate in [0.1, 0.2]},

@@ -61,6 +61,7 @@ def test_that_the_unit_is_a_patient_is_signed(unit):
     assert "unit-named" not in str(clf.privacy_spent_.assumptions)
 
 
+@pytest.mark.slow
 def test_missing_fields_are_lines_to_fill_in():
     report = report_on(pate())
     lines = table_of(report, "Intended use")
@@ -176,6 +177,7 @@ def test_nothing_is_promised_or_asked_for_without_a_guarantee():
     assert report.to_dict()["to_fill_in"] == []
 
 
+@pytest.mark.slow
 def test_the_name_is_the_title_unless_there_is_another():
     deployment = Deployment(name="Beds")
     assert report_on(pate(), deployment=deployment).to_dict()["title"] == "Beds"

@@ -76,6 +76,7 @@ def report(reports, request):
 # The page.
 
 
+@pytest.mark.slow
 def test_the_page_is_one_tree_in_english_for_any_width(report):
     text = report.to_html()
     page = Page(text)

@@ -277,6 +277,7 @@ def test_a_query_costs_an_equal_share():
 # Values that it must not show.
 
 
+@pytest.mark.slow
 def test_no_format_shows_a_parameter_or_a_value(tmp_path, ledger):
     X, y = rows()
     X = X.copy()

@@ -192,6 +192,7 @@ def test_choices_are_those_of_the_registry():
         assert [name.capitalize() for name in names] == [*words]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CURATOR_KINDS)
 @pytest.mark.parametrize("sector", SECTORS)
 def test_every_choice_is_allowed(kind, sector):

@@ -76,6 +76,7 @@ def test_the_model_to_sign_for_is_named(saved):
             assert name in to_sign[to_sign.index("Parameters of the fit") :]
 
 
+@pytest.mark.slow
 def test_the_file_of_another_model_is_refused(saved):
     published, path = saved
     another = pate(n_queries=41).publish()
@@ -105,6 +106,7 @@ def test_a_search_is_reported_on_as_a_whole():
         assert facts["model"] == "DPLogisticRegression"
 
 
+@pytest.mark.slow
 def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
     X, y = rows()
     clf = PrivateKNNClassifier(n_queries=10, n_neighbors=30, epsilon=3.0)

@@ -177,6 +177,7 @@ def test_the_privacy_cost_is_that_of_as_many_random_queries(digits, strategy):
         adaptive.privacy_analysis_.sanitize()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The best order")  # little noise, a large epsilon
 def test_interactive_end_to_end(digits):
     mechanism = InteractiveGNMax(0.4, 4, 4, confidence=0.8)
