@@ -87,7 +87,10 @@ LEARNERS = {
     ),
 }
 TRUSTED = [Net]
-WITHOUT_PUBLIC = ("objective", "output", "gaussian", "counts", "dpsgd", "pure search")
+WITHOUT_PUBLIC = (
+    *("objective", "output", "gaussian", "counts", "dpsgd", "pure search"),
+    "search of networks",
+)
 
 
 def fit(learner, rows, *, public=True):

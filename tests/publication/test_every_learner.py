@@ -38,7 +38,7 @@ from tests.publication.learners import (
 @pytest.fixture(scope="module", params=LEARNERS)
 def fitted(request, rows):
     name = request.param
-    public = name not in (*WITHOUT_PUBLIC, "search of networks")
+    public = name not in WITHOUT_PUBLIC
     return fit(LEARNERS[name], rows, public=public)
 
 

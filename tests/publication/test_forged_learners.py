@@ -9,7 +9,7 @@ from sklearn_pate import PublishedClassifier
 from sklearn_pate._estimators._delegation import last_step
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.publication._mechanism_fields import rebuilt
-from tests.publication.learners import LEARNERS, TRUSTED, WITHOUT_PUBLIC, fit
+from tests.publication.learners import LEARNERS, TRUSTED, fit
 
 #: Each costs more than is stated, or is not what the words say.
 FORGERIES = [
@@ -39,10 +39,10 @@ def forge(path, change):
 
 @pytest.mark.parametrize("part", [2e-6, 2e-5])
 def test_rounding_of_steps_on_another_platform_is_no_contradiction(
-    part, rows, tmp_path
+    part, originals, tmp_path
 ):
     path = tmp_path / "model.skops"
-    fit(LEARNERS["dpsgd"], rows, public=False).publish().save(path)
+    originals("dpsgd").save(path)
 
     def lower(published):
         spent = published.privacy_spent_
@@ -58,9 +58,9 @@ def test_rounding_of_steps_on_another_platform_is_no_contradiction(
 
 
 @pytest.mark.parametrize("name", ["output", "gaussian", "dpsgd", "search"])
-def test_an_epsilon_below_the_cost_is_refused(name, rows, tmp_path):
+def test_an_epsilon_below_the_cost_is_refused(name, originals, tmp_path):
     path = tmp_path / "model.skops"
-    fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
+    originals(name).save(path)
 
     def halve(published):
         spent = published.privacy_spent_
@@ -73,10 +73,11 @@ def test_an_epsilon_below_the_cost_is_refused(name, rows, tmp_path):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_smaller_delta_in_one_pair_than_the_cost_is_refused(name, rows, tmp_path):
+def test_a_smaller_delta_in_one_pair_than_the_cost_is_refused(
+    name, originals, tmp_path
+):
     path = tmp_path / "model.skops"
-    public = name not in (*WITHOUT_PUBLIC, "search of networks")
-    fit(LEARNERS[name], rows, public=public).publish().save(path)
+    originals(name).save(path)
 
     def lower(published):
         pair = published._card["profile"][0]
@@ -190,10 +191,10 @@ def test_a_parameter_of_another_kind_is_refused(name, parameter, value, original
 
 @pytest.mark.parametrize(("name", "parameter", "value"), FORGERIES)
 def test_a_mechanism_that_is_not_the_one_in_words_is_refused(
-    name, parameter, value, rows, tmp_path
+    name, parameter, value, originals, tmp_path
 ):
     path = tmp_path / "model.skops"
-    fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish().save(path)
+    originals(name).save(path)
 
     def change(published):
         fields = published._card["mechanism_fields"]["parameters"]
