@@ -24,10 +24,12 @@ from sklearn_pate.students.networks._relational_hint import disagreement
 
 N_PUBLIC, N_ANSWERS, N_CLUSTERS = 1000, 100, 60
 STUDENTS = [
-    FixMatchClassifier(),
-    FixMatchClassifier(image_shape=(8, 8)),
-    FixMatchClassifier(ConvSmall(), image_shape=(8, 8)),
-    VATClassifier(),
+    pytest.param(FixMatchClassifier(), id="rows"),
+    pytest.param(
+        FixMatchClassifier(image_shape=(8, 8)), id="images", marks=pytest.mark.thorough
+    ),
+    pytest.param(FixMatchClassifier(ConvSmall(), image_shape=(8, 8)), id="small"),
+    pytest.param(VATClassifier(), id="VAT"),
 ]
 
 
@@ -83,7 +85,7 @@ def mean_score(student, public, hint):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("student", STUDENTS, ids=["rows", "images", "small", "VAT"])
+@pytest.mark.parametrize("student", STUDENTS)
 def test_the_content_of_a_hint_helps_short_training(student, public, hint):
     taught = mean_score(student, public, hint)
     assert taught > mean_score(student, public, None)
@@ -91,7 +93,9 @@ def test_the_content_of_a_hint_helps_short_training(student, public, hint):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [None, (8, 8)])
+@pytest.mark.parametrize(
+    "shape", [pytest.param(None, marks=pytest.mark.thorough), (8, 8)]
+)
 def test_a_gan_learns_from_a_hint_too(shape, public, hint):
     student = GANClassifier(image_shape=shape)
     taught = mean_score(student, public, hint)
