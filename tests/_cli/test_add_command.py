@@ -73,6 +73,7 @@ def test_the_total_is_the_smaller_of_two_known_costs(cards, capsys):
     assert (facts["unit"], facts["relation"]) == ("row", "replace-one")
 
 
+@pytest.mark.slow
 def test_the_curve_on_a_card_is_that_of_the_statement(cards):
     card = json.loads(Path("first.json").read_text())
     curve = cards["first"].curve

@@ -93,6 +93,7 @@ def test_the_curve_is_the_sum_of_both(release):
     assert whole.account_curve(*numbers, other).orders.tolist() == other.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_profile_agrees_with_the_stated_epsilon(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)

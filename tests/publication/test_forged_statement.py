@@ -138,6 +138,7 @@ def test_a_pair_that_the_noise_does_not_have_is_refused(honest, kind):
     assert "its profile has delta=0 at epsilon=600, and" in refused(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_a_profile_above_the_cost_is_read(honest, kind):
     path = honest(kind)
@@ -165,6 +166,7 @@ def test_a_curve_at_other_orders_is_refused(honest, kind):
     assert "its Renyi curve is at other orders" in refused(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_another_unit_or_relation_is_refused(honest, kind):
     card = card_of(honest(kind))

@@ -142,6 +142,7 @@ def test_the_object_graph_holds_no_teacher_shard_or_vote(fitted):
             assert 40 not in one.shape, "something with one entry a teacher"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, "pickle"])
 def test_a_duplicate_predicts_and_keeps_the_statement_only(fitted, duplicate):
     pate, X = fitted

@@ -42,6 +42,7 @@ def test_components_are_finite_and_in_decreasing_order(images, representation):
     assert np.isfinite(representation.transform(images[400:])).all()
 
 
+@pytest.mark.slow
 def test_first_components_of_new_images_change_least(images, representation):
     """A shift by one pixel, which is no change that the components were fitted to."""
     new = images[400:]

@@ -210,6 +210,7 @@ def test_adaptive_pure_and_other_releases_are_within_the_budget(budget, orders, 
     assert largest_excess(privacy_filter, epsilon, wishes, 4) <= delta * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     BUDGETS,
