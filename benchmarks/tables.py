@@ -163,6 +163,19 @@ def release_time():
     return table(load("defaults")["time"], columns)
 
 
+def overhead_fits():
+    """Time of fits with known noise, and of a loop of clone, fit, predict and count."""
+    columns = {
+        "teachers": lambda row: f"{row['n_teachers']} {row['teachers']}",
+        "private rows": ("n_rows", "{:,}".format),
+        "first fit, s": ("first_fit_seconds", decimals(2)),
+        "fit, s": ("median_fit_seconds", decimals(2)),
+        "loop, s": ("median_loop_seconds", decimals(2)),
+        "times the loop": ("ratio_of_medians", decimals(2)),
+    }
+    return table(load("overhead")["fits"], columns)
+
+
 def overhead():
     """Time of the poll and of a plain loop, memory, and growth of the time."""
     results = load("overhead")
@@ -528,6 +541,7 @@ BENCHMARK_TABLES = (
     defaults,
     release_time,
     overhead,
+    overhead_fits,
     cluster,
     engines,
     accounting_votes,
