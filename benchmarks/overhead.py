@@ -102,12 +102,7 @@ def poll_and_loop():
     labels = np.array(loop(*arguments))
     expected = np.stack([(labels == k).sum(axis=0) for k in range(2)], axis=1)
     np.testing.assert_array_equal(votes.counts(range(N_PUBLIC)), expected)
-    times = {"poll": [], "loop": []}
-    for turn in range(N_ALTERNATIONS):
-        order = [("poll", poll), ("loop", loop)]
-        for name, function in order if turn % 2 else order[::-1]:
-            times[name].append(seconds(function, *arguments))
-    medians = {name: float(np.median(values)) for name, values in times.items()}
+    times, medians = in_turn({"poll": poll, "loop": loop}, seconds, arguments)
     return [
         {
             "n_teachers": 250,
@@ -123,6 +118,19 @@ def poll_and_loop():
             "ratios": summary(np.divide(times["poll"], times["loop"])),
         }
     ]
+
+
+def in_turn(functions, measure, arguments):
+    """Measure functions in turn, the first one first in every second turn.
+
+    Return their times and medians, by name.
+    """
+    times = {name: [] for name in functions}
+    for turn in range(N_ALTERNATIONS):
+        order = list(functions.items())
+        for name, function in order if turn % 2 else order[::-1]:
+            times[name].append(measure(function, *arguments))
+    return times, {name: float(np.median(values)) for name, values in times.items()}
 
 
 def count_in_loop(teacher, has_representation, n_teachers, X, codes, X_public):
@@ -163,12 +171,9 @@ def fits_and_loops():
             *(teacher, has_representation, n_teachers),
             *(X[:n_rows], codes[:n_rows], X_public[:N_PUBLIC]),
         )
-        first, times = cpu_seconds(fit, *arguments), {"fit": [], "loop": []}
-        for turn in range(N_ALTERNATIONS):
-            order = [("fit", fit), ("loop", count_in_loop)]
-            for what, function in order if turn % 2 else order[::-1]:
-                times[what].append(cpu_seconds(function, *arguments))
-        medians = {what: float(np.median(values)) for what, values in times.items()}
+        first = cpu_seconds(fit, *arguments)
+        functions = {"fit": fit, "loop": count_in_loop}
+        times, medians = in_turn(functions, cpu_seconds, arguments)
         rows.append(
             {
                 "teachers": name,
