@@ -8,6 +8,7 @@ from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.baselines._newton import DPNewtonClassifier
 from sklearn_pate.exceptions import (
     BudgetExceededError,
     LedgerError,
@@ -23,6 +24,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BudgetExceededError",
+    "DPNewtonClassifier",
     "LedgerError",
     "PATEClassifier",
     "PrivacyLeakWarning",

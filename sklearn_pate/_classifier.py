@@ -55,11 +55,11 @@ from sklearn_pate._base._teacher_ensemble import (
     AnswerPlan,
     FitSetup,
     QueryingClassifier,
-    Seeds,
     TeacherEnsemble,
 )
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._estimators._progress import announce, phase, progress_of
+from sklearn_pate._estimators._seeding import Seeds
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._private_marginals import PrivateMarginals

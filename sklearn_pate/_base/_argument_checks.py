@@ -117,7 +117,8 @@ def check_unit(privacy_unit: str, groups: Any) -> None:
 
 def check_number_of_groups(estimator: Any) -> None:
     """Raise ValueError if a number that is needed would depend on private rows."""
-    if estimator.privacy_unit != "group" or estimator.n_teachers != "auto":
+    n_teachers = getattr(estimator, "n_teachers", None)
+    if estimator.privacy_unit != "group" or n_teachers != "auto":
         return
     if not hasattr(estimator, "n_groups"):
         raise ValueError(

@@ -26,6 +26,7 @@ from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.mechanisms._two_parts import with_counts
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
@@ -201,6 +202,77 @@ class FitPlan:
                 *_warnings(
                     mechanism, n_teachers if has_teachers else None, n_rows, delta
                 ),
+                *([] if useless is None else [useless]),
+            ),
+            assumptions=assumptions,
+            n_coordinates=n_coordinates,
+            n_tables=None if counts is None else counts.n_tables,
+        )
+
+    @classmethod
+    def of_newton(
+        cls,
+        mechanism: NewtonSteps,
+        n_coordinates: int,
+        *,
+        n_rows: int | None,
+        n_units: int,
+        n_classes: int,
+        delta: float,
+        unit: str,
+        assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
+    ) -> Self:
+        """Plan a fit of a logistic regression by noisy Newton steps.
+
+        Parameters
+        ----------
+        mechanism : NewtonSteps
+            Mechanism with its noise.
+
+        n_coordinates : int
+            As in the plan.
+
+        n_rows : int or None
+            As in the plan.
+
+        n_units : int
+            Public number of rows or groups.
+
+        n_classes, delta, unit : object
+            As in the plan.
+
+        assumptions : tuple of Assumption, default=()
+            Assumptions of the fit about the data.
+
+        counts : MarginalCounts, default=None
+            Noisy counts that rows are drawn from, whose cost is added.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+        """
+        whole = with_counts(counts, mechanism)
+        useless = why_steps_useless(
+            mechanism, n_units=n_units, n_classes=n_classes, unit=unit
+        )
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=None,
+            n_queries=None,
+            n_classes=int(n_classes),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(0, n_classes, delta),
+            delta=float(delta),
+            unit=unit,
+            relation=mechanism.relation(unit),
+            epsilon_of_one=None,
+            at_margins=(),
+            margin_for_90=None,
+            margin_for_99=None,
+            warnings=(
+                *_warnings(mechanism, None, n_rows, delta),
                 *([] if useless is None else [useless]),
             ),
             assumptions=assumptions,

@@ -55,7 +55,7 @@ def open_entry(
     teachers = counted(spent.n_teachers, "teacher")
     released = {
         "scores": f"mean scores of {teachers}",
-        "updates": f"updates of {spent.unit}s",
+        "newton": f"logistic regression from {spent.unit}s",
     }.get(spent.release, f"{queries} to {teachers}")
     if spent.n_tables is not None:
         released = (

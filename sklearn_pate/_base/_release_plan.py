@@ -38,13 +38,16 @@ class ReleasePlan:
     #: What is released, with all its parameters: answers, perhaps after counts.
     accounted: AccountedMechanism | TwoPartRelease
     statement: PrivacySpent
-    n_teachers: int
-    #: Number of queries, as the mechanism counts them.
-    n_queries: int
+    #: None where there are no teachers.
+    n_teachers: int | None
+    #: Number of queries, as the mechanism counts them; None where there are none.
+    n_queries: int | None
     #: Number of values of a query: the number of classes.
     n_values: int
     #: Returns what is released for another epsilon.
     calibrated: Callable[[float], AccountedMechanism | TwoPartRelease]
+    #: Number of draws of noise after that of counts.
+    n_steps: int
 
     @property
     def mechanism(self) -> AccountedMechanism:
@@ -58,11 +61,11 @@ class ReleasePlan:
 
     @property
     def n_draws(self) -> int:
-        """Number of draws of noise: queries, and one of counts."""
-        return self.n_queries + (self.counts is not None)
+        """Number of draws of noise: queries or steps, and one of counts."""
+        return self.n_steps + (self.counts is not None)
 
     def restated(
-        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
+        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int | None
     ) -> PrivacySpent:
         """State the privacy cost of another mechanism or number of queries."""
         other = plan_release(
@@ -74,6 +77,7 @@ class ReleasePlan:
             n_teachers=self.n_teachers,
             n_queries=n_queries,
             n_values=self.n_values,
+            n_steps=self.n_steps,
         )
         return other.statement
 
@@ -85,15 +89,20 @@ def plan_release(
     delta: float,
     unit: str,
     assumptions: tuple[Assumption, ...],
-    n_teachers: int,
-    n_queries: int,
+    n_teachers: int | None,
+    n_queries: int | None,
     n_values: int,
+    n_steps: int | None = None,
 ) -> ReleasePlan:
-    """State the privacy cost of a release by a mechanism."""
+    """State the privacy cost of a release by a mechanism.
+
+    `n_steps` is the number of draws of noise where there are no queries.
+    """
     if accounted.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
     counts, _ = parts_of(accounted)
-    epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
+    n_asked = n_queries or 0
+    epsilon = accounted.stated_epsilon(n_asked, n_values, delta)
     statement = PrivacySpent(
         epsilon=epsilon,
         delta=float(delta),
@@ -101,16 +110,22 @@ def plan_release(
         relation=accounted.relation(unit),
         release=accounted.released,
         mechanism=accounted.in_one_line(),
-        n_teachers=int(n_teachers),
-        n_queries=int(n_queries),
+        n_teachers=None if n_teachers is None else int(n_teachers),
+        n_queries=None if n_queries is None else int(n_queries),
         assumptions=assumptions,
-        curve=accounted.stated_curve(n_queries, n_values),
-        profile=accounted.stated_profile(n_queries, n_values).thinned(epsilon, delta),
+        curve=accounted.stated_curve(n_asked, n_values),
+        profile=accounted.stated_profile(n_asked, n_values).thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
-        mu=stated_mu(accounted._gaussian_mu(n_queries), accounted.noise_seed),
+        mu=stated_mu(accounted._gaussian_mu(n_asked), accounted.noise_seed),
     )
     return ReleasePlan(
-        accounted, statement, n_teachers, n_queries, n_values, calibrated
+        accounted,
+        statement,
+        n_teachers,
+        n_queries,
+        n_values,
+        calibrated,
+        n_asked if n_steps is None else n_steps,
     )
 
 

@@ -11,6 +11,7 @@ from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum, ScoreSteps
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.publication._mechanism_fields import without_seeds
 
@@ -141,7 +142,7 @@ def why_scores_useless(
 
 
 def why_steps_useless(
-    mechanism: ScoreSteps, *, n_units: int, n_classes: int, unit: str
+    mechanism: ScoreSteps | NewtonSteps, *, n_units: int, n_classes: int, unit: str
 ) -> str | None:
     """Describe why nothing can be learned in steps; None if something can."""
     needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale))

@@ -3,59 +3,44 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import InputTags, Tags, check_random_state
+from sklearn.utils import Tags
 
-from sklearn_pate._base._argument_checks import check_epsilon_is_small
 from sklearn_pate._base._parameter_checks import (
     check_classifier,
     check_memory,
     check_n_jobs,
-    check_privacy_unit,
-    check_public_size,
     check_strategy,
-    check_synthetic,
-    check_transformer,
 )
 from sklearn_pate._base._parameters import (
     as_mechanism,
     as_teacher,
     memory_location,
 )
-from sklearn_pate._base._private_classifier import PrivateClassifier
+from sklearn_pate._base._public_rows import PublicRowsClassifier
 from sklearn_pate._base._query_plan import Answers, QueryPlan
 from sklearn_pate._base._release_plan import ReleasePlan, analyse_votes
-from sklearn_pate._base._release_utility import why_counts_useless, why_useless
+from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import (
     PrivateInputs,
     PublicInputs,
-    check_synthetic_rows,
 )
-from sklearn_pate._base._synthetic_rows import draw_synthetic_rows, tables_by_name
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin
 from sklearn_pate._estimators._delegation import StudentPredictionMixin
 from sklearn_pate._estimators._progress import check_verbose, phase
-from sklearn_pate._estimators._seeding import MAX_SEED
+from sklearn_pate._estimators._seeding import Seeds
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._odd_rows import input_tags
-from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import (
     TeacherProblems,
     poll_teachers,
     teacher_seeds,
 )
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._assumptions import (
-    CHOSEN_BLINDLY,
-    OTHER_RANDOM_STATE,
-    PUBLIC_REPRESENTATION,
-    Assumption,
-)
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
@@ -67,7 +52,6 @@ from sklearn_pate.exceptions import (
 )
 from sklearn_pate.mechanisms import Mechanism, Oracle
 from sklearn_pate.mechanisms._function_release import FunctionRelease
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_caches
@@ -77,37 +61,10 @@ __all__ = [
     "AnswerPlan",
     "FitSetup",
     "QueryingClassifier",
-    "Seeds",
     "TaughtClassifier",
     "TaughtPlan",
     "TeacherEnsemble",
 ]
-
-
-@dataclass(frozen=True)
-class Seeds:
-    """Seeds of the parts of a fit, which may be public."""
-
-    public_rows: int
-    #: Key of the shards and of the teachers' seeds.
-    key: int
-    queries: int
-    student: int
-    representation: int
-    synthetic: int
-
-    @classmethod
-    def drawn(cls, random_state: Any) -> Self:
-        """Draw all seeds, in a fixed order, so that no seed depends on the data.
-
-        An integer is the key itself, so that teachers can be trained elsewhere.
-        """
-        seeds = cls(
-            *check_random_state(random_state).randint(MAX_SEED, size=6).tolist()
-        )
-        if isinstance(random_state, Integral):
-            return replace(seeds, key=int(random_state))
-        return seeds
 
 
 @dataclass(frozen=True)
@@ -263,7 +220,9 @@ class FitSetup(AnswerPlan):
         return None if self._n_rows is None else self._n_rows // len(self.shards)
 
 
-class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassifier):
+class TaughtClassifier(
+    MetaEstimatorMixin, StudentPredictionMixin, PublicRowsClassifier
+):
     """Base class of classifiers whose student learns from a noisy release.
 
     A subclass provides `_unfitted_student`.
@@ -272,117 +231,18 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
     #: Number of shards; None where rows are not cut into any.
     n_teachers: Any = None
 
-    representation: Any
-    epsilon: float | None
     student: Any
-    privacy_unit: str
-    public_size: float | None
-    synthetic: PrivateMarginals | None
-    noise_seed: int | None
-    random_state: Any
-
-    #: Whether neighbours add or remove a unit, and replace none.
-    _add_remove: ClassVar[bool] = False
 
     # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("privacy_analysis_", "public_indices_")
     _unfitted = ("query_strategy_",)
 
-    @property
-    def _counts_rows(self) -> bool:
-        """Whether one more unit changes the positions of other private rows."""
-        return self.privacy_unit == "group"
-
-    def _assumptions(self, public: PublicInputs) -> tuple[Assumption, ...]:
-        """List the assumptions of the fit."""
-        assumptions = [*public.assumptions, CHOSEN_BLINDLY]
-        # "auto" is fitted by this package.
-        if self.representation is not None and self.representation != "auto":
-            assumptions.append(PUBLIC_REPRESENTATION)
-        if self.ledger is not None and isinstance(self.random_state, Integral):
-            assumptions.append(OTHER_RANDOM_STATE)
-        return tuple(assumptions)
-
     def _check_parameters(self) -> None:
         check_classifier("student", self.student)
-        check_transformer(self._chosen_representation())
-        if self.epsilon is not None:
-            check_epsilon_is_small(self.epsilon)
-        check_privacy_unit(self.privacy_unit)
-        check_public_size(self.public_size)
-        check_synthetic(self.synthetic)
         super()._check_parameters()
-
-    def _counts(
-        self, public: PublicInputs, epsilon: float | None
-    ) -> MarginalCounts | None:
-        """Return the release of counts for an epsilon, None with public rows."""
-        if public.domain is None or self.synthetic is None:
-            return None
-        return self.synthetic._mechanism(
-            len(public.domain.counted),
-            epsilon=epsilon,
-            delta=self.delta,
-            add_remove=self._add_remove,
-            noise_seed=self.noise_seed,
-        )
-
-    def _on_drawn_rows(
-        self, plan: Any, entry: FitEntry | None
-    ) -> tuple[Any, dict[Any, NDArray[np.int64]] | None]:
-        """Release the counts, and plan the same fit on rows drawn from them.
-
-        With public rows, the plan stays as it is.
-        """
-        domain = plan.public.domain
-        if domain is None or self.synthetic is None:
-            return plan, None
-        with phase("drawing synthetic rows"):
-            marginals, rows = draw_synthetic_rows(
-                self.synthetic,
-                plan.private,
-                plan.public.classes,
-                domain,
-                plan.release,
-                entry,
-                plan.seeds.synthetic,
-                equal_classes=plan.equal_classes,
-            )
-        X_public = check_synthetic_rows(self, rows.X)
-        public = replace(plan.public, X_public=X_public, synthetic=rows)
-        return self._with_public_rows(plan, public), tables_by_name(marginals)
-
-    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
-        """Return a plan of the same release on other public rows."""
-        raise NotImplementedError
-
-    def _warn_of_counts(
-        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
-    ) -> None:
-        """Warn if the noise hides the counts, where the number of rows is public."""
-        why = self._why_counts_useless(private, public, release)
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
-
-    def _why_counts_useless(
-        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
-    ) -> str | None:
-        """Describe why the noise hides the counts; None if not, or if n is secret."""
-        if release.counts is None or release.statement.relation != "replace-one":
-            return None
-        by_class = self.synthetic is not None and self.synthetic.by_class
-        return why_counts_useless(
-            release.counts,
-            n_rows=private.n_rows,
-            n_labels=len(public.classes) if by_class else 1,
-        )
 
     def _published_model(self) -> BaseEstimator:
         return without_caches(self.student_)
-
-    def _input_tags(self) -> InputTags:
-        """Return the input tags of the estimator that gets the private rows."""
-        return input_tags(self._sees_rows_first())
 
     def _readers_of_public_rows(self) -> dict[str, Any]:
         """Return the estimators that get public rows, by parameter."""
@@ -393,22 +253,11 @@ class TaughtClassifier(MetaEstimatorMixin, StudentPredictionMixin, PrivateClassi
             "student": self._unfitted_student(),
         }
 
-    def _chosen_representation(self) -> Any:
-        """Return the representation that teachers see, None for the columns."""
-        return self.representation
-
-    def _sees_rows_first(self) -> Any:
-        """Return the estimator that gets the private rows."""
-        return self._chosen_representation()
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        first = self._input_tags()
         student = input_tags(self._unfitted_student())
-        tags.input_tags.sparse = first.sparse and student.sparse
-        tags.input_tags.allow_nan = first.allow_nan and student.allow_nan
-        # With teachers on a few dozen rows, noise for an epsilon exceeds the votes.
-        tags.classifier_tags.poor_score = self.epsilon is not None
+        tags.input_tags.sparse = tags.input_tags.sparse and student.sparse
+        tags.input_tags.allow_nan = tags.input_tags.allow_nan and student.allow_nan
         return tags
 
 

@@ -5,10 +5,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from sklearn_pate._inputs._preprocessing_advice import cause_of, in_short
 
@@ -16,6 +19,32 @@ MAX_SEED = 2**31 - 1
 
 # Held while the generators of the whole process are seeded for one teacher.
 _GLOBAL_GENERATORS = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Seeds of the parts of a fit, which may be public."""
+
+    public_rows: int
+    #: Key of the shards and of the teachers' seeds.
+    key: int
+    queries: int
+    student: int
+    representation: int
+    synthetic: int
+
+    @classmethod
+    def drawn(cls, random_state: Any) -> Self:
+        """Draw all seeds, in a fixed order, so that no seed depends on the data.
+
+        An integer is the key itself, so that teachers can be trained elsewhere.
+        """
+        seeds = cls(
+            *check_random_state(random_state).randint(MAX_SEED, size=6).tolist()
+        )
+        if isinstance(random_state, Integral):
+            return replace(seeds, key=int(random_state))
+        return seeds
 
 
 def check_cloneable(name: str, parameter: Any) -> None:

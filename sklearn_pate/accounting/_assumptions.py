@@ -181,7 +181,7 @@ ONE_SITE = Assumption(
 CHOSEN_BLINDLY = Assumption(
     "parameters-chosen-blindly",
     "all parameters were chosen independently of private data",
-    "Were models, thresholds, numbers of teachers and queries chosen without these "
+    "Were models, thresholds, numbers and all other parameters chosen without these "
     "data, for instance on public data?",
 )
 OTHER_RANDOM_STATE = Assumption(
@@ -193,8 +193,8 @@ OTHER_RANDOM_STATE = Assumption(
 )
 PUBLIC_ROWS_IN_MODEL = Assumption(
     "public-rows-in-model",
-    "everybody may see the public rows that the student holds",
-    "The published student holds up to a thousand public rows. May everybody see them? "
+    "everybody may see the public rows that the model holds",
+    "The published model holds up to a thousand public rows. May everybody see them? "
     "If not, fit with basis='linear'.",
 )
 PUBLIC_REPRESENTATION = Assumption(

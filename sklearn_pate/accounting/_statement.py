@@ -36,7 +36,7 @@ NEIGHBOURS = {
     ("row", "add-remove"): "add or remove one row",
     ("group", "add-remove"): "add or remove one group with all its rows",
 }
-RELEASES = ("answers", "scores", "updates", "sum", "model", "search")
+RELEASES = ("answers", "scores", "newton", "sum", "model", "search")
 
 
 def check_neighbours(unit: str, relation: str) -> None:
@@ -73,10 +73,10 @@ class PrivacySpent:
         "add-remove-or-change" for groups. Costs of two units or two relations can
         neither be added nor compared.
 
-    release : {"answers", "scores", "updates", "sum", "model", "search"}
+    release : {"answers", "scores", "newton", "sum", "model", "search"}
         Kind of release: answers to queries or noisy counts, the mean of score
-        functions, sums of updates of a function, one noisy sum of vectors, a model
-        trained with noise, or the winner of a private search.
+        functions, a logistic regression by noisy Newton steps, one noisy sum of
+        vectors, another model trained with noise, or the winner of a private search.
 
     mechanism : str
         The mechanism with its parameters.
@@ -332,10 +332,11 @@ class PrivacySpent:
                 f"The mean score function of {counted(self.n_teachers, 'teacher')} was "
                 f"released by {self.mechanism}"
             )
-        elif self.release == "updates":
+        elif self.release == "newton":
             release = (
-                f"A function of a row was released by {self.mechanism}, in steps to "
-                f"each of which every {self.unit} sent one vector"
+                "The model is a logistic regression. It was computed in 3 steps; in "
+                f"each, every {self.unit} contributed one vector of bounded length, "
+                f"and noise was added to the sum, by {self.mechanism}"
             )
         elif self.n_queries is None:
             release = f"One model was released by {self.mechanism}"

@@ -50,7 +50,7 @@ UNPROTECTED: dict[Assumption, str] = {
     BOUNDS: "declared bounds",
     PUBLIC_ROWS: "public rows",
     HELD_OUT_ROWS: "rows held out as public rows",
-    PUBLIC_ROWS_IN_MODEL: "public rows that the student holds",
+    PUBLIC_ROWS_IN_MODEL: "public rows that the model holds",
     N_ROWS_PUBLIC: _NUMBER["row"],
     N_ROWS: _NUMBER["row"],
     N_FITTED: _NUMBER["row"],
@@ -58,7 +58,7 @@ UNPROTECTED: dict[Assumption, str] = {
 }
 _POST_PROCESSING = {
     "scores": "function",
-    "updates": "function",
+    "newton": "predictions",
     "counts": "counts",
     "learner": "predictions",
     "search": "predictions",
@@ -326,7 +326,7 @@ def kind_of(spent: "PrivacySpent") -> str:
     if spent.release != "answers":
         return {
             "scores": "scores",
-            "updates": "updates",
+            "newton": "newton",
             "sum": "sums",
             "model": "counts" if DOMAIN_DECLARED in spent.assumptions else "learner",
             "search": "search",

@@ -14,9 +14,10 @@ from sklearn_pate._base._parameters import as_teacher, resolve_n_teachers
 from sklearn_pate._base._party_inputs import check_parties, read_public_inputs
 from sklearn_pate._base._release_plan import ReleasePlan
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
-from sklearn_pate._base._teacher_ensemble import Seeds, TeacherEnsemble
+from sklearn_pate._base._teacher_ensemble import TeacherEnsemble
 from sklearn_pate._estimators._callbacks import with_callbacks
 from sklearn_pate._estimators._progress import phase, progress_of
+from sklearn_pate._estimators._seeding import Seeds
 from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate._teachers import TeacherProblems, collect

@@ -14,8 +14,9 @@ from sklearn_pate._base._rehearsal import rehearse_answers
 from sklearn_pate._base._release_plan import plan_release
 from sklearn_pate._base._release_utility import why_useless
 from sklearn_pate._base._split_inputs import PublicInputs, split_inputs
-from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier, Seeds
+from sklearn_pate._base._teacher_ensemble import FitSetup, QueryingClassifier
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
+from sklearn_pate._estimators._seeding import Seeds
 from sklearn_pate._inputs._public_data import private_rows_by_position
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption

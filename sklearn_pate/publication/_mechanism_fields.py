@@ -14,6 +14,7 @@ from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.mechanisms._noisy_objective import NoisyObjective
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
@@ -38,6 +39,7 @@ OWN = {
         mechanisms.ScoreSteps,
         DPSGDSteps,
         MarginalCounts,
+        NewtonSteps,
         NoisyObjective,
         SampledMechanism,
         SelectedFit,

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_random_state
 
-from sklearn_pate._base._teacher_ensemble import QueryingClassifier, TaughtClassifier
+from sklearn_pate._base._public_rows import PublicRowsClassifier
+from sklearn_pate._base._teacher_ensemble import QueryingClassifier
 from sklearn_pate._inputs._public_data import PublicData
 from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._value_checks import check_count
@@ -196,10 +197,10 @@ def audit_canaries(
 
 def _public(estimator: Any, X_canaries: Any, X_public: Any) -> dict[str, PublicData]:
     """Return the public rows of a fit, canaries first."""
-    if not isinstance(estimator, TaughtClassifier):
+    if not isinstance(estimator, PublicRowsClassifier):
         if X_public is not None:
             raise ValueError(
-                f"X_public is for estimators with queries about public rows, and "
+                f"X_public is for estimators with public rows, and "
                 f"{type(estimator).__name__} has none; leave it out."
             )
         return {}

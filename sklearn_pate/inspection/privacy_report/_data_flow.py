@@ -14,7 +14,7 @@ KINDS = (
     "teachers",
     "parties",
     "scores",
-    "updates",
+    "newton",
     "sums",
     "neighbours",
     "counts",
@@ -100,20 +100,21 @@ def flow_of(
                 f"{of_model}the released function or trained on it, used to predict",
             ),
         ],
-        "updates": [
+        "newton": [
             Step("private", "Private rows", f"each {unit} is on its own"),
             Step(
                 "private",
-                "Updates",
-                f"each {unit} sends one vector of bounded length in each of three "
-                "steps: how it would change the function",
+                "Clipped gradients",
+                f"each {unit} contributes one vector of bounded length in each of "
+                "three steps",
             ),
             Step("noise", "Noise", mechanism or "added to the sum of the vectors"),
-            Step("public", "Function of a row", only),
+            Step("public", "Noisy sums", f"one in each step: {only}"),
             Step(
                 "public",
-                "Student",
-                f"{of_model}the released function or trained on it, used to predict",
+                "Model",
+                f"{of_model}a logistic regression, computed from the noisy sums and "
+                "public rows, used to predict",
             ),
         ],
         "sums": [
@@ -169,7 +170,8 @@ def flow_of(
     if n_tables is None:
         return steps
     counts = f"of the values in {counted(n_tables, 'column')}: the first release"
-    drawn = "drawn from the noisy counts; queried and learned from as public rows"
+    use = "used" if kind == "newton" else "queried and learned from"
+    drawn = f"drawn from the noisy counts; {use} as public rows"
     return [
         Step("private", "Private rows", f"each {unit} counts once in a column"),
         Step("noise", "Noisy counts", counts),

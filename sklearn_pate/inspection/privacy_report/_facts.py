@@ -391,7 +391,7 @@ def _assumptions(
 
 def _model_of(learner: Any) -> Any:
     """Return the innermost model that predicts."""
-    for name in ("best_estimator_", "student_", "network_"):
+    for name in ("best_estimator_", "student_", "model_", "network_"):
         if hasattr(learner, name):
             return _model_of(getattr(learner, name))
     if isinstance(learner, ContiguousClasses):

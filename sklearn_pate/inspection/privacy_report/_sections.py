@@ -50,9 +50,9 @@ _METHODS = {
         "to the sum of all coefficients, in two steps, hides those of any one teacher. "
         "The student is the released function, or is trained on it."
     ),
-    "updates": (
+    "newton": (
         "The model is a logistic regression in functions that public rows alone "
-        "determine. In each of three steps, each {unit} sends one vector of bounded "
+        "determine. In each of three steps, each {unit} contributes one vector of bounded "
         "length: its gradient at the coefficients released so far. Noise added to the "
         "sum of all vectors hides any one of them. No model is trained on private rows "
         "in any other way."

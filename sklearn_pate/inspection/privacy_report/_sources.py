@@ -71,11 +71,17 @@ _OF_KIND: dict[str, tuple[tuple[str, str], ...]] = {
             "https://arxiv.org/abs/2006.06618",
         ),
     ),
-    "updates": (
+    "newton": (
         (
             "Ganesh, Haghifam, Steinke, Thakurta (2023). Faster differentially private "
             "convex optimization via second-order methods.",
             "https://arxiv.org/abs/2305.13209",
+        ),
+        (
+            "Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke, Suriyakumar, Thakkar, "
+            "Thakurta (2022). Public data-assisted mirror descent for private model "
+            "training.",
+            "https://arxiv.org/abs/2112.00193",
         ),
     ),
     "sums": (),
