@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -64,7 +64,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "assumptions": (list,),
     "profile": (list,),
     "curve": (list,),
-    "student": (str,),
+    "model": (str,),
     "classes": (list,),
     "n_features": (int,),
     "feature_names": (list, _NOTHING),
@@ -107,7 +107,7 @@ def make_card(
         "deployment": deployment.to_dict(),
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
-        "student": full_name(type(published.student_)),
+        "model": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],

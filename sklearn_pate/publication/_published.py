@@ -459,7 +459,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
 def _check_student(student: Any, card: dict[str, Any]) -> None:
     """Raise unless a student is that of a card, and has no HTML in it."""
-    if full_name(type(student)) != card["student"]:
+    if full_name(type(student)) != card["model"]:
         raise ValueError(
             f"the student is a {full_name(type(student))}, and that of the card is a "
             f"{card['student']}"

@@ -119,7 +119,7 @@ def test_nothing_that_the_model_file_names_is_imported(model, monkeypatch):
         index = json.loads(members["schema.json"])
         index["content"]["student"] |= {"__module__": "trap", "__class__": "Student"}
         members["schema.json"] = json.dumps(index).encode()
-        card = json.loads(members["privacy_card.json"]) | {"student": "trap.Student"}
+        card = json.loads(members["privacy_card.json"]) | {"model": "trap.Student"}
         members["privacy_card.json"] = json.dumps(card, sort_keys=True).encode()
         model.with_suffix(".json").write_text(json.dumps(card))
 
@@ -216,7 +216,7 @@ def test_files_of_two_models_are_refused(model, blobs, capsys):
     assert "does not have the sha256" in refusal(capsys, ["model.skops"])
 
 
-@pytest.mark.parametrize("changes", [{"epsilon": "small"}, {"student": None}])
+@pytest.mark.parametrize("changes", [{"epsilon": "small"}, {"model": None}])
 def test_a_card_without_its_numbers_is_refused(model, capsys, changes):
     card = json.loads(model.with_suffix(".json").read_text()) | changes
     model.with_suffix(".json").write_text(json.dumps(card))

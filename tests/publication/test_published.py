@@ -151,7 +151,7 @@ def test_the_card_agrees_with_the_statement(fitted, published):
     assert card["classes"] == list("abcdefghij")
     assert card["n_features"] == 64
     assert card["feature_names"] is None
-    assert card["student"] == "sklearn.pipeline.Pipeline"
+    assert card["model"] == "sklearn.pipeline.Pipeline"
     assert card["versions"]["scikit-learn"] == sklearn.__version__
     assert card["versions"]["numpy"] == np.__version__
     assert {"python", "sklearn_pate", "scipy"} - {"scipy"} <= set(card["versions"])

@@ -52,10 +52,10 @@ _METHODS = {
     ),
     "newton": (
         "The model is a logistic regression in functions that public rows alone "
-        "determine. In each of three steps, each {unit} contributes one vector of bounded "
-        "length: its gradient at the coefficients released so far. Noise added to the "
-        "sum of all vectors hides any one of them. No model is trained on private rows "
-        "in any other way."
+        "determine. In each of three steps, each {unit} contributes one vector of "
+        "bounded length: its gradient at the coefficients released so far. Noise "
+        "added to the sum of all vectors hides any one of them. Private rows "
+        "are used in no other way."
     ),
     "sums": (
         "Each of many teachers is trained on rows that no other teacher gets, and "
