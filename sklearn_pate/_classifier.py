@@ -12,14 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn_pate._base._defaults import (
     allows_scores,
     default_representation,
-    default_steps,
     default_student,
     default_teacher,
-    has_landmarks_of_synthetic_rows,
-    in_order_of_importance,
     releases_function,
-    representation_for_steps,
-    takes_steps,
 )
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._base._function_plan import (
@@ -29,7 +24,7 @@ from sklearn_pate._base._function_plan import (
     plan_scored_rows,
 )
 from sklearn_pate._base._ledger_entry import open_entry
-from sklearn_pate._base._parameter_checks import check_function_release, check_threshold
+from sklearn_pate._base._parameter_checks import check_scores, check_threshold
 from sklearn_pate._base._parameters import resolve_n_teachers
 from sklearn_pate._base._party_inputs import (
     check_parties,
@@ -50,7 +45,6 @@ from sklearn_pate._base._split_inputs import (
     PublicInputs,
     split_inputs,
 )
-from sklearn_pate._base._step_plan import StepPlan
 from sklearn_pate._base._teacher_ensemble import (
     AnswerPlan,
     FitSetup,
@@ -68,8 +62,7 @@ from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
-from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms import MeanScores, Mechanism
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 from sklearn_pate.students._train_student import accepts_unlabeled
@@ -82,8 +75,8 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
     rows, or send class probabilities; a mechanism releases noisy pluralities, or the
-    noisy mean of their score functions; a student is the released function, or is
-    trained on public rows and the release alone. The student predicts, and may be
+    noisy mean of the probabilities; a student is the released mean, or is trained on
+    public rows and the release alone. The student predicts, and may be
     published with the statement ``privacy_spent_``.
 
     Parameters by purpose:
@@ -103,19 +96,16 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rows without protection. It is cloned; do not fit this object yourself, as the
         classifier is printed with it. A teacher must not store anything outside itself
         (in files, module or class variables), or teachers would learn from each other.
-        None trains no teachers: each row, image or group is a shard of its own that
-        takes part in a logistic regression
-        (:class:`~sklearn_pate.mechanisms.ScoreSteps`). With `n_teachers` given, or for
-        answers to queries, None means ``LogisticRegression(C=10)``.
+        None means ``LogisticRegression(C=10, max_iter=1000)``.
 
     student : classifier, default=None
-        The student. None means the released function itself where one is released, a
-        logistic regression on a public representation where votes are answered, and a
-        clone of the teacher for networks and images. One that accepts
+        The student. None means the released mean itself for "scores", a logistic
+        regression on a public representation where queries are answered, and a clone of
+        the teacher for networks and images. One that accepts
         unlabelled rows (y = -1) gets all public rows: SelfTrainingClassifier,
         LabelSpreading, LabelPropagation, and any estimator with an attribute
         ``accepts_unlabeled = True``. Other students get the answered rows, and soft
-        labels of a function by :class:`~sklearn_pate.students.DistillationClassifier`.
+        labels of the mean by :class:`~sklearn_pate.students.DistillationClassifier`.
         The training of a student has no privacy cost.
 
     n_teachers : int or "auto", default="auto"
@@ -126,29 +116,24 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     n_groups : int, default=None
         Number of groups for ``privacy_unit="group"``, which is not public: a rounded or
         estimated number that was chosen independently of the data. Needed where
-        `n_teachers` is "auto". A wrong number makes predictions worse, not less
-        private.
+        `n_teachers` is "auto", which is its square root.
 
-    mechanism : {"auto", "steps", "scores", "gnmax", "lnmax", "gumbel", \
+    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident", "interactive"} or mechanism, default="auto"
-        "steps" and "scores" release a function of a row: a logistic regression in a
-        public basis, without teachers
-        (:class:`~sklearn_pate.mechanisms.ScoreSteps`), or the mean of the teachers'
-        class probabilities (:class:`~sklearn_pate.mechanisms.MeanScores`). All others
-        answer queries on votes. "auto" is "steps" without an `estimator`, `n_teachers`
-        and `representation` if X is in memory, and otherwise, for tables, "scores" if
-        the noise of `epsilon` allows 32 coefficients for each class but one. It is
-        "gnmax" in all other cases: for a student that accepts unlabelled rows, for
-        teachers that are networks or see images, and where `n_queries`,
-        `query_strategy` or `release` is given. A mechanism object has further
-        parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes from
-        the operating system, never from `random_state`.
+        "scores" releases the mean of the teachers' class probabilities
+        (:class:`~sklearn_pate.mechanisms.MeanScores`). All others answer queries on
+        votes. "auto" is "scores" if the noise of `epsilon` allows 32 coefficients for
+        each class but one. It is "gnmax" in all other cases: for a student that accepts
+        unlabelled rows, for networks, for given teachers of images, and where
+        `n_queries`, `query_strategy` or `release` is given. A mechanism object has
+        further parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes
+        from the operating system, never from `random_state`.
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
         epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
         a student that accepts unlabelled rows, and at most the number of public rows.
-        The release of a function has no queries.
+        "scores" has no queries.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "cluster", "interactive"} or QueryStrategy, default="auto"
@@ -162,19 +147,18 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     representation : transformer, "auto" or None, default="auto"
         Fitted on public rows only. It transforms the shards of the teachers and the
-        public rows that query strategies compare and that a released function is
-        written in; a given student gets the rows themselves. Teachers with few rows
+        public rows that query strategies compare and that "scores" are written in; a
+        given student gets the rows themselves. Teachers with few rows
         gain most. It has no privacy cost if it transforms each row by itself. "auto" is
         a :class:`~sklearn_pate.students.TableRepresentation`, or an
         :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
         of images, for the default teacher and for linear, nearest-neighbour and
         discriminant classifiers, and None for all others, such as trees and a Pipeline
         with an encoder of its own. None means the rows themselves, standardized columns
-        for query strategies, and a TableRepresentation for the release of a function.
-        The first columns of one that is given to "steps" should matter most.
+        for query strategies, and a TableRepresentation for "scores".
 
     threshold : float or "auto", default="auto"
-        With two classes and a released function, the probability of the second class
+        With two classes and "scores", the probability of the second class
         above which it is predicted. "auto" is one half, but the released mean
         probability where that of a class is below a fifth: a rare class would hardly
         be named.
@@ -279,7 +263,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         release, ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
-        The strategy that was used; None for the release of a function.
+        The strategy that was used; None for "scores".
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
@@ -291,11 +275,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Answers to them: indices into ``classes_``, -1 for no answer.
 
     soft_answers_ : ndarray of shape (n_queries, n_classes) or None
-        Class probabilities of the scored rows, by the released function. May be
+        Class probabilities of the scored rows, by the released mean. May be
         published.
 
-    estimate_ : Estimate, StepsEstimate or None
-        Released numbers of a function of a row. May be published.
+    estimate_ : Estimate or None
+        Released numbers of "scores". May be published.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``release="histogram"``. May be published.
@@ -344,7 +328,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         *,
         n_teachers: int | Literal["auto"] = "auto",
         n_groups: int | None = None,
-        mechanism: str | Mechanism | FunctionRelease = "auto",
+        mechanism: str | Mechanism | MeanScores = "auto",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
         representation: Any = "auto",
@@ -639,7 +623,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         more = [self._why_counts_useless(plan.private, plan.public, plan.release)]
         if isinstance(plan, FunctionPlan):
             more.append(plan.why_few_public_rows)
-            planned = FitPlan.of_function(
+            planned = FitPlan.of_scores(
                 plan.release.mechanism, plan.n_coordinates, **numbers
             )
         else:
@@ -661,12 +645,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = self._read_inputs(X, y, X_public, groups, seeds)
-        mechanism = self._function_release(private, public)
-        if isinstance(mechanism, ScoreSteps):
-            return self._plan_steps(mechanism, private, public, seeds)
+        mechanism = self._score_mechanism(private, public)
         n_teachers = self._resolve_n_teachers(private)
         shards = private.shards(n_teachers, seeds.key)
-        if isinstance(mechanism, MeanScores):
+        if mechanism is not None:
             return self._plan_scores(mechanism, private, public, seeds, shards)
         queries = self._plan_queries(public, seeds)
         release = self._plan_release(public, queries, n_teachers)
@@ -767,37 +749,30 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         if self.n_groups is not None:
             check_count("n_groups", self.n_groups)
         chosen = self._chosen_mechanism()
-        if isinstance(chosen, FunctionRelease):
-            check_function_release(self, chosen)
+        if isinstance(chosen, MeanScores):
+            check_scores(self)
 
     def _vote_mechanism(self) -> Mechanism:
         """Return the mechanism that answers queries on votes, or raise ValueError."""
         chosen = self._chosen_mechanism()
-        if isinstance(chosen, FunctionRelease):
+        if isinstance(chosen, MeanScores):
             raise ValueError(
-                f"mechanism={self.mechanism!r} releases a function of a row, and there "
+                f"mechanism={self.mechanism!r} releases class probabilities, and there "
                 "are votes only; use mechanism='gnmax'."
             )
         return chosen
 
-    def _function_release(
+    def _score_mechanism(
         self, private: PrivateInputs, public: PublicInputs
-    ) -> FunctionRelease | None:
-        """Return the mechanism that releases a function, None for answers."""
+    ) -> MeanScores | None:
+        """Return the mechanism that releases scores, None for answers."""
         chosen, n_classes = self._chosen_mechanism(), len(public.classes)
-        if isinstance(chosen, FunctionRelease):
-            if isinstance(chosen, ScoreSteps) and private.on_cluster:
-                raise ValueError(
-                    f"mechanism={self.mechanism!r} reads all rows in one process, and "
-                    "X is a dask collection; use mechanism='scores', with teachers."
-                )
+        if isinstance(chosen, MeanScores):
             return chosen
         if self.epsilon is None or not releases_function(
             self, public.X_public, n_classes
         ):
             return None
-        if takes_steps(self) and not private.on_cluster:
-            return default_steps(public.X_public, self.noise_seed)
         n_teachers = self._resolve_n_teachers(private)
         if allows_scores(n_teachers, n_classes, self.epsilon, self.delta):
             return MeanScores(noise_seed=self.noise_seed)
@@ -806,7 +781,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
     def _resolve_n_teachers(self, private: PrivateInputs) -> int:
         if self.n_teachers != "auto":
             return self.n_teachers
-        return resolve_n_teachers("auto", self._n_units(private))
+        n_units = private.n_rows
+        if self.privacy_unit == "group":
+            n_units = cast(int, self.n_groups)  # checked with the groups
+        return resolve_n_teachers("auto", n_units)
 
     def _plan_scores(
         self,
@@ -834,63 +812,25 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         rehearse_scores(plan, self._teacher())
         return plan
 
-    def _plan_steps(
-        self,
-        mechanism: ScoreSteps,
-        private: PrivateInputs,
-        public: PublicInputs,
-        seeds: Seeds,
-    ) -> StepPlan:
-        """Plan a fit that releases a logistic regression in steps."""
-        release = self._plan_function(mechanism, public, self._n_units(private))
-        self._warn_of_counts(private, public, release)
-        plan = StepPlan(
-            public,
-            release,
-            seeds,
-            self._scored_rows(release, public, seeds),
-            private,
-            self.threshold,
-            self.student is None,
-        )
-        plan.warn_if_useless()
-        rehearse_soft_labels(plan, self.student)
-        return plan
-
     @phase("preparing public rows")
     def _scored_rows(
         self, release: ReleasePlan, public: PublicInputs, seeds: Seeds
     ) -> ScoredRows:
-        """Choose the public rows that are scored, and the basis of a function."""
-        mechanism = release.mechanism
-        representation = self._chosen_representation(public.X_public)
-        max_coordinates = mechanism.max_coordinates
-        has_landmarks = self._has_landmarks(mechanism, public)
-        if isinstance(mechanism, ScoreSteps):
-            if mechanism.basis == "auto" and public.domain is not None:
-                has_landmarks = has_landmarks_of_synthetic_rows(release.n_teachers)
-            representation = representation_for_steps(
-                self.representation, public.X_public
-            )
-            max_coordinates = mechanism.n_coordinates(
-                release.n_teachers,
-                public.n_public,
-                len(public.classes),
-                ordered=in_order_of_importance(self.representation, public.X_public),
-            )
+        """Choose the public rows that are scored, and the basis of the scores."""
+        mechanism = cast(MeanScores, release.mechanism)
         return plan_scored_rows(
             public.X_public,
-            representation,
-            max_coordinates=max_coordinates,
-            rbf=has_landmarks,
+            self._chosen_representation(public.X_public),
+            max_coordinates=mechanism.max_coordinates,
+            rbf=self._has_landmarks(mechanism),
             seed=seeds.representation,
         )
 
     @phase("calibrating the noise")
     def _plan_function(
-        self, mechanism: FunctionRelease, public: PublicInputs, n_teachers: int
+        self, mechanism: MeanScores, public: PublicInputs, n_teachers: int
     ) -> ReleasePlan:
-        """Calibrate the release of a function, and state its cost."""
+        """Calibrate the release of mean scores, and state its cost."""
         n_classes = len(public.classes)
         if self.threshold != "auto" and n_classes != 2:
             raise ValueError(
@@ -898,9 +838,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
                 f"{n_classes}; leave threshold='auto'."
             )
         # Drawn rows may be published as their counts are.
-        holds_public_rows = public.domain is None and self._has_landmarks(
-            mechanism, public
-        )
+        holds_public_rows = public.domain is None and self._has_landmarks(mechanism)
         return plan_function_release(
             mechanism,
             epsilon=self.epsilon,
@@ -915,21 +853,11 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             counts=partial(self._counts, public),
         )
 
-    def _has_landmarks(self, mechanism: FunctionRelease, public: PublicInputs) -> bool:
+    def _has_landmarks(self, mechanism: MeanScores) -> bool:
         """Return whether the basis holds public rows; held-out rows are patients."""
         if mechanism.basis != "auto":
             return mechanism.basis == "rbf"
-        if isinstance(mechanism, ScoreSteps) and in_order_of_importance(
-            self.representation, public.X_public
-        ):
-            return False
         return self.public_size is None
-
-    def _n_units(self, private: PrivateInputs) -> int:
-        """Return the public number of rows or groups, or raise ValueError."""
-        if self.privacy_unit == "row":
-            return private.n_rows
-        return cast(int, self.n_groups)  # checked with the groups
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
         return default_representation(self.estimator, self.representation, X_public)

@@ -24,7 +24,6 @@ from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.mechanisms import MeanScores, Mechanism
-from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.mechanisms._two_parts import with_counts
@@ -56,10 +55,11 @@ class FitPlan:
         Number of private rows. None where it is not public or not given.
 
     n_teachers : int or None
-        Number of teachers; None where none is trained.
+        Number of teachers; None for a DPNewtonClassifier, which has none.
 
     n_queries : int or None
-        Number of queries; None for the release of a function, which answers none.
+        Number of queries; None where none is answered: for mean scores, and for a
+        DPNewtonClassifier.
 
     n_classes : int
         Number of classes.
@@ -98,8 +98,8 @@ class FitPlan:
         Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
 
     n_coordinates : int or None, default=None
-        For the release of a function, the number of its coefficients for each class but
-        one.
+        For mean scores and for a DPNewtonClassifier, the number of coefficients for
+        each class but one.
 
     n_tables : int or None, default=None
         Number of columns whose noisy counts the public rows are drawn from; None for
@@ -132,9 +132,9 @@ class FitPlan:
     n_tables: int | None = None
 
     @classmethod
-    def of_function(
+    def of_scores(
         cls,
-        mechanism: FunctionRelease,
+        mechanism: MeanScores,
         n_coordinates: int,
         *,
         n_rows: int | None,
@@ -145,11 +145,11 @@ class FitPlan:
         assumptions: tuple[Assumption, ...] = (),
         counts: MarginalCounts | None = None,
     ) -> Self:
-        """Plan a fit that releases a function of a row.
+        """Plan a fit that releases the mean scores of teachers.
 
         Parameters
         ----------
-        mechanism : FunctionRelease
+        mechanism : MeanScores
             Mechanism with all its parameters.
 
         n_coordinates : int
@@ -158,10 +158,7 @@ class FitPlan:
         n_rows : int or None
             As in the plan.
 
-        n_teachers : int
-            Number of teachers, or of rows or groups without teachers.
-
-        n_classes, delta, unit : object
+        n_teachers, n_classes, delta, unit : object
             As in the plan.
 
         assumptions : tuple of Assumption, default=()
@@ -176,17 +173,12 @@ class FitPlan:
             The plan.
         """
         whole = with_counts(counts, mechanism)
-        has_teachers = isinstance(mechanism, MeanScores)
-        useless = (
-            why_scores_useless(mechanism, n_teachers=n_teachers, n_classes=n_classes)
-            if isinstance(mechanism, MeanScores)
-            else why_steps_useless(
-                mechanism, n_units=n_teachers, n_classes=n_classes, unit=unit
-            )
+        useless = why_scores_useless(
+            mechanism, n_teachers=n_teachers, n_classes=n_classes
         )
         return cls(
             n_rows=None if n_rows is None else int(n_rows),
-            n_teachers=int(n_teachers) if has_teachers else None,
+            n_teachers=int(n_teachers),
             n_queries=None,
             n_classes=int(n_classes),
             mechanism=without_seeds(whole.in_one_line()),
@@ -199,9 +191,7 @@ class FitPlan:
             margin_for_90=None,
             margin_for_99=None,
             warnings=(
-                *_warnings(
-                    mechanism, n_teachers if has_teachers else None, n_rows, delta
-                ),
+                *_warnings(mechanism, n_teachers, n_rows, delta),
                 *([] if useless is None else [useless]),
             ),
             assumptions=assumptions,
@@ -446,33 +436,43 @@ class FitPlan:
         return "\n\n".join(paragraphs)
 
     def _facts(self) -> dict[str, str]:
-        per_teacher = self.rows_per_teacher
-        teachers = f"{self.n_teachers}"
-        if self.n_teachers is None:
-            teachers = f"none: each {self.unit} sends one vector in each step"
-        elif per_teacher is not None:
-            teachers += (
-                f", each on about {per_teacher:.0f} of {counted(self.n_rows, 'row')}"
-            )
         epsilon = write_epsilon(self.epsilon)
         facts = {
-            "teachers": teachers,
-            "queries": f"{self.n_queries}, of {counted(self.n_classes, 'class')}",
+            **(self._of_newton() if self.n_teachers is None else self._of_teachers()),
             "mechanism": self.mechanism,
             **self._of_rows(),
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
             "neighbours": self.neighbours,
         }
-        if self.epsilon_of_one is None:
-            facts["queries"] = (
+        if self.epsilon_of_one is not None:
+            one = write_epsilon(self.epsilon_of_one)
+            facts["one query"] = f"epsilon={one} alone"
+        return facts
+
+    def _of_newton(self) -> dict[str, str]:
+        coefficients = counted(self.n_coordinates, "coefficient")
+        return {
+            "model": f"logistic regression of {counted(self.n_classes, 'class')}, with "
+            f"{coefficients} for each class but one",
+            "training": f"3 steps; in each, every {self.unit} contributes one vector "
+            "of bounded length, and noise is added to the sum",
+        }
+
+    def _of_teachers(self) -> dict[str, str]:
+        per_teacher = self.rows_per_teacher
+        teachers = f"{self.n_teachers}"
+        if per_teacher is not None:
+            teachers += (
+                f", each on about {per_teacher:.0f} of {counted(self.n_rows, 'row')}"
+            )
+        queries = f"{self.n_queries}, of {counted(self.n_classes, 'class')}"
+        if self.n_queries is None:
+            queries = (
                 f"none: scores of {counted(self.n_classes, 'class')} are released, as "
                 "functions of a row with "
                 f"{counted(self.n_coordinates, 'coefficient')} each"
             )
-        else:
-            one = write_epsilon(self.epsilon_of_one)
-            facts["one query"] = f"epsilon={one} alone"
-        return facts
+        return {"teachers": teachers, "queries": queries}
 
     def _of_rows(self) -> dict[str, str]:
         if self.n_tables is None:
@@ -526,7 +526,7 @@ def check_margins(margins: Sequence[float]) -> None:
 
 
 def _warnings(
-    mechanism: Mechanism | MeanScores,
+    mechanism: Mechanism | MeanScores | NewtonSteps,
     n_teachers: int | None,
     n_rows: int | None,
     delta: float,

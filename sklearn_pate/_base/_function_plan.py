@@ -1,4 +1,4 @@
-"""Plan of a fit that releases a function of a row, and what is learned from it."""
+"""Plan of a fit that releases mean scores, and what is learned from them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from sklearn_pate.exceptions import (
     StudentWarning,
     warn_user,
 )
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
@@ -88,7 +88,7 @@ class ScoredRows:
 
 @dataclass(frozen=True)
 class FunctionPlan(TaughtPlan, ABC):
-    """Plan of a fit that releases a function of a row."""
+    """Plan of a fit that releases mean scores."""
 
     scored: ScoredRows
     private: PrivateInputs
@@ -130,7 +130,7 @@ class FunctionPlan(TaughtPlan, ABC):
 
     @abstractmethod
     def contributions(self, train: Any) -> Any:
-        """Collect what teachers, rows or groups send. Sensitive."""
+        """Collect what teachers send. Sensitive."""
 
     @abstractmethod
     def query(
@@ -218,7 +218,7 @@ def taking_soft_labels(student: BaseEstimator, seed: int) -> BaseEstimator:
 
 
 def plan_function_release(
-    mechanism: FunctionRelease,
+    mechanism: MeanScores,
     *,
     epsilon: float | None,
     delta: float,
@@ -230,8 +230,7 @@ def plan_function_release(
 ) -> ReleasePlan:
     """Calibrate the noise of a function, and state its cost.
 
-    `n_teachers` is a number of rows or groups where no teacher is trained; `counts`
-    returns what is released before, for an epsilon.
+    `counts` returns what is released before, for an epsilon.
     """
 
     def calibrated(epsilon: float | None) -> AccountedMechanism | TwoPartRelease:
@@ -250,9 +249,7 @@ def plan_function_release(
         n_values=n_classes,
     )
     # The oracle counts steps; the statement has no queries.
-    of_teachers = n_teachers if mechanism.released == "scores" else None
-    statement = replace(release.statement, n_queries=None, n_teachers=of_teachers)
-    return replace(release, statement=statement)
+    return replace(release, statement=replace(release.statement, n_queries=None))
 
 
 def plan_scored_rows(
@@ -281,8 +278,7 @@ def plan_scored_rows(
     if features is None:
         raise ValueError(
             f"representation={representation!r} makes no finite numbers of the public "
-            "rows, which mean scores need; pass another transformer, or "
-            "mechanism='gnmax'."
+            "rows; pass another transformer."
         )
     basis = ScoreBasis(max_coordinates, rbf, seed).fit(features[rows])
     return ScoredRows(

@@ -14,8 +14,7 @@ from sklearn_pate._base._parameters import (
 from sklearn_pate._estimators._seeding import check_cloneable
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms import ScoreSteps
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students._train_student import (
     accepts_soft_labels,
     accepts_unlabeled,
@@ -23,12 +22,12 @@ from sklearn_pate.students._train_student import (
 
 __all__ = [
     "check_classifier",
-    "check_function_release",
     "check_ledger",
     "check_memory",
     "check_n_jobs",
     "check_privacy_unit",
     "check_public_size",
+    "check_scores",
     "check_strategy",
     "check_synthetic",
     "check_threshold",
@@ -89,7 +88,7 @@ def check_strategy(
     """Raise ValueError unless a query strategy fits the mechanism and the student."""
     check_cloneable("mechanism", mechanism)
     ready = as_mechanism(mechanism, release)
-    if isinstance(ready, FunctionRelease):
+    if isinstance(ready, MeanScores):
         ready.check()
         return
     check_cloneable("query_strategy", query_strategy)
@@ -118,20 +117,16 @@ def check_strategy(
             )
 
 
-def check_function_release(classifier: Any, ready: FunctionRelease) -> None:
-    """Raise ValueError for a parameter that the release of a function does not use."""
+def check_scores(classifier: Any) -> None:
+    """Raise ValueError for a parameter that the release of scores does not use."""
     mechanism = classifier.mechanism
-    unused: dict[str, Any] = {"n_queries": "auto", "query_strategy": "auto"}
-    if isinstance(ready, ScoreSteps):
-        unused |= {"estimator": None, "n_teachers": "auto"}
-    for name, default in unused.items():
+    for name in ("n_queries", "query_strategy"):
         value = getattr(classifier, name)
-        if not (value is default or (isinstance(value, str) and value == default)):
-            of_steps = isinstance(ready, ScoreSteps)
-            why = "no teachers are trained" if of_steps else "no queries are answered"
+        if not (isinstance(value, str) and value == "auto"):
             raise ValueError(
                 f"{name}={value!r} and mechanism={mechanism!r} do not go together, as "
-                f"{why}; leave {name}={default!r}, or use mechanism='gnmax'."
+                f"no queries are answered; leave {name}='auto', or use "
+                "mechanism='gnmax'."
             )
     student = classifier.student
     takes_labels_only = accepts_unlabeled(student) and not accepts_soft_labels(student)

@@ -18,9 +18,7 @@ from sklearn_pate.mechanisms import (
     Mechanism,
     NoisyHistogram,
     PermuteAndFlip,
-    ScoreSteps,
 )
-from sklearn_pate.mechanisms._function_release import FunctionRelease
 from sklearn_pate.students import (
     ClusterQueries,
     ExpertQueries,
@@ -42,8 +40,8 @@ __all__ = [
     "resolve_n_teachers",
 ]
 
-MECHANISMS: dict[str, type[Mechanism | FunctionRelease]] = {
-    "auto": GNMax,  # unless a function is released
+MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
+    "auto": GNMax,  # unless mean scores are released
     "gnmax": GNMax,
     "lnmax": LNMax,
     "gumbel": GumbelMax,
@@ -51,7 +49,6 @@ MECHANISMS: dict[str, type[Mechanism | FunctionRelease]] = {
     "confident": ConfidentGNMax,
     "interactive": InteractiveGNMax,
     "scores": MeanScores,
-    "steps": ScoreSteps,
 }
 QUERY_STRATEGIES = {
     "random": RandomQueries,
@@ -79,10 +76,10 @@ def as_teacher(estimator: Any) -> BaseEstimator:
 
 
 def as_mechanism(
-    mechanism: str | Mechanism | FunctionRelease,
+    mechanism: str | Mechanism | MeanScores,
     release: str,
     noise_seed: int | None = None,
-) -> Mechanism | FunctionRelease:
+) -> Mechanism | MeanScores:
     """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
     Its noise parameters may be None.
@@ -91,7 +88,7 @@ def as_mechanism(
         raise ValueError(
             f"release={release!r} is unknown; use 'answers' or 'histogram'."
         )
-    if isinstance(mechanism, Mechanism | FunctionRelease):
+    if isinstance(mechanism, Mechanism | MeanScores):
         chosen = mechanism
         if chosen.noise_seed is not None:
             raise ValueError(
@@ -116,7 +113,7 @@ def as_mechanism(
                 f"mechanism={mechanism!r}."
             )
         return NoisyHistogram(**chosen.get_params())
-    if chosen.releases_histograms and not isinstance(chosen, FunctionRelease):
+    if chosen.releases_histograms and not isinstance(chosen, MeanScores):
         raise ValueError(
             f"mechanism={mechanism!r} releases histograms; set release='histogram', or "
             "use GNMax."

@@ -38,10 +38,10 @@ class ReleasePlan:
     #: What is released, with all its parameters: answers, perhaps after counts.
     accounted: AccountedMechanism | TwoPartRelease
     statement: PrivacySpent
-    #: None where there are no teachers.
-    n_teachers: int | None
-    #: Number of queries, as the mechanism counts them; None where there are none.
-    n_queries: int | None
+    #: 0 for a learner without teachers.
+    n_teachers: int
+    #: Number of queries, as the mechanism counts them; 0 for a learner without queries.
+    n_queries: int
     #: Number of values of a query: the number of classes.
     n_values: int
     #: Returns what is released for another epsilon.
@@ -65,7 +65,7 @@ class ReleasePlan:
         return self.n_steps + (self.counts is not None)
 
     def restated(
-        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int | None
+        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
     ) -> PrivacySpent:
         """State the privacy cost of another mechanism or number of queries."""
         other = plan_release(
@@ -89,8 +89,8 @@ def plan_release(
     delta: float,
     unit: str,
     assumptions: tuple[Assumption, ...],
-    n_teachers: int | None,
-    n_queries: int | None,
+    n_teachers: int,
+    n_queries: int,
     n_values: int,
     n_steps: int | None = None,
 ) -> ReleasePlan:
@@ -101,8 +101,7 @@ def plan_release(
     if accounted.noise_seed is not None:
         assumptions = (*assumptions, SEEDED)
     counts, _ = parts_of(accounted)
-    n_asked = n_queries or 0
-    epsilon = accounted.stated_epsilon(n_asked, n_values, delta)
+    epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
     statement = PrivacySpent(
         epsilon=epsilon,
         delta=float(delta),
@@ -110,13 +109,13 @@ def plan_release(
         relation=accounted.relation(unit),
         release=accounted.released,
         mechanism=accounted.in_one_line(),
-        n_teachers=None if n_teachers is None else int(n_teachers),
-        n_queries=None if n_queries is None else int(n_queries),
+        n_teachers=int(n_teachers) or None,
+        n_queries=int(n_queries) or None,
         assumptions=assumptions,
-        curve=accounted.stated_curve(n_asked, n_values),
-        profile=accounted.stated_profile(n_asked, n_values).thinned(epsilon, delta),
+        curve=accounted.stated_curve(n_queries, n_values),
+        profile=accounted.stated_profile(n_queries, n_values).thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
-        mu=stated_mu(accounted._gaussian_mu(n_asked), accounted.noise_seed),
+        mu=stated_mu(accounted._gaussian_mu(n_queries), accounted.noise_seed),
     )
     return ReleasePlan(
         accounted,
@@ -125,7 +124,7 @@ def plan_release(
         n_queries,
         n_values,
         calibrated,
-        n_asked if n_steps is None else n_steps,
+        n_queries if n_steps is None else n_steps,
     )
 
 

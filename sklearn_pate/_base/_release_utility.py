@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_pate._base._label_accuracy import VotesWithLead
 from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum, ScoreSteps
+from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._newton_steps import NewtonSteps
@@ -48,7 +48,7 @@ _RIGHT_OF_CLASS = 5
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 _MORE_THAN_NEEDED = 1.03
-_WITHOUT_TEACHERS = "PATEClassifier() without an estimator, which needs no teachers"
+_WITHOUT_TEACHERS = "DPNewtonClassifier, which has no teachers"
 _MORE_VOTERS = {
     "teacher": "n_teachers={}",
     "neighbour": "n_neighbors={}",
@@ -142,9 +142,9 @@ def why_scores_useless(
 
 
 def why_steps_useless(
-    mechanism: ScoreSteps | NewtonSteps, *, n_units: int, n_classes: int, unit: str
+    mechanism: NewtonSteps, *, n_units: int, n_classes: int, unit: str
 ) -> str | None:
-    """Describe why nothing can be learned in steps; None if something can."""
+    """Describe why nothing can be learned in Newton steps; None if something can."""
     needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale))
     if n_units >= needed:
         return None
@@ -176,7 +176,7 @@ def why_few_public_rows(n_public: int) -> str | None:
     if n_public >= _FEW_PUBLIC_ROWS:
         return None
     return (
-        f"X_public has {counted(n_public, 'row')} only: the released function has no "
+        f"X_public has {counted(n_public, 'row')} only: the released model has no "
         "more coefficients than they determine, and predicts poorly at any epsilon. "
         "Pass some hundred public rows, or synthetic=PrivateMarginals(domain) in "
         "their place."

@@ -50,8 +50,7 @@ from sklearn_pate.exceptions import (
     TeacherWarning,
     warn_user,
 )
-from sklearn_pate.mechanisms import Mechanism, Oracle
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms import MeanScores, Mechanism, Oracle
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.mechanisms.noise._source import check_noise_seed
 from sklearn_pate.publication._student_state import without_caches
@@ -333,7 +332,7 @@ class QueryingClassifier(TaughtClassifier):
             self.query_strategy, self.mechanism, self.release, self._unfitted_student()
         )
 
-    def _chosen_mechanism(self) -> Mechanism | FunctionRelease:
+    def _chosen_mechanism(self) -> Mechanism | MeanScores:
         """Return the mechanism, perhaps without its noise parameters."""
         return as_mechanism(self.mechanism, self.release, self.noise_seed)
 

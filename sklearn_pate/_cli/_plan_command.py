@@ -14,7 +14,7 @@ from sklearn_pate._cli._options import (
 )
 from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
-from sklearn_pate.inspection import plan_fit
+from sklearn_pate.inspection import FitPlan, plan_fit, plan_newton_fit
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
 __all__ = ["add_to"]
@@ -22,7 +22,8 @@ __all__ = ["add_to"]
 DESCRIPTION = """\
 Plan a fit of PATEClassifier before any data are read: the number of teachers, the
 noise, the publishable epsilon, and how often a noisy answer is the class that most
-teachers voted for. The plan depends on no private value and may be published.
+teachers voted for. Or plan one of DPNewtonClassifier, a private logistic regression
+without teachers. The plan depends on no private value and may be published.
 """
 EPILOG = """\
 examples:
@@ -38,8 +39,8 @@ examples:
   no public rows, and a domain of all columns:
     %(prog)s --rows 30000 --domain domain.json
 
-  about 10000 patients with several rows each, by public knowledge:
-    %(prog)s --unit group --rows 10000
+  a DPNewtonClassifier for about 10000 patients, by public knowledge:
+    %(prog)s --learner newton --unit group --rows 10000
 
   teachers for patients, whose number is not read:
     %(prog)s --unit group --teachers 250 --queries 100
@@ -48,6 +49,8 @@ Accuracy depends on the lead of the most-voted class, relative to the noise. Mor
 teachers increase the lead, in votes; fewer queries need less noise.
 """
 NAMES = {
+    "n_units": "--rows",
+    "learner": "--learner",
     "n_rows": "--rows",
     "n_teachers": "--teachers",
     "n_queries": "--queries",
@@ -63,16 +66,35 @@ NAMES = {
     "margins": "--margins",
 }
 
+# Options of PATEClassifier alone.
+_OF_PATE = (
+    "queries",
+    "teachers",
+    "student",
+    "class_prior",
+    "mechanism",
+    "threshold",
+    "margins",
+)
+
 
 def add_to(parser: Parser) -> None:
     """Add the description and the options of the command to its parser."""
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
+        "--learner",
+        choices=("pate", "newton"),
+        default="pate",
+        metavar="NAME",
+        help="pate (default): PATEClassifier; newton: DPNewtonClassifier, without "
+        "teachers and queries",
+    )
+    parser.add_argument(
         "--rows",
         type=whole_number,
         metavar="N",
-        help="number of private rows; with --unit group, an estimate of the number of "
-        "groups from public knowledge, for a plan without teachers",
+        help="number of private rows; with --learner newton and --unit group, an "
+        "estimate of the number of groups from public knowledge",
     )
     parser.add_argument(
         "--queries",
@@ -152,10 +174,9 @@ def add_to(parser: Parser) -> None:
     )
     add_mechanism(
         parser,
-        ("auto", "steps", "scores"),
-        "auto (default): as PATEClassifier chooses; steps and scores release a "
-        "function of a row, without teachers or as the mean of theirs, and answer no "
-        "queries; ",
+        ("auto", "scores"),
+        "auto (default): as PATEClassifier chooses; scores releases the mean of the "
+        "teachers' class probabilities, and answers no queries; ",
     )
     parser.add_argument(
         "--margins",
@@ -172,8 +193,36 @@ def add_to(parser: Parser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print a plan."""
+    plan = _newton_plan(given) if given.learner == "newton" else _pate_plan(given)
+    print(json.dumps(plan.to_dict(), indent=2) if given.json else plan)
+    return 0
+
+
+def _newton_plan(given: argparse.Namespace) -> FitPlan:
+    """Plan a fit of DPNewtonClassifier, or raise ValueError for unused options."""
+    for name in _OF_PATE:
+        if getattr(given, name) != given.parser.get_default(name):
+            raise ValueError(
+                f"learner='newton' has no --{name.replace('_', '-')}; leave it out."
+            )
+    if given.rows is None:
+        raise ValueError(
+            "learner='newton' needs the number of rows or groups; pass --rows."
+        )
+    return plan_newton_fit(
+        given.rows,
+        n_classes=given.classes,
+        epsilon=given.epsilon,
+        delta=given.delta,
+        privacy_unit=given.unit,
+        synthetic=_synthetic(given),
+    )
+
+
+def _pate_plan(given: argparse.Namespace) -> FitPlan:
+    """Plan a fit of PATEClassifier."""
     prior = given.class_prior
-    plan = plan_fit(
+    return plan_fit(
         n_rows=given.rows,
         n_teachers=given.teachers,
         n_queries=given.queries,
@@ -187,8 +236,6 @@ def run(given: argparse.Namespace) -> int:
         synthetic=_synthetic(given),
         margins=given.margins,
     )
-    print(json.dumps(plan.to_dict(), indent=2) if given.json else plan)
-    return 0
 
 
 def _synthetic(given: argparse.Namespace) -> PrivateMarginals | None:

@@ -251,6 +251,8 @@ class DPNewtonClassifier(
     True
     """
 
+    epsilon: float
+
     # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("data_problems_", "public_indices_")
 
@@ -471,8 +473,8 @@ class DPNewtonClassifier(
             delta=self.delta,
             unit=public.unit,
             assumptions=assumptions,
-            n_teachers=None,
-            n_queries=None,
+            n_teachers=0,
+            n_queries=0,
             n_values=n_classes,
             n_steps=len(NewtonSteps.shares),
         )
@@ -913,7 +915,8 @@ class _Newton:
         unit = step.unit / self._n_units
         # Of noise, and of sampling.
         variance = (self._sigma * unit) ** 2 + 1 / self._n_units
-        gradient = curvature.applied(unit * released.reshape(coef.shape), 1)
+        noisy = released.reshape(coef.shape).astype(np.float64)
+        gradient = curvature.applied(unit * noisy, 1)
         if last is not None:
             ratio = last.ratio(coef, gradient, variance)
             if ratio > 1:  # the last move was too far: go back to its best part

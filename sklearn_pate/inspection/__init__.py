@@ -3,7 +3,7 @@
 from sklearn_pate._base._fit_plan import FitPlan
 from sklearn_pate._base._label_accuracy import LabelAccuracy
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection._plan_fit import plan_fit
+from sklearn_pate.inspection._plan_fit import plan_fit, plan_newton_fit
 from sklearn_pate.inspection._plan_search import SearchPlan, plan_search
 from sklearn_pate.inspection.audits._audit_result import AuditResult
 from sklearn_pate.inspection.audits._canaries import audit_canaries
@@ -38,6 +38,7 @@ __all__ = [
     "audit_membership",
     "audit_neighbours",
     "plan_fit",
+    "plan_newton_fit",
     "plan_search",
     "privacy_leaks",
 ]

@@ -1,4 +1,4 @@
-"""Plan of a fit of PATEClassifier from public numbers alone."""
+"""Plans of fits of PATEClassifier and DPNewtonClassifier from public numbers."""
 
 import sys
 from collections.abc import Sequence
@@ -7,22 +7,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_pate._base._defaults import (
-    allows_scores,
-    releases_function,
-    takes_steps,
-)
+from sklearn_pate._base._defaults import allows_scores, releases_function
 from sklearn_pate._base._fit_plan import MARGINS, FitPlan
 from sklearn_pate._base._parameters import resolve_n_queries, resolve_n_teachers
 from sklearn_pate._classifier import PATEClassifier
 from sklearn_pate._marginals._domain import count_tables
 from sklearn_pate._marginals._private_marginals import PrivateMarginals
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
-from sklearn_pate.mechanisms import MeanScores, Mechanism, ScoreSteps
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.baselines._newton import DPNewtonClassifier, n_coordinates
+from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.students._train_student import accepts_unlabeled
 
-__all__ = ["plan_fit"]
+__all__ = ["plan_fit", "plan_newton_fit"]
 
 
 def plan_fit(
@@ -33,7 +31,7 @@ def plan_fit(
     n_classes: int = 2,
     epsilon: float | None = 1.0,
     delta: float = 1e-5,
-    mechanism: str | Mechanism | FunctionRelease = "auto",
+    mechanism: str | Mechanism | MeanScores = "auto",
     student: Any = None,
     privacy_unit: Literal["row", "group"] = "row",
     class_prior: float | ArrayLike | None = None,
@@ -50,9 +48,7 @@ def plan_fit(
     ----------
     n_rows : int, default=None
         Number of private rows, without those that `public_size` would hold out. Where
-        groups are the unit, this number is not public, and is refused for a plan with
-        teachers; for one without them, an estimate of the number of groups from public
-        knowledge.
+        groups are the unit, this number is not public, and is refused.
 
     n_teachers : int or "auto", default="auto"
         Number of teachers, as for :class:`~sklearn_pate.PATEClassifier`: the votes of
@@ -74,10 +70,10 @@ def plan_fit(
         The probability mass that epsilon does not cover. It must be well below one over
         the number of rows.
 
-    mechanism : {"auto", "steps", "scores", "gnmax", "lnmax", "gumbel", \
+    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident"} or mechanism, default="auto"
-        As for :class:`~sklearn_pate.PATEClassifier`, of a table: "auto" plans the
-        release of a function if `n_queries` is "auto", too. Not "interactive", whose
+        As for :class:`~sklearn_pate.PATEClassifier`, of a table: "auto" may plan
+        "scores" if `n_queries` is "auto", too. Not "interactive", whose
         answers depend on a student.
 
     student : classifier, default=None
@@ -142,26 +138,16 @@ def plan_fit(
     if n_rows is not None:
         check_count("n_rows", n_rows, 1)
     pate._check_parameters()
-    counts = None
-    if synthetic is not None:
-        counts = synthetic._mechanism(
-            count_tables(synthetic.domain, synthetic.n_bins),
-            epsilon=epsilon,
-            delta=delta,
-            add_remove=False,
-            noise_seed=None,
-        )
+    counts = _counts(synthetic, epsilon, delta)
     rarest = None if class_prior is None else _rarest(class_prior, n_classes)
     student = pate._unfitted_student()
-    release = _function_release(pate, n_rows, n_classes)
-    if release is not None:
-        n_teachers = n_rows or 0
-        if isinstance(release, MeanScores):
-            n_teachers = _resolve_n_teachers(pate, n_rows)
-        ready = release.prepared(epsilon=epsilon, delta=delta, counts=counts)
-        return FitPlan.of_function(
+    scores = _score_mechanism(pate, n_rows, n_classes)
+    if scores is not None:
+        n_teachers = _resolve_n_teachers(pate, n_rows)
+        ready = scores.prepared(epsilon=epsilon, delta=delta, counts=counts)
+        return FitPlan.of_scores(
             ready,
-            ready.largest_n_coordinates(n_teachers, n_classes),
+            ready.n_coordinates(n_teachers, n_classes)[-1],
             n_rows=n_rows,
             n_teachers=n_teachers,
             n_classes=n_classes,
@@ -188,25 +174,110 @@ def plan_fit(
     )
 
 
-def _function_release(
+def plan_newton_fit(
+    n_units: int,
+    *,
+    n_classes: int = 2,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    privacy_unit: Literal["row", "group"] = "row",
+    synthetic: PrivateMarginals | None = None,
+) -> FitPlan:
+    """Plan a fit of DPNewtonClassifier from public numbers alone.
+
+    Nothing is fitted, drawn or charged. With the data at hand,
+    :meth:`DPNewtonClassifier.plan_fit <sklearn_pate.DPNewtonClassifier.plan_fit>` takes
+    the numbers from them and from the classifier's parameters.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of private rows, without those that `public_size` would hold out. With
+        ``privacy_unit="group"``, an estimate of the number of groups from public
+        knowledge.
+
+    n_classes : int, default=2
+        Number of classes, public.
+
+    epsilon : float, default=1.0
+        The publishable epsilon of the fit, to which the noise is calibrated.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy. The noise is the same for both.
+
+    synthetic : PrivateMarginals, default=None
+        Noisy counts that rows are drawn from, in place of public rows. Its domain must
+        declare all columns by name: the cost depends on their number.
+
+    Returns
+    -------
+    plan : FitPlan
+        To be printed, or read. Its number of coefficients is that of a table with many
+        public rows.
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot work, or epsilon cannot be reached.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import plan_newton_fit
+    >>> plan = plan_newton_fit(30_000)
+    >>> plan.mechanism, plan.n_coordinates
+    ('NewtonSteps(noise_scale=7.46127)', 402)
+    """
+    check_count("n_units", n_units, 1)
+    check_count("n_classes", n_classes, 2)
+    learner = DPNewtonClassifier(
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=privacy_unit,
+        n_groups=n_units,
+        synthetic=synthetic,
+    )
+    learner._check_parameters()
+    counts = _counts(synthetic, epsilon, delta)
+    ready = NewtonSteps().prepared(epsilon=epsilon, delta=delta, counts=counts)
+    return FitPlan.of_newton(
+        ready,
+        n_coordinates(ready, n_units, sys.maxsize, n_classes),
+        n_rows=n_units if privacy_unit == "row" else None,
+        n_units=n_units,
+        n_classes=n_classes,
+        delta=delta,
+        unit=privacy_unit,
+        counts=counts,
+    )
+
+
+def _counts(
+    synthetic: PrivateMarginals | None, epsilon: float | None, delta: float
+) -> MarginalCounts | None:
+    """Return the release of counts of a declared domain, None with public rows."""
+    if synthetic is None:
+        return None
+    return synthetic._mechanism(
+        count_tables(synthetic.domain, synthetic.n_bins),
+        epsilon=epsilon,
+        delta=delta,
+        add_remove=False,
+        noise_seed=None,
+    )
+
+
+def _score_mechanism(
     pate: PATEClassifier, n_rows: int | None, n_classes: int
-) -> FunctionRelease | None:
-    """Return the mechanism that releases a function of a row, None for answers."""
+) -> MeanScores | None:
+    """Return the mechanism that releases mean scores, None for answers."""
     chosen = pate._chosen_mechanism()
-    if isinstance(chosen, FunctionRelease):
-        if n_rows is None and isinstance(chosen, ScoreSteps):
-            of_groups = ""
-            if pate.privacy_unit == "group":
-                of_groups = ", an estimate of the number of groups, from other sources"
-            raise ValueError(
-                "n_rows=None, and steps are planned by the number of "
-                f"{pate.privacy_unit}s; pass n_rows{of_groups}."
-            )
+    if isinstance(chosen, MeanScores):
         return chosen
     if pate.epsilon is None or not releases_function(pate, None, n_classes):
         return None
-    if takes_steps(pate) and n_rows is not None:
-        return ScoreSteps()
     n_teachers = _resolve_n_teachers(pate, n_rows)
     allowed = allows_scores(n_teachers, n_classes, pate.epsilon, pate.delta)
     return MeanScores() if allowed else None

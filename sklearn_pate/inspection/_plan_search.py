@@ -29,11 +29,13 @@ from sklearn_pate.accounting.ledger._fitting_epsilon import (
     least_useful,
 )
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.baselines._newton import DPNewtonClassifier
 from sklearn_pate.inspection._leak_rules import splits_by_labels
-from sklearn_pate.mechanisms import ScoreSteps
 from sklearn_pate.mechanisms._two_parts import with_counts
 
 __all__ = ["SearchPlan", "plan_search"]
+
+Learner = PATEClassifier | DPNewtonClassifier
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def plan_search(
     X_public: Any = None,
     groups: Any = None,
 ) -> SearchPlan:
-    """Plan a search around a PATEClassifier: the cost of all its fits.
+    """Plan a search around a private classifier: the cost of all its fits.
 
     Nothing is fitted or charged. The plan is for the data holder: it counts rows of
     splits, and reads the label set where `classes` are not given.
@@ -162,8 +164,9 @@ def plan_search(
     Parameters
     ----------
     search : GridSearchCV or RandomizedSearchCV
-        Around a PATEClassifier with a `ledger`, or a Pipeline that ends in one. A
-        random search needs an integer `random_state`, which decides its candidates.
+        Around a PATEClassifier or DPNewtonClassifier with a `ledger`, or a Pipeline
+        that ends in one. A random search needs an integer `random_state`, which decides
+        its candidates.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows, whose number and columns are read.
@@ -232,11 +235,11 @@ def plan_search(
             f"search is of type {type(search).__name__}, not a GridSearchCV or "
             "RandomizedSearchCV; its number of fits is not known before it starts."
         )
-    pate = _pate_in(search.estimator)
-    if pate is None or pate.ledger is None:
+    learner = _learner_in(search.estimator)
+    if learner is None or learner.ledger is None:
         raise ValueError(
             "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
-            "inside it."
+            "or DPNewtonClassifier inside it."
         )
     if hasattr(search.cv, "__next__"):
         raise ValueError(
@@ -248,10 +251,10 @@ def plan_search(
     classes = read_classes(y)[0]
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
     rows = None if X_public is None else _rows(X_public)
-    ledger = pate.ledger
+    ledger = learner.ledger
     fits = [_with_ledger(ledger, one) for one in candidates]
 
-    def fractions(fits: list[PATEClassifier]) -> tuple[float, float]:
+    def fractions(fits: list[Learner]) -> tuple[float, float]:
         """Return the fractions of the budget that are taken and left."""
 
         def costs(n_rows: int) -> list[tuple[float, ...]]:
@@ -291,10 +294,10 @@ def plan_search(
     )
 
 
-def _pate_in(estimator: Any) -> PATEClassifier | None:
-    """Return the PATEClassifier at the end of pipelines, None if there is none."""
+def _learner_in(estimator: Any) -> Learner | None:
+    """Return the private classifier at the end of pipelines, None for others."""
     learner = last_step(estimator)
-    return learner if isinstance(learner, PATEClassifier) else None
+    return learner if isinstance(learner, Learner) else None
 
 
 def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
@@ -313,19 +316,19 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
     return [clone(search.estimator).set_params(**one) for one in settings]
 
 
-def _with_ledger(ledger: PrivacyLedger, candidate: Any) -> PATEClassifier:
-    """Return the PATEClassifier of a candidate, or raise for another ledger."""
-    pate = _pate_in(candidate)
-    if pate is None or pate.ledger != ledger:
+def _with_ledger(ledger: PrivacyLedger, candidate: Any) -> Learner:
+    """Return the private classifier of a candidate, or raise for another ledger."""
+    learner = _learner_in(candidate)
+    if learner is None or learner.ledger != ledger:
         raise ValueError(
             "The candidates of a search have different ledgers, or some have none; "
             "give all of them the same."
         )
-    return pate
+    return learner
 
 
 def _cost(
-    pate: PATEClassifier,
+    learner: Learner,
     ledger: PrivacyLedger,
     X: Any,
     n_rows: int,
@@ -333,37 +336,38 @@ def _cost(
     classes: NDArray[Any],
 ) -> tuple[float, ...]:
     """Return the cost of one fit at each order of the ledger."""
-    pate._check_parameters()
-    check_number_of_groups(pate)
+    learner._check_parameters()
+    check_number_of_groups(learner)
     domain, n_public = None, 0 if X_public is None else X_public.shape[0]
-    if pate.synthetic is not None:
-        domain, n_public = pate.synthetic._read(X), pate.synthetic.n_rows
+    if learner.synthetic is not None:
+        domain, n_public = learner.synthetic._read(X), learner.synthetic.n_rows
     elif X_public is None:
-        if pate.public_size is None:
+        if learner.public_size is None:
             raise ValueError(
-                "X_public=None, and the PATEClassifier has no public_size or "
+                "X_public=None, and the classifier has no public_size or "
                 "synthetic; pass the X_public of the search."
             )
-        n_public = round(pate.public_size * n_rows)
+        n_public = round(learner.public_size * n_rows)
         n_rows -= n_public
-    if pate.classes is not None:
-        classes = np.asarray(pate.classes)
+    if learner.classes is not None:
+        classes = np.asarray(learner.classes)
     # Public rows have the columns of private ones, whose values are not read.
     rows = X if X_public is None else X_public
     private = PrivateInputs(np.empty((n_rows, 0)), classes[:0], None, None, None, ())
-    public = PublicInputs(classes, rows, pate.privacy_unit, (), domain)
-    mechanism = pate._function_release(private, public)
-    steps = isinstance(mechanism, ScoreSteps)
-    n_teachers = (pate._n_units if steps else pate._resolve_n_teachers)(private)
+    public = PublicInputs(classes, rows, learner.privacy_unit, (), domain)
+    if isinstance(learner, DPNewtonClassifier):
+        return ledger.filter.cost(learner._plan_release(public).statement.curve)
+    mechanism = learner._score_mechanism(private, public)
+    n_teachers = learner._resolve_n_teachers(private)
     if mechanism is not None:
-        curve = pate._plan_function(mechanism, public, n_teachers).statement.curve
+        curve = learner._plan_function(mechanism, public, n_teachers).statement.curve
         return ledger.filter.cost(curve)
     n_queries = resolve_n_queries(
-        pate.n_queries, n_public, pate._unfitted_student(rows)
+        learner.n_queries, n_public, learner._unfitted_student(rows)
     )
-    counts = pate._counts(public, pate.epsilon)
-    answers = pate._prepared_mechanism(
-        n_teachers, n_queries, len(classes), pate.epsilon, counts
+    counts = learner._counts(public, learner.epsilon)
+    answers = learner._prepared_mechanism(
+        n_teachers, n_queries, len(classes), learner.epsilon, counts
     )
     whole = with_counts(counts, answers)
     return ledger.filter.cost(whole.stated_curve(n_queries, len(classes)))

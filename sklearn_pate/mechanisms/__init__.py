@@ -9,7 +9,6 @@ from sklearn_pate.mechanisms._mean_scores import MeanScores
 from sklearn_pate.mechanisms._noisy_sum import NoisySum
 from sklearn_pate.mechanisms._oracle import Oracle, Transcript
 from sklearn_pate.mechanisms._plurality import Mechanism
-from sklearn_pate.mechanisms._score_steps import ScoreSteps
 
 __all__ = [
     "ConfidentGNMax",
@@ -23,6 +22,5 @@ __all__ = [
     "NoisySum",
     "Oracle",
     "PermuteAndFlip",
-    "ScoreSteps",
     "Transcript",
 ]

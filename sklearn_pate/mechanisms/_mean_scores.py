@@ -1,6 +1,6 @@
 """MeanScores: the mean of the teachers' score functions with Gaussian noise."""
 
-from typing import ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._noisy_sum import GaussianSum
 from sklearn_pate.mechanisms._oracle import Oracle
 
 __all__ = ["MOST_VALUES", "Estimate", "MeanScores", "shrunk"]
@@ -18,6 +19,7 @@ __all__ = ["MOST_VALUES", "Estimate", "MeanScores", "shrunk"]
 # of the clipping, in units of the largest length of scores.
 _SHARES, _RADII = (0.3, 0.7), (0.6, 0.3)
 _FEWEST = 5
+_BASES = ("auto", "linear", "rbf")
 # Beyond this, the rounding of vectors would take more than half of their length.
 MOST_VALUES = 250_000
 # The first block keeps this share, so that a ranking is never all ties.
@@ -37,7 +39,7 @@ class Estimate(NamedTuple):
     steps: list[tuple[ScoreStep, NDArray[np.int64]]]
 
 
-class MeanScores(FunctionRelease):
+class MeanScores(GaussianSum):
     """Mean of the teachers' class probabilities, as a function of a row.
 
     The whole function is released, once, in place of answers to queries: there is no
@@ -95,7 +97,64 @@ class MeanScores(FunctionRelease):
 
     released = "scores"
 
+    #: Number of steps, which are queries as the oracle counts them.
     n_steps: ClassVar[int] = len(_SHARES)
+
+    def __init__(
+        self,
+        basis: str = "auto",
+        max_coordinates: int = 500,
+        *,
+        noise_scale: float | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.basis = basis
+        self.max_coordinates = max_coordinates
+        self.noise_scale: Any = noise_scale
+        self.noise_seed = noise_seed
+
+    def prepared(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        counts: MarginalCounts | None = None,
+    ) -> Self:
+        """Return a clone with its noise set, for one fit.
+
+        Parameters
+        ----------
+        epsilon : float, default=None
+            Target for the cost of a fit. None keeps `noise_scale`.
+
+        delta : float, default=1e-5
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        counts : MarginalCounts, default=None
+            Noisy counts that are released before the scores, and that `epsilon` covers,
+            too.
+
+        Returns
+        -------
+        mechanism : MeanScores
+            All its parameters may be published.
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` and `noise_scale` are both given, or neither, or the noise that
+            epsilon needs cannot be drawn.
+        """
+        return self._calibrated(epsilon, delta, counts)
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter beside the noise is out of range."""
+        if self.basis not in _BASES:
+            raise ValueError(
+                f"basis={self.basis!r} of {type(self).__name__} is unknown; use one of "
+                f"{[*_BASES]}."
+            )
+        check_count("max_coordinates", self.max_coordinates)
 
     def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
         """Compute the numbers of coefficients a class that the noise allows.
@@ -124,9 +183,6 @@ class MeanScores(FunctionRelease):
             min(most, max(_FEWEST, round(share * signal**2 / (n_classes - 1))))
             for share in _SHARES
         ]
-
-    def largest_n_coordinates(self, n_teachers: int, n_classes: int) -> int:
-        return self.n_coordinates(n_teachers, n_classes)[-1]
 
     def estimate(
         self,
@@ -180,6 +236,15 @@ class MeanScores(FunctionRelease):
             variances = np.divide(1, precision, where=known, out=0 * precision)[:, 0]
             centre = shrunk(mean, variances, least_kept=_LEAST_KEPT)
         return Estimate(mean, variances, centre, steps)
+
+    def _squared_distance(self, n_queries: int) -> float:
+        # Vectors v and v' are at most |v| + |v'| apart. A part costs as much as a fit.
+        n_fits = max(1, -(-n_queries // self.n_steps))
+        return 4 * n_fits
+
+    def _check_noise(self) -> None:
+        self.check()
+        super()._check_noise()
 
 
 def shrunk(

@@ -36,7 +36,6 @@ OWN = {
         mechanisms.NoisyHistogram,
         mechanisms.NoisySum,
         mechanisms.PermuteAndFlip,
-        mechanisms.ScoreSteps,
         DPSGDSteps,
         MarginalCounts,
         NewtonSteps,

@@ -1,4 +1,4 @@
-"""Classifier whose class probabilities are a released function of a row."""
+"""Classifier of class probabilities by released coefficients in a public basis."""
 
 from typing import Any, Self
 
@@ -21,8 +21,8 @@ _RARE = 0.2
 class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Class probabilities of a row, by coefficients that a mechanism released.
 
-    The default student of :class:`~sklearn_pate.mechanisms.MeanScores` and
-    :class:`~sklearn_pate.mechanisms.ScoreSteps`. Prediction is a post-processing of the
+    The default student of :class:`~sklearn_pate.mechanisms.MeanScores`, and the model
+    of :class:`~sklearn_pate.DPNewtonClassifier`. Prediction is a post-processing of the
     release.
 
     Parameters
@@ -33,7 +33,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
 
     link : {"linear", "softmax"}, default="linear"
         How probabilities follow from the function: linearly, for mean scores, or as in
-        logistic regression, for :class:`~sklearn_pate.mechanisms.ScoreSteps`.
+        logistic regression, for :class:`~sklearn_pate.DPNewtonClassifier`.
 
     Attributes
     ----------

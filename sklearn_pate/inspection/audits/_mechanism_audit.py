@@ -1,6 +1,5 @@
 """Audit of a mechanism by Monte Carlo trials on neighbouring vote counts."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -11,32 +10,26 @@ from scipy.stats import binomtest
 
 from sklearn_pate._votes._soft_votes import SoftVoteLayout, SoftVotes
 from sklearn_pate._votes._teacher_scores import TeacherScores
-from sklearn_pate._votes._unit_updates import UnitUpdates
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._unique_queries import check_counts
-from sklearn_pate.exceptions import PublicDataWarning
 from sklearn_pate.inspection.audits._audit_result import AuditResult, check_confidence
 from sklearn_pate.inspection.audits._statistics import (
     epsilon_lower_bound,
     log_ratio_scores,
 )
-from sklearn_pate.mechanisms import MeanScores, Mechanism, NoisySum, Oracle, ScoreSteps
-from sklearn_pate.mechanisms._function_release import FunctionRelease
+from sklearn_pate.mechanisms import MeanScores, Mechanism, NoisySum, Oracle
 from sklearn_pate.mechanisms._plurality import NO_ANSWER
 
 __all__ = ["audit_mechanism"]
 
-# Rows of a fit with updates, of which all but one send nothing: with few rows, noise
-# would make the model so sure that a row moves nothing.
-_N_ROWS = 10_000
 # Of a sum of probabilities; and the probability that answers with the stated law are
 # taken to have another one.
 _ROUNDING, _CHANCE = 1e-6, 1e-9
 
 
 def audit_mechanism(
-    mechanism: Mechanism | MeanScores | NoisySum | ScoreSteps,
+    mechanism: Mechanism | MeanScores | NoisySum,
     counts: ArrayLike,
     neighbour: ArrayLike,
     *,
@@ -49,10 +42,9 @@ def audit_mechanism(
     """Audit the cost of a mechanism, by its answers on two neighbouring data sets.
 
     The mechanism answers queries as in a fit, with noise from the operating system, on
-    two neighbouring vote counts (or what one teacher or row sends, for a
-    :class:`~sklearn_pate.mechanisms.NoisySum`,
-    :class:`~sklearn_pate.mechanisms.MeanScores` or
-    :class:`~sklearn_pate.mechanisms.ScoreSteps`). The audit looks for an event that is
+    two neighbouring vote counts (or what one teacher sends, for a
+    :class:`~sklearn_pate.mechanisms.NoisySum` or
+    :class:`~sklearn_pate.mechanisms.MeanScores`). The audit looks for an event that is
     more probable on one of them than the cost allows.
 
     For vote counts, the exact Renyi cost is computed, too, from the stated distribution
@@ -69,7 +61,7 @@ def audit_mechanism(
 
     Parameters
     ----------
-    mechanism : Mechanism, MeanScores, NoisySum or ScoreSteps
+    mechanism : Mechanism, MeanScores or NoisySum
         Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
         ledger is charged.
 
@@ -78,17 +70,15 @@ def audit_mechanism(
         vector of one teacher, in 1/1024 of the clipping bound: its parts, of shape
         (n_parts, width) or concatenated, none longer than the bound. For
         :class:`~sklearn_pate.mechanisms.MeanScores`, the coefficients of one teacher,
-        of shape (n_coordinates, n_classes - 1). For
-        :class:`~sklearn_pate.mechanisms.ScoreSteps`, the values of the basis at one
-        row, and its class index, 0 or 1, at the end. What all other teachers or rows
-        send is equal in both data sets, and left out.
+        of shape (n_coordinates, n_classes - 1). What all other teachers send is equal
+        in both data sets, and left out.
 
     neighbour : array-like of int, of the shape of `counts`
-        Counts after one vote is moved, cast or withdrawn; or what that teacher
-        or row sends instead.
+        Counts after one vote is moved, cast or withdrawn; or what that teacher sends
+        instead.
 
     n_queries : int, default=1
-        Number of queries of one trial, or of fits that release a function. The claim is
+        Number of queries of one trial, or of releases of scores. The claim is
         the cost of all of them.
 
     n_trials : int, default=100000
@@ -97,7 +87,7 @@ def audit_mechanism(
 
     n_repeats : int, default=10
         Number of times that each query is repeated; all answers count. The cost covers
-        one answer: repeats find an oracle that draws new noise. Functions are not
+        one answer: repeats find an oracle that draws new noise. Scores are not
         repeated.
 
     delta : float, default=1e-5
@@ -122,7 +112,7 @@ def audit_mechanism(
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, for noisy histograms, sums and functions, by their projection on the
+    answers, or, for noisy histograms, sums and scores, by their projection on the
     difference of the data sets, which is the likelihood ratio of Gaussian noise. The
     bound is that of Jagielski, Ullman, Oprea (2020), "Auditing differentially private
     machine learning: how private is private SGD?", with bounds of Clopper and Pearson
@@ -151,14 +141,7 @@ def audit_mechanism(
         release = partial(
             _release_scores, mechanism, _check_coefficients(counts, neighbour)
         )
-        return _audit_function(
-            mechanism, release, n_queries, n_trials, delta, confidence
-        )
-    if isinstance(mechanism, ScoreSteps):
-        release = partial(_release_updates, mechanism, _check_rows(counts, neighbour))
-        return _audit_function(
-            mechanism, release, n_queries, n_trials, delta, confidence
-        )
+        return _audit_scores(mechanism, release, n_queries, n_trials, delta, confidence)
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
         layout, data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
@@ -207,24 +190,19 @@ def audit_mechanism(
     )
 
 
-def _audit_function(
-    mechanism: FunctionRelease,
+def _audit_scores(
+    mechanism: MeanScores,
     release: Callable[[int], float],
     n_queries: int,
     n_trials: int,
     delta: float,
     confidence: float,
 ) -> AuditResult:
-    """Audit releases of a function, from one of two data sets."""
-    with warnings.catch_warnings():
-        # One row alone is unlike public rows.
-        warnings.simplefilter("ignore", PublicDataWarning)
-        scores, neighbour_scores = (
-            np.array(
-                [sum(release(own) for _ in range(n_queries)) for _ in range(n_trials)]
-            )
-            for own in (0, 1)
-        )
+    """Audit releases of scores, from one of two data sets."""
+    scores, neighbour_scores = (
+        np.array([sum(release(own) for _ in range(n_queries)) for _ in range(n_trials)])
+        for own in (0, 1)
+    )
     # The cost does not depend on the number of classes.
     claim = mechanism.stated_epsilon(n_queries * mechanism.n_steps, 2, delta)
     epsilon, evidence = epsilon_lower_bound(
@@ -347,10 +325,10 @@ def _check_vectors(
 
 
 def _check_mechanism(mechanism: Any) -> None:
-    if not isinstance(mechanism, Mechanism | FunctionRelease | NoisySum):
+    if not isinstance(mechanism, Mechanism | MeanScores | NoisySum):
         raise ValueError(
-            f"mechanism={mechanism!r} is not a Mechanism, MeanScores, NoisySum or "
-            "ScoreSteps; pass one, such as GNMax(sigma=40)."
+            f"mechanism={mechanism!r} is not a Mechanism, MeanScores or NoisySum; "
+            "pass one, such as GNMax(sigma=40)."
         )
     if mechanism.noise_seed is not None:
         raise ValueError(
@@ -378,18 +356,6 @@ def _check_coefficients(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.f
     return data_sets
 
 
-def _check_rows(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.float64]:
-    rows = np.array([counts, neighbour], dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] < 2 or not np.isin(rows[:, -1], (0, 1)).all():
-        raise ValueError(
-            f"counts={counts!r} and neighbour={neighbour!r} must be two rows: values "
-            "of the basis, and a class index, 0 or 1, at the end."
-        )
-    if np.array_equal(*rows):
-        raise ValueError("counts and neighbour are equal; pass two different rows.")
-    return rows
-
-
 def _release_scores(
     mechanism: MeanScores, teachers: NDArray[np.float64], own: int
 ) -> float:
@@ -403,29 +369,6 @@ def _release_scores(
         _log_ratio(released, *(step.vector(one) for one in teachers))
         for step, released in mechanism.estimate(scores, n_coordinates).steps
     )
-
-
-def _release_updates(
-    mechanism: ScoreSteps, rows: NDArray[np.float64], own: int
-) -> float:
-    """Release the updates of one of two rows, and return their likelihood ratio."""
-    values, codes = rows[:, :-1], rows[:, -1].astype(np.intp)
-    size = values.shape[1]
-    updates = UnitUpdates(
-        values[[own]],
-        codes[[own]],
-        None,
-        np.asarray,
-        n_units=_N_ROWS,
-        size=size,
-        n_steps=mechanism.n_steps,
-    )
-    public = np.sqrt(size) * np.eye(size)
-    ratio = 0.0
-    for step, released in mechanism.estimate(updates, public, 2).steps:
-        left, right = step.factors(values, codes)
-        ratio += _log_ratio(released.ravel(), *step.rounded(left * right))
-    return ratio
 
 
 def _log_ratio(

@@ -202,7 +202,7 @@ class AnswerCostDisplay:
         if spent.n_queries is None or mechanism is None:
             raise ValueError(
                 f"{type(learner).__name__} has no mechanism_ that answers queries: "
-                "this fit had no votes, as with mechanism='steps' or 'scores'; pass a "
+                "this fit had no votes, as with mechanism='scores'; pass a "
                 "PATEClassifier fitted with mechanism='gnmax', a PrivateKNNClassifier "
                 "or a PETDLClassifier."
             )

@@ -220,7 +220,7 @@ class VoteMarginsDisplay:
             raise ValueError(
                 f"{type(learner).__name__} has no votes in a privacy_analysis_: it was "
                 "pickled, copied or published, or this fit had no votes, as with "
-                "mechanism='steps' or 'scores'; pass a PATEClassifier after a fit with "
+                "mechanism='scores'; pass a PATEClassifier after a fit with "
                 "mechanism='gnmax'."
             )
         return cls.from_counts(

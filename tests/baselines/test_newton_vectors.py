@@ -1,7 +1,5 @@
-"""Tests of UnitUpdates: bounds in exact arithmetic, neighbours, sealed content."""
+"""Tests of the vectors of rows and groups: bounds in exact arithmetic, neighbours."""
 
-import copy
-import pickle
 from math import isqrt
 
 import numpy as np
@@ -13,11 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 
-from sklearn_pate._votes import _unit_updates
 from sklearn_pate._votes._soft_votes import STEPS
-from sklearn_pate._votes._unit_updates import UnitUpdates, UpdateStep
+from sklearn_pate.baselines import _newton
+from sklearn_pate.baselines._newton import _PrivateRows, _Step
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 
-SHARES = (0.15, 0.25, 0.6)
+SHARES = NewtonSteps.shares
 N_COORDINATES, N_VALUES = 4, 2  # three classes
 SHAPE = (N_COORDINATES, N_VALUES)
 ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)
@@ -29,7 +28,7 @@ def step_of(shape=SHAPE, radius=1.0, share=0.25, seed=0):
     left, right = (
         np.eye(size) + 0.1 * rng.standard_normal((size, size)) for size in shape
     )
-    return UpdateStep(rng.standard_normal(shape), left, right, radius, share)
+    return _Step(rng.standard_normal(shape), left, right, radius, share)
 
 
 def squared(vector):
@@ -38,12 +37,12 @@ def squared(vector):
 
 
 @given(
-    updates=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
+    vectors=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
     radius=st.floats(1e-3, 100.0),
     share=st.sampled_from(SHARES),
 )
-def test_no_update_exceeds_its_share(updates, radius, share):
-    whole = step_of(radius=radius, share=share).rounded(updates)
+def test_no_vector_exceeds_its_share(vectors, radius, share):
+    whole = step_of(radius=radius, share=share).rounded(vectors)
     assert_array_equal(whole, np.rint(whole))
     for one in whole:
         assert squared(one) <= share * STEPS**2
@@ -55,10 +54,10 @@ def test_no_update_exceeds_its_share(updates, radius, share):
     scale=st.sampled_from([1e-320, 1e-160, 1e-3, 1.0, 1e3, 1e160, 1e300]),
     share=st.sampled_from(SHARES),
 )
-def test_long_updates_are_clipped_within_their_share(seed, scale, share):
-    updates = scale * np.random.RandomState(seed).standard_normal((2, 500, 9))
-    step = UpdateStep(np.zeros((500, 9)), np.eye(500), np.eye(9), 1.0, share)
-    for one in step.rounded(updates):
+def test_long_vectors_are_clipped_within_their_share(seed, scale, share):
+    vectors = scale * np.random.RandomState(seed).standard_normal((2, 500, 9))
+    step = _Step(np.zeros((500, 9)), np.eye(500), np.eye(9), 1.0, share)
+    for one in step.rounded(vectors):
         assert squared(one) <= share * STEPS**2
 
 
@@ -69,41 +68,41 @@ def test_all_steps_together_are_within_the_unit():
 
 
 @given(
-    updates=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
+    vectors=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
     other=arrays(np.float64, SHAPE, elements=ANY_NUMBER),
 )
-def test_an_update_does_not_depend_on_others(updates, other):
+def test_a_vector_does_not_depend_on_others(vectors, other):
     step = step_of()
-    changed = updates.copy()
+    changed = vectors.copy()
     changed[1] = other
-    assert_array_equal(step.rounded(updates)[[0, 2]], step.rounded(changed)[[0, 2]])
+    assert_array_equal(step.rounded(vectors)[[0, 2]], step.rounded(changed)[[0, 2]])
 
 
-def test_a_short_update_is_rounded_only():
-    update = np.array([[[0.1, -0.2], [0.05, 0.0], [0.3, 0.1], [0.0, 0.0]]])
+def test_a_short_vector_is_rounded_only():
+    vector = np.array([[[0.1, -0.2], [0.05, 0.0], [0.3, 0.1], [0.0, 0.0]]])
     step = step_of(radius=1.0, share=0.6)
     assert_allclose(
-        step.rounded(update) * step.unit, update.reshape(1, -1), atol=step.unit / 2
+        step.rounded(vector) * step.unit, vector.reshape(1, -1), atol=step.unit / 2
     )
 
 
-def test_a_long_update_is_scaled_down_to_the_radius():
-    update = np.zeros((1, *SHAPE))
-    update[0, :2, 0] = 3.0, 4.0
+def test_a_long_vector_is_scaled_down_to_the_radius():
+    vector = np.zeros((1, *SHAPE))
+    vector[0, :2, 0] = 3.0, 4.0
     step = step_of(radius=0.5)
-    read = step.rounded(update).reshape(SHAPE) * step.unit
+    read = step.rounded(vector).reshape(SHAPE) * step.unit
     assert_allclose(read[:2, 0], [0.3, 0.4], atol=step.unit / 2)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_an_update_that_is_not_finite_is_zero(bad):
-    update = np.full((1, *SHAPE), 0.1)
-    update[0, 1, 1] = bad
-    assert not step_of().rounded(update).any()
+def test_a_vector_that_is_not_finite_is_zero(bad):
+    vector = np.full((1, *SHAPE), 0.1)
+    vector[0, 1, 1] = bad
+    assert not step_of().rounded(vector).any()
 
 
-def test_the_update_of_a_row_is_the_gradient_of_its_log_likelihood():
-    step = UpdateStep(
+def test_the_vector_of_a_row_is_the_gradient_of_its_log_likelihood():
+    step = _Step(
         np.random.RandomState(1).standard_normal(SHAPE),
         np.eye(N_COORDINATES),
         np.eye(N_VALUES),
@@ -137,26 +136,18 @@ def table(n_rows=60, seed=2):
     return rng.standard_normal((n_rows, 3)), rng.randint(-1, 3, n_rows)
 
 
-def updates_of(X, codes, group_of_row=None):
-    return UnitUpdates(
-        X,
-        codes,
-        group_of_row,
-        values_of,
-        n_units=50,
-        size=N_COORDINATES * N_VALUES,
-        n_steps=3,
-    )
+def rows_of(X, codes, group_of_row=None):
+    size = N_COORDINATES * N_VALUES
+    return _PrivateRows(X, codes, group_of_row, values_of, size=size)
 
 
 def sums_of(X, codes, group_of_row=None, step=None):
-    updates = updates_of(X, codes, group_of_row)
-    return updates.counts([updates.take(step or step_of())])[0]
+    return rows_of(X, codes, group_of_row).sum(step or step_of())
 
 
 @pytest.fixture(params=[2**21, 64], ids=["one block", "blocks of 8 rows"])
 def blocks(request, monkeypatch):
-    monkeypatch.setattr(_unit_updates, "_AT_ONCE", request.param)
+    monkeypatch.setattr(_newton, "_AT_ONCE", request.param)
 
 
 ODD_ROWS = [
@@ -175,7 +166,7 @@ ODD_ROWS = [
 def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
     X, codes = table()
     without = codes.copy()
-    without[place] = -1  # sends zeros from the same place
+    without[place] = -1  # contributes zeros at the same place
     rest = sums_of(X, without)
     longest = step_of().longest
     for one, code in ((X[place], codes[place]), (row, label)):
@@ -196,14 +187,13 @@ def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
 @pytest.mark.parametrize("most_kept", [0, 2000, 2**29])
 @pytest.mark.parametrize("of_groups", [False, True])
 def test_values_of_an_earlier_step_change_no_sum(monkeypatch, most_kept, of_groups):
-    monkeypatch.setattr(_unit_updates, "_MOST_KEPT", most_kept)
+    monkeypatch.setattr(_newton, "_MOST_KEPT", most_kept)
     X, codes, groups = group_table()
     groups = groups if of_groups else None
-    updates = updates_of(X, codes, groups)
+    rows = rows_of(X, codes, groups)
     for seed in range(3):
         step = step_of(seed=seed)
-        later = updates.counts([updates.take(step)])[0]
-        assert_array_equal(later, sums_of(X, codes, groups, step))
+        assert_array_equal(rows.sum(step), sums_of(X, codes, groups, step))
 
 
 def group_table():
@@ -247,7 +237,7 @@ def test_a_changed_group_changes_its_own_vector_alone(row, label):
     assert_array_equal(sums_of(other_X, other_codes, other_groups) - other, rest)
 
 
-def test_a_group_sends_one_vector_however_many_rows_it_has():
+def test_a_group_contributes_one_vector_however_many_rows_it_has():
     X, codes = np.full((1000, 3), 0.2), np.ones(1000, dtype=int)
     few = sums_of(X[:1], codes[:1], np.zeros(1, dtype=int))
     many = sums_of(X, codes, np.zeros(1000, dtype=int))
@@ -260,7 +250,7 @@ def test_the_ids_of_groups_do_not_count():
     assert_array_equal(sums_of(X, codes, groups), sums_of(X, codes, renamed))
 
 
-def test_rows_without_a_label_or_a_group_send_nothing():
+def test_rows_without_a_label_or_a_group_contribute_nothing():
     X, codes = table()
     nothing = np.full(60, -1)
     assert not sums_of(X, nothing).any()
@@ -269,7 +259,7 @@ def test_rows_without_a_label_or_a_group_send_nothing():
 
 
 def test_opposite_labels_nearly_reach_the_bound():
-    step = UpdateStep(np.zeros((1, 1)), np.eye(1), np.eye(1), 0.1, 0.6)
+    step = _Step(np.zeros((1, 1)), np.eye(1), np.eye(1), 0.1, 0.6)
     one, other = (
         step.rounded(
             np.prod(step.factors(np.ones((1, 1)), np.array([code])), axis=0)[
@@ -279,30 +269,3 @@ def test_opposite_labels_nearly_reach_the_bound():
         for code in (0, 1)
     )
     assert squared(one - other) >= (2 * step.longest - 5) ** 2
-
-
-# Protocol
-
-
-def sealed():
-    X, codes = table()
-    return UnitUpdates(X, codes, None, values_of, n_units=60, size=8, n_steps=3)
-
-
-def test_only_the_current_step_can_be_queried():
-    updates = sealed()
-    with pytest.raises(IndexError, match="take"):
-        updates.counts([0])
-    assert [updates.take(step_of()), updates.take(step_of())] == [0, 1]
-    with pytest.raises(IndexError, match="current step"):
-        updates.counts([0])
-    assert updates.counts([1]).dtype == np.int64
-    assert updates.counts([1]).shape == (1, 8)
-
-
-def test_updates_are_neither_shown_nor_pickled():
-    updates = sealed()
-    assert repr(updates) == "UnitUpdates(<private>, n_units=60, n_steps=3)"
-    for leak in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="sensitive"):
-            leak(updates)
