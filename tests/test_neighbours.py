@@ -19,8 +19,8 @@ from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_info
 
 import sklearn_pate
-from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._votes._unit_updates import UpdateStep
+from sklearn_pate import DPNewtonClassifier, PublicData
+from sklearn_pate.baselines._newton import _Step
 from sklearn_pate.students import (
     ImageRepresentation,
     TableRepresentation,
@@ -148,7 +148,7 @@ def blobs():
 
 # By name of the transformer, and None for the default.
 REPRESENTATIONS = {
-    "None": None,
+    "auto": "auto",
     "TableRepresentation": TableRepresentation(random_state=0),
     "subclass": Subclass(random_state=0),
     "ImageRepresentation": ImageRepresentation(
@@ -168,21 +168,20 @@ class SecondStepError(Exception):
     """The first step of a fit is over."""
 
 
-def updates_of(monkeypatch, X, y, name, groups=None):
-    """Return the updates of the units in the first step of a fit, before rounding."""
+def vectors_of(monkeypatch, X, y, name, groups=None):
+    """Return the vectors of the units in the first step of a fit, before rounding."""
     steps, sent = [], []
-    rounded = UpdateStep.rounded
+    rounded = _Step.rounded
 
-    def kept(step, updates):
+    def kept(step, vectors):
         steps.append(step)
         if step is not steps[0]:
             raise SecondStepError
-        sent.append(updates.copy())
-        return rounded(step, updates)
+        sent.append(vectors.copy())
+        return rounded(step, vectors)
 
     of_groups = {} if groups is None else {"privacy_unit": "group", "n_groups": 200}
-    clf = PATEClassifier(
-        mechanism="steps",
+    clf = DPNewtonClassifier(
         representation=REPRESENTATIONS[name],
         epsilon=8.0,
         classes=[0, 1, 2],
@@ -190,7 +189,7 @@ def updates_of(monkeypatch, X, y, name, groups=None):
         **of_groups,
     )
     with monkeypatch.context() as patch:
-        patch.setattr(UpdateStep, "rounded", kept)
+        patch.setattr(_Step, "rounded", kept)
         patch.setattr(_image_representation, "_N_PATCHES", 2_000)  # for speed
         with pytest.raises(SecondStepError):
             clf.fit(X, y, X_public=PublicData(blobs()[0]), groups=groups)
@@ -202,8 +201,8 @@ def test_a_group_that_joins_changes_no_bit_of_others(monkeypatch, name):
     _, X, y = blobs()
     groups = np.r_[0, 1 + np.arange(N_ROWS - 1)]
     groups[-50:] = np.arange(50) // 5 + groups[-50]  # groups of several rows, too
-    joined = updates_of(monkeypatch, X, y, name, groups)
-    without = updates_of(monkeypatch, X[1:], y[1:], name, groups[1:])
+    joined = vectors_of(monkeypatch, X, y, name, groups)
+    without = vectors_of(monkeypatch, X[1:], y[1:], name, groups[1:])
     assert len(joined) == 1 + len(without) > 300
     assert_array_equal(joined[1:], without)
 
@@ -211,11 +210,11 @@ def test_a_group_that_joins_changes_no_bit_of_others(monkeypatch, name):
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_a_replaced_row_changes_no_bit_of_others(monkeypatch, name):
     _, X, y = blobs()
-    before = updates_of(monkeypatch, X, y, name)
+    before = vectors_of(monkeypatch, X, y, name)
     for place, value in ((0, np.nan), (200, 1e300), (N_ROWS - 1, -np.inf)):
         other, label = X.copy(), y.copy()
         other[place], label[place] = value, (y[place] + 1) % 3
-        after = updates_of(monkeypatch, other, label, name)
+        after = vectors_of(monkeypatch, other, label, name)
         kept = np.arange(N_ROWS) != place
         assert_array_equal(after[kept], before[kept])
         assert not np.array_equal(after[place], before[place])

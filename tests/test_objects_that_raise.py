@@ -7,7 +7,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivateMarginals,
+    PublicData,
+)
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -64,7 +69,10 @@ FITS = {
     "votes": pate(**VOTES),
     "votes of an encoder": pate(encoder, **VOTES),
     "histograms": pate(**VOTES, release="histogram"),
-    "steps": pate(**GIVEN, mechanism="steps"),
+    "newton": lambda X, y: DPNewtonClassifier(**GIVEN).fit(X, y, X_public=PUBLIC),
+    "newton on counts": lambda X, y: DPNewtonClassifier(
+        synthetic=PrivateMarginals(DOMAIN), **GIVEN
+    ).fit(X, y),
     "mean scores": pate(**GIVEN, n_teachers=10, mechanism="scores"),
     "a dataframe": lambda X, y: PATEClassifier(**VOTES).fit(
         frame(X), y, X_public=PublicData(frame(PUBLIC.X))

@@ -53,7 +53,6 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     NoisySum,
     PermuteAndFlip,
-    ScoreSteps,
 )
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.model_selection import GroupHashSplit, PrivateSearchCV
@@ -81,7 +80,7 @@ NOT_TRIED = {
     "RelationalHint",
     *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "FitPlan", "SearchPlan"],
     *["LabelAccuracy", "MembershipResult", "QuerySession", "RandomQueries.choose"],
-    *["RepresentativeQueries.choose", "FitPlan.of_function", "ScoreSteps.estimate"],
+    *["RepresentativeQueries.choose", "FitPlan.of_scores", "FitPlan.of_newton"],
     *["VoteMarginsDisplay", "VoteMarginsDisplay.plot", "OtherRelease.from_opendp"],
     *["AnswerCostDisplay.from_estimator", "InteractiveGNMax.sanitized_cost"],
 }
@@ -106,9 +105,8 @@ READY = [
     NoisyHistogram(5),
     NoisySum(noise_scale=5, n_parts=1),
     PermuteAndFlip(0.1),
-    ScoreSteps(noise_scale=5),
 ]
-UNNAMED = ("respond", "estimate", "largest_n_coordinates")  # called by the package
+UNNAMED = ("respond", "estimate")  # called by the package
 SANITIZED = (ConfidentGNMax, GNMax, GumbelMax, LNMax, PermuteAndFlip)
 RIGHT = {
     "n_teachers": 100,

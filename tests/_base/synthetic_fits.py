@@ -5,15 +5,17 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PrivateMarginals
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivateMarginals
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
-from sklearn_pate.mechanisms import GNMax, GumbelMax, MeanScores, ScoreSteps
+from sklearn_pate.mechanisms import GNMax, GumbelMax, MeanScores
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 from sklearn_pate.students import DistillationClassifier, UncertaintyQueries
 from tests._base.fits import X, Y
 
 SYNTHETIC = PrivateMarginals((-3, 5), n_rows=60, sigma=15.0, n_bins=8)
+# Of a learner whose noise always follows from epsilon.
+CALIBRATED = clone(SYNTHETIC).set_params(sigma=None)
 _COMMON = {"epsilon": None, "random_state": 0, "synthetic": SYNTHETIC}
 
 
@@ -28,7 +30,7 @@ FITS = {
     "scores": PATEClassifier(
         GaussianNB(), n_teachers=10, mechanism=MeanScores(noise_scale=1.0), **_COMMON
     ),
-    "steps": PATEClassifier(mechanism=ScoreSteps(noise_scale=1.0), **_COMMON),
+    "newton": DPNewtonClassifier(epsilon=20.0, random_state=0, synthetic=CALIBRATED),
     "sum": PETDLClassifier(
         GaussianNB(),
         DistillationClassifier(LogisticRegression()),
@@ -57,7 +59,7 @@ def fit(kind, ledger=None, X=X, y=Y, groups=None, **changes):
 
 def released(fitted):
     """Hash all that a fit released."""
-    names = ("queried_indices_", "answers_", "estimate_", "released_")
+    names = ("queried_indices_", "answers_", "estimate_", "released_", "coefficients_")
     answers = [getattr(fitted, name, None) for name in names]
     return joblib.hash([fitted.marginals_, answers])
 

@@ -42,7 +42,7 @@ def of_votes(**changes):
     return PATEClassifier(GaussianNB(), **given | {"random_state": 0} | changes)
 
 
-NAMES = [name for name in MECHANISMS if name not in ("auto", "steps", "scores")]
+NAMES = [name for name in MECHANISMS if name not in ("auto", "scores")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -34,6 +34,8 @@ from tests._base.synthetic_fits import (
 )
 
 GROUPS = np.arange(len(Y)) // 3
+# The noise of the others always follows from epsilon.
+WITH_OWN_NOISE = [kind for kind in FITS if kind != "newton"]
 
 
 def other(**changes):
@@ -48,13 +50,16 @@ def other(**changes):
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_the_release_has_two_parts_at_one_stated_cost(kind, unit):
     groups = GROUPS if unit == "group" else None
-    more = {"n_groups": 100} if (kind, unit) == ("steps", "group") else {}
+    more = {"n_groups": 100} if (kind, unit) == ("newton", "group") else {}
     fitted = fit(kind, privacy_unit=unit, groups=groups, **more)
     spent, whole = fitted.privacy_spent_, fitted.mechanism_
     assert type(whole) is TwoPartRelease
-    assert whole.counts.sigma == SYNTHETIC.sigma
+    if kind != "newton":
+        assert whole.counts.sigma == SYNTHETIC.sigma
     assert spent.n_tables == whole.counts.n_tables == 2
-    n_queries = 1 if kind == "sum" else spent.n_queries or whole.mechanism.n_steps
+    n_queries = spent.n_queries or 0
+    if kind in ("sum", "scores"):
+        n_queries = 1
     assert spent.epsilon == whole.stated_epsilon(n_queries, 2, spent.delta)
     assert spent.relation == whole.mechanism.relation(unit)
     assert whole.counts.add_remove == (kind == "neighbours")
@@ -118,7 +123,7 @@ def test_the_cost_is_known_before_the_fit(kind, no_noise):
     assert clone(FITS[kind]).plan_privacy(X, Y) == spent
 
 
-@pytest.mark.parametrize("kind", ["votes", "scores", "steps"])
+@pytest.mark.parametrize("kind", ["votes", "scores", "newton"])
 def test_a_plan_has_the_cost_of_both_parts(kind, no_noise):
     spent = fit(kind).privacy_spent_
     no_noise()
@@ -203,7 +208,7 @@ def test_outputs_of_parties_have_no_rows_to_count():
         petdl.fit_from_outputs(X_PUBLIC, np.zeros((10, 60, 2)))
 
 
-@pytest.mark.parametrize("kind", FITS)
+@pytest.mark.parametrize("kind", WITH_OWN_NOISE)
 def test_noise_is_given_or_calibrated_and_not_both(kind):
     with pytest.raises(ValueError, match=r"epsilon=None needs PrivateMarginals\(sigma"):
         fit(kind, **other(sigma=None))
@@ -211,7 +216,6 @@ def test_noise_is_given_or_calibrated_and_not_both(kind):
         "votes": {"mechanism": "gnmax"},
         "votes in rounds": {"mechanism": "gnmax"},
         "scores": {"mechanism": "scores"},
-        "steps": {"mechanism": "steps"},
         "sum": {"noise_scale": None},
         "neighbours": {"mechanism": "gnmax"},
     }
@@ -222,7 +226,7 @@ def test_noise_is_given_or_calibrated_and_not_both(kind):
 # Warnings
 
 
-@pytest.mark.parametrize("kind", [one for one in FITS if one != "neighbours"])
+@pytest.mark.parametrize("kind", [one for one in WITH_OWN_NOISE if one != "neighbours"])
 def test_counts_lost_in_noise_are_a_warning_before_anything_is_spent(
     kind, ledger, no_noise
 ):
@@ -269,12 +273,16 @@ def test_no_value_of_a_private_row_is_an_error(kind, values):
     private = np.full_like(X, {"one value": 1.0, "missing": np.nan}.get(values, 1e300))
     # Teachers that learn nothing of it; where all of them fail, there are no votes.
     teacher = DummyClassifier(strategy="prior")
-    changes = {} if kind in ("steps", "neighbours") else {"estimator": teacher}
-    fitted = fit(kind, X=private, **changes, **other(sigma=0.5))
+    changes = {"estimator": teacher}
+    if kind in ("newton", "neighbours"):
+        changes = {}
+    if kind != "newton":
+        changes |= other(sigma=0.5)
+    fitted = fit(kind, X=private, **changes)
     assert fitted.marginals_.keys() == {0, 1}
 
 
-@pytest.mark.parametrize("kind", [one for one in FITS if one != "steps"])
+@pytest.mark.parametrize("kind", WITH_OWN_NOISE)
 def test_missing_values_that_cannot_be_learned_from_are_an_error_before_any_noise(
     kind, ledger, no_noise
 ):
@@ -382,7 +390,7 @@ def test_a_fit_beyond_the_budget_is_not_charged_and_draws_nothing(
 
 CALIBRATED = {
     "votes": {"mechanism": "gnmax"},
-    "steps": {"mechanism": "steps"},
+    "newton": {},
     "sum": {"noise_scale": None},
     "neighbours": {"mechanism": "gnmax"},
 }

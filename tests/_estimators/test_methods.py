@@ -31,7 +31,13 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 
 import sklearn_pate
-from sklearn_pate import PATEClassifier, PublicData, baselines, students
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PublicData,
+    baselines,
+    students,
+)
 from sklearn_pate._base._private_classifier import PrivateClassifier
 from sklearn_pate.baselines import (
     DPLinearSVC,
@@ -82,7 +88,7 @@ STUDENTS = every_student()
 LEARNERS = {
     "answers": PATEClassifier(GaussianNB(), **ANSWERS),
     "of a classifier without probabilities": PATEClassifier(LinearSVC(), **ANSWERS),
-    "steps": PATEClassifier(epsilon=50.0),
+    "newton": DPNewtonClassifier(epsilon=50.0),
     "scores": PATEClassifier(GaussianNB(), n_teachers=50, epsilon=50.0),
     "network": PATEClassifier(network(), **ANSWERS),
     "knn": PrivateKNNClassifier(n_queries=50, **OWN_NOISE),

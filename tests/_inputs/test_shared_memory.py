@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import BernoulliNB
 
-from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 
 RNG = np.random.default_rng(0)
@@ -37,7 +37,7 @@ def ledger(tmp_path):
 def learners(ledger):
     given = {"ledger": ledger, "classes": [0, 1], "random_state": 0}
     return {
-        "steps": PATEClassifier(**given),
+        "newton": DPNewtonClassifier(**given),
         "votes": PATEClassifier(Counted(), n_teachers=10, n_queries=20, **given),
         "PETDL": PETDLClassifier(Counted(), n_teachers=10, **given),
         "Private-kNN": PrivateKNNClassifier(Counted(), n_queries=20, **given),
@@ -68,7 +68,7 @@ def test_private_rows_are_refused_as_public_ones(case, ledger):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["steps", "PETDL", "Private-kNN"])
+@pytest.mark.parametrize("learner", ["newton", "PETDL", "Private-kNN"])
 @pytest.mark.parametrize("method", ["fit", "plan_privacy"])
 def test_other_learners_and_plans_refuse_them_too(learner, method, ledger):
     clf = learners(ledger)[learner]

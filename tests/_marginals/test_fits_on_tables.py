@@ -7,15 +7,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from sklearn_pate import PATEClassifier, PrivateMarginals
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivateMarginals
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
     InteractiveGNMax,
     MeanScores,
-    ScoreSteps,
 )
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease
 from sklearn_pate.students import DistillationClassifier
 from tests._marginals.tables import (
@@ -76,7 +76,11 @@ FITS = {
     "scores": PATEClassifier(
         model(), n_teachers=10, mechanism=MeanScores(noise_scale=0.3), **COMMON
     ),
-    "steps": PATEClassifier(mechanism=ScoreSteps(noise_scale=0.3), **COMMON),
+    "newton": DPNewtonClassifier(
+        epsilon=20.0,
+        random_state=0,
+        synthetic=clone(SYNTHETIC).set_params(sigma=None),
+    ),
     "random batches": petdl(batches="random"),
     "clusters": petdl(batches="cluster"),
     "neighbours": neighbours(),
@@ -100,7 +104,7 @@ def fit(kind, **changes):
 @pytest.mark.parametrize("unit", ["row", "group"])
 @pytest.mark.parametrize("kind", FITS)
 def test_a_model_is_learned_without_public_rows_and_without_a_warning(kind, unit):
-    more = {"n_groups": 300} if (kind, unit) == ("steps", "group") else {}
+    more = {"n_groups": 300} if (kind, unit) == ("newton", "group") else {}
     fitted, table = fit(kind, privacy_unit=unit, **more)
     assert fitted.score(table, Y) > 0.6
     assert type(fitted.mechanism_) is TwoPartRelease
@@ -112,10 +116,10 @@ def test_a_model_is_learned_without_public_rows_and_without_a_warning(kind, unit
         assert counts.sum() == pytest.approx(total, abs=6 * 3 * np.sqrt(counts.size))
 
 
-def test_the_default_fit_is_within_the_epsilon_that_was_asked_for():
-    clf = PATEClassifier(
+def test_a_newton_fit_is_within_the_epsilon_that_was_asked_for():
+    clf = DPNewtonClassifier(
         epsilon=4.0, synthetic=PrivateMarginals(DOMAIN), random_state=0
     ).fit(TABLE, Y)
-    assert type(clf.mechanism_.mechanism) is ScoreSteps
+    assert type(clf.mechanism_.mechanism) is NewtonSteps
     assert 3.99 < clf.privacy_spent_.epsilon <= 4
     assert clf.score(TABLE, Y) > 0.75

@@ -31,7 +31,7 @@ from sklearn_pate.accounting._statement_facts import (
     sentences_of,
 )
 from sklearn_pate.accounting.bounds import pure_dp_curve
-from sklearn_pate.mechanisms import GNMax, NoisyHistogram, ScoreSteps
+from sklearn_pate.mechanisms import GNMax, MeanScores, NoisyHistogram
 
 PURE = PrivacySpent(
     epsilon=1.0,
@@ -105,7 +105,7 @@ def test_a_mu_that_is_no_positive_number_is_refused(mu):
 
 @pytest.mark.parametrize("n_queries", [1, 3, 7])
 @pytest.mark.parametrize(
-    "mechanism", [NoisyHistogram(sigma=9.0), ScoreSteps(noise_scale=4.0)]
+    "mechanism", [NoisyHistogram(sigma=9.0), MeanScores(noise_scale=4.0)]
 )
 def test_rho_of_a_gaussian_release_bounds_its_renyi_curve(mechanism, n_queries):
     mu = mechanism._gaussian_mu(n_queries)

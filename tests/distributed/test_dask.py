@@ -382,7 +382,6 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
     [
         ({"public_size": 0.2}, r"public_size=0\.2 needs private rows in memory"),
         ({"memory": "folder"}, "memory='folder' needs private rows in memory"),
-        ({"mechanism": "steps"}, "mechanism='steps' reads all rows in one process"),
         ({"n_teachers": 4000}, "n_teachers=4000 is more than the private rows"),
         ({"classes": ["a", "b"]}, "No private row of y has a label in classes"),
     ],
@@ -391,9 +390,6 @@ def test_parameters_that_need_rows_in_memory_are_refused(
     client, table, X_public, changed, message
 ):
     clf = make(encoded(LogisticRegression()), **changed)
-    if "steps" in message:
-        clf.set_params(estimator=None, n_teachers="auto", student=None)
-        clf.set_params(n_queries="auto", query_strategy="auto", representation="auto")
     given = None if clf.public_size else X_public
     with pytest.raises(ValueError, match=message):
         fitted(clf, cut(table), given)

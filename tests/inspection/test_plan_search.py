@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import (
     BudgetExceededError,
+    DPNewtonClassifier,
     PATEClassifier,
     PrivacyLedger,
     PrivateMarginals,
@@ -67,10 +68,10 @@ def test_a_search_has_the_planned_cost(ledger, refit, in_pipeline):
 
 
 LEARNERS = {
-    "steps": PATEClassifier(),
+    "newton": DPNewtonClassifier(),
     "scores": PATEClassifier(GaussianNB(), n_teachers=60, mechanism="scores"),
     "votes": PATEClassifier(GaussianNB(), n_teachers=10, n_queries=20),
-    "synthetic": PATEClassifier(synthetic=PrivateMarginals((-4, 6), n_rows=100)),
+    "synthetic": DPNewtonClassifier(synthetic=PrivateMarginals((-4, 6), n_rows=100)),
 }
 
 

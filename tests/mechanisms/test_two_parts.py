@@ -18,9 +18,9 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     NoisySum,
     PermuteAndFlip,
-    ScoreSteps,
 )
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
 from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
 
@@ -49,10 +49,10 @@ RELEASES = {
     "confident": votes(ConfidentGNMax(), n_classes=3),
     "interactive": votes(InteractiveGNMax(), n_classes=3),
     "scores": (MeanScores().prepared, MeanScores.n_steps, 2),
-    "steps": (ScoreSteps().prepared, ScoreSteps.n_steps, 2),
+    "newton": (NewtonSteps().prepared, 0, 2),
     "sum": (lambda **noise: NoisySum().prepared(n_parts=3, **noise), 1, 4),
 }
-GAUSSIAN = ["histogram", "scores", "steps", "sum"]
+GAUSSIAN = ["histogram", "scores", "newton", "sum"]
 
 
 @cache
@@ -240,7 +240,7 @@ def test_counts_whose_renyi_cost_is_all_of_epsilon_are_refused(release):
         calibrated(release, 1.0, 1e-5, share=0.95)
 
 
-@pytest.mark.parametrize("release", ["scores", "steps", "sum"])
+@pytest.mark.parametrize("release", ["scores", "newton", "sum"])
 def test_functions_and_sums_get_all_that_a_large_share_leaves(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5, share=0.95)
     assert 0.999 < whole.stated_epsilon(*numbers, 1e-5) <= 1

@@ -13,6 +13,7 @@ from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
+    DPNewtonClassifier,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -47,6 +48,7 @@ PUBLIC = {"n_queries": 20, "classes": CLASSES, "random_state": 0}
 LEARNERS = {
     "pate": PATEClassifier(LogisticRegression(), n_teachers=40, **PUBLIC),
     "knn": PrivateKNNClassifier(LogisticRegression(), **PUBLIC),
+    "newton": DPNewtonClassifier(classes=CLASSES, random_state=0),
     "petdl": PETDLClassifier(
         LogisticRegression(),
         LogisticRegression(),

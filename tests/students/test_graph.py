@@ -311,7 +311,8 @@ def test_neighbours_correct_wrong_soft_labels(few_labels):
 def test_a_released_function_teaches_on_all_public_rows(digits):
     X, y = digits
     clf = PATEClassifier(
-        mechanism="steps",
+        n_teachers=50,
+        mechanism="scores",
         student=GraphSelfTrainingClassifier(SVC(C=10), share=0.9),
         epsilon=8.0,
         random_state=0,

@@ -12,9 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
-from sklearn_pate.mechanisms import ScoreSteps
-from sklearn_pate.mechanisms._oracle import Oracle
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PublicData,
+    PublishedClassifier,
+)
+from sklearn_pate.baselines._newton import _PrivateRows
 from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
 
 
@@ -155,11 +158,10 @@ def test_bad_input_is_refused(parameters, rows, message):
 
 
 @pytest.mark.slow
-def test_a_default_fit_on_images_trains_no_teachers(images, digits, tmp_path):
+def test_a_newton_fit_on_images(images, digits, tmp_path):
     X, y = images, digits[1]
-    clf = PATEClassifier(epsilon=8.0, classes=range(10), random_state=0)
+    clf = DPNewtonClassifier(epsilon=8.0, classes=range(10), random_state=0)
     clf.fit(X[:1200], y[:1200], X_public=PublicData(X[1200:1500]))
-    assert isinstance(clf.mechanism_, ScoreSteps)
     assert "public rows are part of the model" not in str(clf.privacy_spent_)
     assert clf.score(X[1500:], y[1500:]) > 0.8
     clf.publish().save(tmp_path / "model.skops")
@@ -169,31 +171,29 @@ def test_a_default_fit_on_images_trains_no_teachers(images, digits, tmp_path):
 
 def test_a_given_representation_is_stated_and_used_in_its_order(digits):
     X, y = digits
-    clf = PATEClassifier(
-        mechanism="steps", representation=PCA(20), epsilon=8.0, random_state=0
-    )
+    clf = DPNewtonClassifier(representation=PCA(20), epsilon=8.0, random_state=0)
     clf.fit(X[:1200], y[:1200], X_public=PublicData(X[1200:1500]))
     assert "representation was fitted on public rows alone" in str(clf.privacy_spent_)
     assert isinstance(clf.representation_, PCA)
-    assert len(clf.estimate_.coefficients) == 21
+    assert len(clf.coefficients_) == 21
     assert clf.score(X[1500:], y[1500:]) > 0.75
 
 
 def sums(monkeypatch, *data, **parameters):
-    """Return the sum of the updates of the first step, without noise."""
+    """Return the sum of the vectors of the first step, without noise."""
     taken = []
-    answer = Oracle.answer
+    exact = _PrivateRows.sum
 
-    def kept(oracle, rows, probabilities=None):
-        taken.append(oracle._votes.counts(rows)[0])
-        return answer(oracle, rows, probabilities)
+    def kept(rows, step):
+        taken.append(exact(rows, step))
+        return taken[-1]
 
     X, y, X_public, groups = data
-    clf = PATEClassifier(
-        mechanism="steps", epsilon=8.0, classes=range(10), random_state=0, **parameters
+    clf = DPNewtonClassifier(
+        epsilon=8.0, classes=range(10), random_state=0, **parameters
     )
     with monkeypatch.context() as patch:
-        patch.setattr(Oracle, "answer", kept)
+        patch.setattr(_PrivateRows, "sum", kept)
         clf.fit(X, y, X_public=PublicData(X_public), **groups)
     return taken[0]
 
@@ -248,7 +248,7 @@ def test_components_are_better_than_principal_ones_on_mnist(data_set):
     X_test, y_test = X[60_000:], y[60_000:]
     X, X_test = X[:12_000].reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
     scores = [
-        PATEClassifier(mechanism="steps", representation=one, random_state=0)
+        DPNewtonClassifier(representation=one, random_state=0)
         .fit(X, y[:12_000], X_public=PublicData(X_test[:2000]))
         .score(X_test[5000:], y_test[5000:])
         for one in (

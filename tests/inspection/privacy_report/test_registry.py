@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -61,7 +61,7 @@ def fit(clf, **given):
 
 FITS = {
     "votes": pate,
-    "steps": lambda: fit(PATEClassifier(classes=[0, 1, 2])),
+    "newton": lambda: fit(DPNewtonClassifier(classes=[0, 1, 2])),
     "scores": lambda: fit(
         PATEClassifier(LogisticRegression(), n_teachers=20, classes=[0, 1, 2])
     ),
