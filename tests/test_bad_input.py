@@ -94,7 +94,7 @@ WRONG_FITS = {
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows, n_samples=60; lower"),
     "n_queries is negative": ({"n_queries": -1}, {}, r"n_queries=-1 must be"),
     "n_queries above the public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
-    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['auto', 'confident', 'gnmax', 'gumbel', 'interactive', 'lnmax', 'permute-and-flip', 'scores', 'steps'\]"),
+    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['auto', 'confident', 'gnmax', 'gumbel', 'interactive', 'lnmax', 'permute-and-flip', 'scores'\]"),
     "mechanism is a class": ({"mechanism": GNMax}, {}, r"mechanism=<class .* is unknown"),
     "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'auto', one of"),
     "query strategy is a class": ({"query_strategy": RandomQueries}, {}, r"query_strategy=<class .* is unknown; use"),

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 
 pytestmark = pytest.mark.slow
@@ -74,6 +74,11 @@ CONFIGURATIONS = {
         n_teachers=3,
         **OWN_NOISE,
     ),
+    "Newton steps": DPNewtonClassifier(noise_seed=0, epsilon=20, **PUBLIC),
+    "Newton steps, given representation": DPNewtonClassifier(
+        representation=StandardScaler(), noise_seed=0, epsilon=20, **PUBLIC
+    ),
+    "default teachers": PATEClassifier(noise_seed=0, **PUBLIC),
     "student without probabilities": PATEClassifier(
         RandomForestClassifier(5),
         LinearSVC(),

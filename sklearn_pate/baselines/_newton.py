@@ -446,11 +446,6 @@ class DPNewtonClassifier(
     def _plan_release(self, public: PublicInputs) -> ReleasePlan:
         """Calibrate the noise of the steps, and state the cost."""
         n_classes = len(public.classes)
-        if n_classes < 2:
-            raise ValueError(
-                "DPNewtonClassifier needs at least two classes, and there is one; pass "
-                "classes= with all labels that may occur."
-            )
         if self.threshold != "auto" and n_classes != 2:
             raise ValueError(
                 f"threshold={self.threshold!r} is for two classes, and there are "

@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import sklearn_pate
 from sklearn_pate import (
+    DPNewtonClassifier,
     PATEClassifier,
     PrivacyLeakWarning,
     PublicData,
@@ -110,7 +111,7 @@ def test_columns_without_names_are_warned_of_once():
     "learner",
     [
         of_votes(epsilon=100.0, mechanism="gnmax"),
-        PATEClassifier(epsilon=100.0),
+        DPNewtonClassifier(epsilon=100.0),
         DPLogisticRegression(epsilon=100.0, data_norm=10),
         DPLinearSVC(epsilon=100.0, data_norm=10),
         DPNaiveBayesClassifier((-9, 9), epsilon=100.0),

@@ -10,7 +10,7 @@ import pytest
 
 import sklearn_pate
 from sklearn_pate._cli import main
-from sklearn_pate.inspection import plan_fit
+from sklearn_pate.inspection import plan_fit, plan_newton_fit
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 GUMBEL = ["plan", "--mechanism", "gumbel"]  # fast to calibrate
@@ -55,6 +55,22 @@ def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, vote
     confident = ["--mechanism", "confident", "--threshold", threshold]
     assert main(["plan", "--rows", "900", "--queries", "30", *confident]) == 0
     assert f"threshold={votes})" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_a_newton_fit_is_planned(capsys, unit):
+    options = f"--learner newton --rows 9000 --unit {unit} --classes 3 --epsilon 2"
+    assert main(["plan", *options.split(), "--json"]) == 0
+    plan = plan_newton_fit(9000, n_classes=3, epsilon=2, privacy_unit=unit)
+    assert json.loads(capsys.readouterr().out) == plan.to_dict()
+
+
+def test_a_newton_fit_is_planned_on_noisy_counts(capsys, tmp_path):
+    domain = tmp_path / "domain.json"
+    domain.write_text('{"age": {"range": [17, 90]}, "sex": ["F", "M"]}')
+    options = ["--learner", "newton", "--rows", "9000", "--domain", str(domain)]
+    assert main(["plan", *options]) == 0
+    assert "drawn from noisy counts of 2 columns" in capsys.readouterr().out
 
 
 def test_help_has_examples(capsys):
@@ -105,6 +121,16 @@ def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, 
 WRONG = [
     ([], "the following arguments are required: COMMAND"),
     (["guess"], "invalid choice: 'guess'"),
+    (["plan", "--learner", "newton"], "needs the number of rows or groups; pass --ro"),
+    (
+        ["plan", "--learner", "newton", "--rows", "9", "--teachers", "3"],
+        "--learner newton has no --teachers; leave it out",
+    ),
+    (
+        ["plan", "--learner", "newton", "--rows", "9", "--class-prior", "0.1"],
+        "--learner newton has no --class-prior; leave it out",
+    ),
+    (["plan", "--learner", "newton", "--rows", "0"], "--rows 0"),
     (["plan", "--rows", "900", "--student", "good"], "invalid choice: 'good'"),
     ([*GUMBEL, "--queries", "30"], "--teachers auto is .*; pass --rows, or --teachers"),
     (

@@ -263,10 +263,12 @@ def test_a_meta_estimator_finds_what_it_asked_for(name, student, rows):
     X, y = rows[0], np.minimum(rows[1], 1)
     if name == "self-training" and isinstance(student, LinearSVC):
         pytest.skip("it needs probabilities")
-    pate = PATEClassifier(student=student, epsilon=50.0, public_size=0.5)
+    learner = DPNewtonClassifier(epsilon=50.0, public_size=0.5)
     if student is not None:
-        pate.set_params(n_teachers=5, **OWN_NOISE)
-    meta = clone(META_ESTIMATORS[name]).set_params(estimator=pate)
+        learner = PATEClassifier(
+            student=student, n_teachers=5, public_size=0.5, **OWN_NOISE
+        )
+    meta = clone(META_ESTIMATORS[name]).set_params(estimator=learner)
     before = {method for method in SCORES if hasattr(meta, method)}
     meta.fit(X, y)
     assert {method for method in SCORES if hasattr(meta, method)} == before

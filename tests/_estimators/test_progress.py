@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import (
+    DPNewtonClassifier,
     PATEClassifier,
     PrivacyUtilityWarning,
     PrivateMarginals,
@@ -136,8 +137,8 @@ def test_teachers_on_a_cluster_are_counted(blobs, terminal):
     assert terminal.lines == VOTES
 
 
-def test_steps_without_teachers(blobs, terminal):
-    fit(PATEClassifier(epsilon=8), blobs, terminal)
+def test_newton_steps(blobs, terminal):
+    fit(DPNewtonClassifier(epsilon=8), blobs, terminal)
     assert terminal.lines == [
         "reading the rows ...",
         "calibrating the noise ...",
@@ -161,8 +162,8 @@ def test_scores_and_a_student(blobs, terminal):
 
 
 def test_synthetic_rows(blobs, terminal):
-    pate = PATEClassifier(synthetic=PrivateMarginals(DOMAIN), epsilon=8)
-    fit(pate, blobs, terminal, public=False)
+    newton = DPNewtonClassifier(synthetic=PrivateMarginals(DOMAIN), epsilon=8)
+    fit(newton, blobs, terminal, public=False)
     assert "drawing synthetic rows ..." in terminal.lines
 
 

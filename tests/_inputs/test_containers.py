@@ -10,7 +10,12 @@ from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PublicData,
+    PublishedClassifier,
+)
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate.baselines import DPLogisticRegression, PrivateKNNClassifier
@@ -115,6 +120,7 @@ def test_rows_to_predict_are_refused_in_the_same_way(container, blobs):
         DPLogisticRegression(data_norm=10.0),
         PrivateSearchCV(DPLogisticRegression(data_norm=10.0), {"C": [1, 2]}),
         PrivateKNNClassifier(public_size=0.2),
+        DPNewtonClassifier(public_size=0.2),
     ],
     ids=lambda learner: type(learner).__name__,
 )

@@ -12,7 +12,14 @@ from sklearn.naive_bayes import GaussianNB
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData, Votes, baselines
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivateMarginals,
+    PublicData,
+    Votes,
+    baselines,
+)
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.mechanisms import GNMax
@@ -100,6 +107,11 @@ LEARNERS = {  # with cheap settings
     ),
     "synthetic": (
         PATEClassifier(n_teachers=3, synthetic=PrivateMarginals((-3, 3), n_rows=30)),
+        {},
+    ),
+    "DPNewtonClassifier": (DPNewtonClassifier(), PUBLIC),
+    "DPNewtonClassifier, synthetic": (
+        DPNewtonClassifier(synthetic=PrivateMarginals((-3, 3), n_rows=30)),
         {},
     ),
     "PETDLClassifier": (PETDLClassifier(GaussianNB(), n_teachers=3, **NOISE), PUBLIC),

@@ -24,7 +24,13 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import get_tags
 
-from sklearn_pate import PATEClassifier, PublicData, StudentWarning, TeacherWarning
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PublicData,
+    StudentWarning,
+    TeacherWarning,
+)
 from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import class_indices
@@ -71,6 +77,8 @@ LEARNERS = {
     "PATE, pipeline": pate(make_pipeline(StandardScaler(), LogisticRegression())),
     "PATE, forest": pate(RandomForestClassifier(2)),
     "PATE, representation": pate(GaussianNB(), representation=PCA(2)),
+    "Newton": DPNewtonClassifier(random_state=0),
+    "Newton, representation": DPNewtonClassifier(representation=PCA(2), random_state=0),
     "PETDL": PETDLClassifier(
         GaussianNB(),
         GaussianNB(),
@@ -100,8 +108,9 @@ LEARNERS = {
         mean_n_trials=2,
     ),
 }
-TEACHES = ("PATE", "PETDL", "PrivateKNN")
+TEACHES = ("PATE", "PETDL", "PrivateKNN", "DPNewton")
 SPARSE = {
+    "Newton": DPNewtonClassifier(random_state=0),
     "PATE": pate(LogisticRegression(), student=LogisticRegression()),
     "PATE, pipeline": pate(
         make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),

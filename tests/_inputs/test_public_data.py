@@ -15,7 +15,12 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PublicData,
+    PublicDataWarning,
+)
 from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
@@ -260,6 +265,7 @@ def test_a_teacher_trained_on_numbers_predicts_numbers_in_text(pate):
         PATEClassifier(),
         PETDLClassifier(),
         PrivateKNNClassifier(),
+        DPNewtonClassifier(),
         PrivateSearchCV(PATEClassifier(), {}),
     ],
     ids=lambda learner: type(learner).__name__,

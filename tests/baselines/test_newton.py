@@ -26,8 +26,15 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate.baselines import PrivateKNNClassifier
-from sklearn_pate.inspection import PrivacyReport, plan_newton_fit, plan_search
+from sklearn_pate.inspection import (
+    PrivacyReport,
+    audit_canaries,
+    audit_neighbours,
+    plan_newton_fit,
+    plan_search,
+)
 from sklearn_pate.mechanisms._newton_steps import NewtonSteps, StoredSums
+from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")
@@ -157,12 +164,6 @@ def test_bad_parameters_are_refused_before_any_noise(
     monkeypatch.setattr(StoredSums, "draw", None)
     with pytest.raises(ValueError, match=message):
         fitted(blobs, **parameters)
-
-
-def test_one_class_is_refused(blobs):
-    X, y, X_public, *_ = blobs
-    with pytest.raises(ValueError, match="at least two classes, and there is one"):
-        DPNewtonClassifier().fit(X, 0 * y, X_public=X_public)
 
 
 def test_a_dask_collection_is_refused(blobs):
@@ -353,6 +354,41 @@ def test_seeded_noise_gives_equal_models_and_no_privacy(blobs):
     assert_array_equal(one.coefficients_, other.coefficients_)
     assert np.isinf(one.privacy_spent_.epsilon)
     assert np.any(fitted(blobs).coefficients_ != fitted(blobs).coefficients_)
+
+
+def test_audits_of_learners_contradict_no_honest_fit(blobs):
+    X, y, X_public, *_ = blobs
+    clf = DPNewtonClassifier(delta=0.01, classes=[0, 1, 2], random_state=0)
+    changed = X[:500].copy()
+    changed[0] += 9
+    data_sets = (X[:500], y[:500]), (changed, y[:500])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        of_neighbours = audit_neighbours(
+            clf,
+            *data_sets,
+            X_public=X_public,
+            statistic=lambda fitted: fitted.coefficients_[0, 0],
+            n_runs=20,
+        )
+        of_canaries = audit_canaries(
+            clf, X[:500], y[:500], X_canaries=X[500:600], labels=(0, 1)
+        )
+    assert not of_neighbours.contradicted
+    assert not of_canaries.contradicted
+
+
+def test_a_private_search_chooses_among_newton_fits(blobs):
+    X, y, X_public, X_test, y_test = blobs
+    search = PrivateSearchCV(
+        DPNewtonClassifier(epsilon=2.0, random_state=0),
+        {"basis": ["linear", "rbf"]},
+        mean_n_trials=2,
+        classes=[0, 1, 2],
+        random_state=0,
+    ).fit(X, y, X_public=X_public)
+    assert isinstance(search.best_estimator_, DPNewtonClassifier)
+    assert search.score(X_test, y_test) > 0.7
 
 
 # Publication

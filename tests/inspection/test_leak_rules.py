@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection
 
-from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData, privacy_leaks
 from sklearn_pate.baselines import (
     DPLogisticRegression,
     DPSGDClassifier,
@@ -212,6 +212,7 @@ COUNTS_ROWS = [
     PrivateKNNClassifier(),
     PATEClassifier(privacy_unit="group"),
     PETDLClassifier(privacy_unit="group"),
+    DPNewtonClassifier(privacy_unit="group"),
     DPSGDClassifier(None),
 ]
 

@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
     scale,
 )
 
-from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData, privacy_leaks
 from sklearn_pate.baselines import (
     DPLogisticRegression,
     PETDLClassifier,
@@ -235,7 +235,13 @@ def test_without_pate_there_is_nothing_to_say(without):
 
 
 @pytest.mark.parametrize(
-    "learner", [DPLogisticRegression(), PrivateKNNClassifier(), PETDLClassifier()]
+    "learner",
+    [
+        DPLogisticRegression(),
+        PrivateKNNClassifier(),
+        PETDLClassifier(),
+        DPNewtonClassifier(),
+    ],
 )
 def test_a_scaler_in_front_of_any_private_classifier_is_found(learner):
     [leak] = privacy_leaks(make_pipeline(StandardScaler(), learner))

@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_html_repr
 
-from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublishedClassifier
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivacyLedger,
+    PublicData,
+    PublishedClassifier,
+)
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -65,6 +71,7 @@ def test_a_search_links_the_report_of_all_of_it():
     [
         *(PATEClassifier, PETDLClassifier, PrivateKNNClassifier, PrivateSearchCV),
         *(DPLogisticRegression, DPLinearSVC, DPSGDClassifier, DPNaiveBayesClassifier),
+        DPNewtonClassifier,
     ],
 )
 def test_every_private_classifier_does_so(kind):

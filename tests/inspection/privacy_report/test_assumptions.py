@@ -8,7 +8,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivacyLedger,
+    PrivateMarginals,
+    PublicData,
+)
 from sklearn_pate.baselines import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -72,6 +78,8 @@ def without_question(learner, **public):
         teachers(classes=[0, 1, 2]),
         teachers(representation=FunctionTransformer()),
         PrivateKNNClassifier(**ANSWERS),
+        DPNewtonClassifier(),
+        DPNewtonClassifier(representation=FunctionTransformer()),
         PETDLClassifier(
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
@@ -90,6 +98,8 @@ def test_every_assumption_beside_public_rows_has_a_question(learner):
     [
         teachers(public_size=0.3),
         PrivateKNNClassifier(public_size=0.3, **ANSWERS),
+        DPNewtonClassifier(public_size=0.3),
+        DPNewtonClassifier(synthetic=PrivateMarginals((-20, 20)), epsilon=3.0),
         logistic(),
         logistic(method="gaussian"),
         DPLinearSVC(data_norm=20.0),

@@ -15,7 +15,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier, privacy_leaks
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivateMarginals,
+    PublicData,
+    PublishedClassifier,
+    privacy_leaks,
+)
 from sklearn_pate.accounting import RdpCurve
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC
 from sklearn_pate.baselines import DPLogisticRegression, PrivateKNNClassifier
@@ -113,6 +120,16 @@ def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
     facts = report_on(clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))).to_dict()
     assert facts["kind"] == "neighbours"
     assert (facts["unit"], facts["relation"]) == ("row", "add-remove")
+
+
+@pytest.mark.parametrize("synthetic", [None, PrivateMarginals((-30, 30))])
+def test_newton_steps_are_reported_on_as_such(synthetic):
+    X, y = rows()
+    public = {} if synthetic else {"X_public": PublicData(X[500:])}
+    clf = DPNewtonClassifier(synthetic=synthetic, epsilon=4.0, random_state=0)
+    facts = report_on(clf.fit(X[:500], y[:500], **public)).to_dict()
+    assert (facts["kind"], facts["model"]) == ("newton", "ScoreFunction")
+    assert facts["n_teachers"] is facts["n_queries"] is None
 
 
 def test_steps_that_learn_in_front_void_the_guarantee():
