@@ -13,9 +13,9 @@ from sklearn_pate._base._label_accuracy import LabelAccuracy, VotesWithLead
 from sklearn_pate._base._release_utility import (
     FEW_ROWS,
     answers_of,
+    why_newton_useless,
     why_rarest_is_lost,
     why_scores_useless,
-    why_steps_useless,
     why_useless,
 )
 from sklearn_pate._base._terminal import WIDTH, fact_lines
@@ -244,7 +244,7 @@ class FitPlan:
             The plan.
         """
         whole = with_counts(counts, mechanism)
-        useless = why_steps_useless(
+        useless = why_newton_useless(
             mechanism, n_units=n_units, n_classes=n_classes, unit=unit
         )
         return cls(

@@ -20,9 +20,9 @@ __all__ = [
     "answers_of",
     "why_counts_useless",
     "why_few_public_rows",
+    "why_newton_useless",
     "why_rarest_is_lost",
     "why_scores_useless",
-    "why_steps_useless",
     "why_useless",
 ]
 
@@ -141,7 +141,7 @@ def why_scores_useless(
     )
 
 
-def why_steps_useless(
+def why_newton_useless(
     mechanism: NewtonSteps, *, n_units: int, n_classes: int, unit: str
 ) -> str | None:
     """Describe why nothing can be learned in Newton steps; None if something can."""

@@ -25,7 +25,7 @@ from sklearn_pate._base._parameter_checks import check_threshold
 from sklearn_pate._base._public_rows import PublicRowsClassifier
 from sklearn_pate._base._query_plan import warn_if_slow
 from sklearn_pate._base._release_plan import ReleasePlan, plan_release
-from sklearn_pate._base._release_utility import why_few_public_rows, why_steps_useless
+from sklearn_pate._base._release_utility import why_few_public_rows, why_newton_useless
 from sklearn_pate._base._split_inputs import PrivateInputs, PublicInputs, split_inputs
 from sklearn_pate._estimators._callbacks import CallbackSupportMixin, with_callbacks
 from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
@@ -164,8 +164,8 @@ class DPNewtonClassifier(
         The privacy budget of the private data over all fits. The cost is recorded
         before any noise is drawn. With an integer `random_state`, a killed fit resumes
         after its last step, and a repeated fit gets the same model at no further cost.
-        **Rows or labels that were prepared in another way need another
-        `random_state`.**
+        **Rows or labels that were prepared in another way need another**
+        `random_state`.
 
     verbose : int or "auto", default="auto"
         Progress, as for :class:`~sklearn_pate.PATEClassifier`.
@@ -646,7 +646,7 @@ class _NewtonPlan:
 
     def warn_if_useless(self) -> None:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""
-        useless = why_steps_useless(
+        useless = why_newton_useless(
             self.mechanism,
             n_units=self.n_units,
             n_classes=self.n_classes,
@@ -836,16 +836,22 @@ class _PrivateRows:
         self._n_free = _MOST_KEPT
 
     def sum(self, step: _Step) -> NDArray[np.int64]:
-        """Add up the clipped vectors of all units. Sensitive."""
+        """Add up the clipped vectors of all units, without a warning. Sensitive."""
         total = np.zeros(self._size)
-        for place, rows in enumerate(self._blocks()):
-            left, right = step.factors(self._values(place, rows), self._codes[rows])
-            if self._group_of_row is None:
-                vectors = left[:, :, np.newaxis] * right[:, np.newaxis, :]
-            else:
-                vectors = (left.T @ right / len(left))[np.newaxis]
-            total += step.rounded(vectors).sum(axis=0)
+        with np.errstate(all="ignore"):
+            for place, rows in enumerate(self._blocks()):
+                values, codes = self._values(place, rows), self._codes[rows]
+                total += step.rounded(self._vectors(step, values, codes)).sum(axis=0)
         return total.astype(np.int64)
+
+    def _vectors(
+        self, step: _Step, values: NDArray[np.float64], codes: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Compute the vectors of a block: one of each row, or one of a group."""
+        left, right = step.factors(values, codes)
+        if self._group_of_row is None:
+            return left[:, :, np.newaxis] * right[:, np.newaxis, :]
+        return (left.T @ right / len(left))[np.newaxis]
 
     def _blocks(self) -> Iterator[slice | NDArray[np.intp]]:
         """Yield the rows of each block; no row is left out, so that others stay."""

@@ -10,6 +10,7 @@ from sklearn_pate._base import _synthetic_rows
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._newton_steps import NewtonSteps
 from tests._base.fits import Crash
 from tests._base.synthetic_fits import (
     FITS,
@@ -29,7 +30,7 @@ MOMENTS = {
     "before the draw of answers": (Oracle, "_draw", "before", 1, 2),
     "before the storing of answers": (FitEntry, "keep", "before", 2, 2),
     "after the storing of answers": (FitEntry, "keep", "after", 2, 1),
-    "before the end": (None, "_set_fitted", "before", 1, 1),
+    "before the end": (None, "_set_release", "before", 1, 1),
 }
 
 
@@ -37,6 +38,8 @@ MOMENTS = {
 def dying(kind, moment, monkeypatch):
     owner, name, when, call, _ = MOMENTS[moment]
     owner = owner or type(FITS[kind])
+    if (kind, owner) == ("newton", Oracle):
+        owner, name = NewtonSteps, "noisy_sum"
     work, calls = getattr(owner, name), 0
 
     def dies(self, *args, **kwargs):
