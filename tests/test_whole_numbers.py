@@ -10,6 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import (
+    DPNewtonClassifier,
     PATEClassifier,
     PrivateMarginals,
     PublicData,
@@ -42,6 +43,7 @@ from sklearn_pate.inspection import (
     audit_membership,
     audit_neighbours,
     plan_fit,
+    plan_newton_fit,
 )
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -185,6 +187,9 @@ CALLS = {
     "plan_fit": lambda **given: plan_fit(
         **({"n_rows": 900, "n_teachers": 90, "n_queries": 9} | given)
     ),
+    "plan_newton_fit": lambda n_units=900, n_classes=2: plan_newton_fit(
+        n_units, n_classes=n_classes
+    ),
     "AnswerCostDisplay.from_mechanisms": lambda n_classes=3, n_queries=2: (
         AnswerCostDisplay.from_mechanisms(
             {"a": GNMax(5)}, n_classes=n_classes, n_queries=n_queries, delta=1e-5
@@ -223,6 +228,7 @@ def fits():
     return [
         pate,
         PrivateKNNClassifier(epsilon=8),
+        DPNewtonClassifier(epsilon=8),
         DPLinearSVC(epsilon=8),
         DPLogisticRegression(epsilon=8),
         DPNaiveBayesClassifier((0, 7), epsilon=8),

@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import (
     BudgetExceededError,
+    DPNewtonClassifier,
     PATEClassifier,
     PrivacyLeakWarning,
     PrivacyLedger,
@@ -239,10 +240,10 @@ def test_a_published_estimator_states_the_cost_of_the_search(easy):
 @pytest.mark.slow
 def test_a_published_estimator_states_no_mu_of_one_fit(easy, tmp_path):
     X, y, X_public, _ = easy
-    steps = PATEClassifier(classes=[0, 1, 2])
-    fit = steps.fit(X, y, X_public=PublicData(X_public))
+    newton = DPNewtonClassifier(classes=[0, 1, 2])
+    fit = newton.fit(X, y, X_public=PublicData(X_public))
     assert fit.privacy_spent_.mu is not None
-    searched = search({"epsilon": [1.0]}, steps).fit(
+    searched = search({"epsilon": [1.0]}, newton).fit(
         X, y, X_public=PublicData(X_public)
     )
     for one in (searched, searched.best_estimator_):

@@ -94,7 +94,7 @@ def test_a_student_that_ignores_soft_labels_costs_nothing(kind, n_classes):
     # The remedy that the message names.
     pate.set_params(student=DistillationClassifier(make_pipeline(kind())))
     pate.fit(rows, y, X_public=PublicData(X_public))
-    assert pate.score(rows, y) > 0.6
+    assert pate.score(rows, y) > 2 / (n_classes + 1)
 
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
