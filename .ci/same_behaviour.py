@@ -1,4 +1,4 @@
-"""Compare the behaviour of two checkouts of the package, configuration by configuration.
+"""Compare the behaviour of two checkouts of the package.
 
 ``python .ci/same_behaviour.py OLD NEW`` runs the configurations of
 ``same_behaviour/configurations.py`` with the package of each tree, in processes of
@@ -20,14 +20,15 @@ import numpy as np
 PARTS = Path(__file__).with_suffix("").resolve()
 
 
-def run_here(out, pattern):
-    """Run the configurations in this process, and write their records."""
+def run_here(tree, out, pattern):
+    """Run the configurations with one tree in this process, and write the records."""
     sys.path.insert(0, str(PARTS))
     import recording
 
     recording.make_secrets_reproducible()
     import names
 
+    assert Path(tree).resolve() in Path(names.sklearn_pate.__file__).parents
     recording.make_noise_reproducible(names.class_named("NoiseSource"), names.unseeded)
     from configurations import CONFIGURATIONS
 
@@ -41,13 +42,7 @@ def run_here(out, pattern):
 
 
 def start(tree, out, pattern):
-    """Start the run of one tree.
-
-    Returns
-    -------
-    process : Popen
-        It writes `out`.
-    """
+    """Start the run of one tree."""
     fixed = {
         "PYTHONPATH": f"{Path(tree).resolve()}{os.pathsep}{PARTS}",
         "PYTHONHASHSEED": "0",
@@ -62,13 +57,7 @@ def start(tree, out, pattern):
 
 
 def records_of(trees, pattern, jobs):
-    """Run trees, up to `jobs` at once.
-
-    Returns
-    -------
-    records : list of dict
-        One for each tree.
-    """
+    """Run trees, up to `jobs` at once."""
     with tempfile.TemporaryDirectory() as folder:
         outs = [f"{folder}/{number}" for number in range(len(trees))]
         running = []
@@ -91,13 +80,7 @@ def _wait(process):
 
 
 def differences(old, new, field=""):
-    """List the fields that differ, bit by bit.
-
-    Returns
-    -------
-    lines : list of tuple of str
-        Field, and how it differs.
-    """
+    """List the fields that differ, bit by bit."""
     if isinstance(old, dict) and isinstance(new, dict):
         return [
             line
@@ -136,13 +119,7 @@ def _first(old, new):
 
 
 def compare(old, new):
-    """Compare records, and list what differs and what failed.
-
-    Returns
-    -------
-    lines : list of tuple of str
-        Configuration, field, and how it differs.
-    """
+    """Compare records, and list what differs and what failed."""
     lines = []
     for name in [*old, *(name for name in new if name not in old)]:
         pair = [dict(one.get(name, {"failed": "absent"})) for one in (old, new)]
@@ -168,7 +145,7 @@ def main():
     parser.add_argument("--out", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.out:
-        run_here(given.out, given.only)
+        run_here(given.old, given.out, given.only)
         return
     if given.plant:
         sys.path.insert(0, str(PARTS))

@@ -3,6 +3,7 @@
 import inspect
 import pkgutil
 import re
+from contextlib import contextmanager
 from importlib import import_module
 
 import numpy as np
@@ -14,17 +15,19 @@ CLASS_NAMES: dict[str, str] = {}
 # Parts of a card, a plan or a report that are no behaviour.
 NO_BEHAVIOUR = re.compile(r"version|sha256|hash|date|time|format|bytes|path|file$")
 _HOMES = ("", ".learners", ".baselines", ".mechanisms", ".students", ".accounting")
-_NOISE = "sigma sigma_threshold gamma c noise_scale noise_multiplier max_answers".split()
+_NOISE = [
+    "sigma",
+    "sigma_threshold",
+    "gamma",
+    "c",
+    "noise_scale",
+    "noise_multiplier",
+    "max_answers",
+]
 
 
 def public(name):
-    """Find a public name in the packages that may export it.
-
-    Returns
-    -------
-    found : object
-        The class or function.
-    """
+    """Find a public name in the packages that may export it."""
     for home in (*_HOMES, ".inspection", ".model_selection", ".distributed"):
         try:
             return getattr(import_module(f"sklearn_pate{home}"), name)
@@ -34,13 +37,7 @@ def public(name):
 
 
 def class_named(name):
-    """Find a class by walking all modules.
-
-    Returns
-    -------
-    found : type
-        The class of that name that a module of sklearn_pate defines.
-    """
+    """Find a class by walking all modules."""
     for module in pkgutil.walk_packages(sklearn_pate.__path__, "sklearn_pate."):
         if not module.name.endswith("__main__"):
             found = vars(import_module(module.name)).get(name)
@@ -50,53 +47,37 @@ def class_named(name):
 
 
 def has_newton():
-    """Check for a class of its own for Newton steps.
-
-    Returns
-    -------
-    has : bool
-        Whether this is the new tree.
-    """
+    """Check for a class of its own for Newton steps."""
     return hasattr(sklearn_pate, "DPNewtonClassifier")
 
 
 def newton(basis="auto", **parameters):
-    """Make the logistic regression by noisy Newton steps.
-
-    Returns
-    -------
-    learner : classifier
-        Unfitted.
-    """
+    """Make the logistic regression by noisy Newton steps."""
     if has_newton():
         return sklearn_pate.DPNewtonClassifier(basis=basis, **parameters)
     mechanism = "steps" if basis == "auto" else public("ScoreSteps")(basis=basis)
     return sklearn_pate.PATEClassifier(mechanism=mechanism, **parameters)
 
 
-def pate(*estimators, **parameters):
-    """Make PATEClassifier; release="histogram" may be a mechanism.
-
-    Returns
-    -------
-    learner : PATEClassifier
-        Unfitted.
-    """
-    known = inspect.signature(sklearn_pate.PATEClassifier).parameters
-    if "release" not in known and parameters.pop("release", None) == "histogram":
+def translated(learner, parameters):
+    """Return parameters of a class; release="histogram" may be a mechanism."""
+    known = inspect.signature(learner).parameters
+    if parameters.get("release") == "histogram" and "release" not in known:
         given = parameters.get("mechanism", "gnmax")
-        parameters["mechanism"] = "histogram" if given == "gnmax" else given
-    return sklearn_pate.PATEClassifier(*estimators, **parameters)
+        mechanism = "histogram" if given == "gnmax" else given
+        parameters = parameters | {"mechanism": mechanism}
+        del parameters["release"]
+    return parameters
+
+
+def pate(*estimators, **parameters):
+    """Make a PATEClassifier."""
+    learner = sklearn_pate.PATEClassifier
+    return learner(*estimators, **translated(learner, parameters))
 
 
 def coefficients(fitted):
-    """Return the released coefficients of a fit, None if there are none.
-
-    Returns
-    -------
-    coefficients : ndarray or None
-        Of shape (n_coordinates, n_classes - 1).
-    """
+    """Return the released coefficients of a fit, None if there are none."""
     for path in ("coefficients_", "estimate_.coefficients", "coef_"):
         found = fitted
         for name in path.split("."):
@@ -106,15 +87,32 @@ def coefficients(fitted):
     return None
 
 
-def noise_of(mechanism):
-    """List the scales of the noise of a mechanism and its parts.
+def not_compared(fitted):
+    """Name the fields of a fit that are no behaviour."""
+    estimate = type(getattr(fitted, "estimate_", None)).__name__
+    if type(fitted).__name__ != "DPNewtonClassifier" and estimate != "StepsEstimate":
+        return set()
+    return {
+        *("answers_", "queried_indices_", "histograms_", "soft_answers_", "votes"),
+        *("failures", "warned", "n_problems", "attributes", "pickled"),
+    }
 
-    Returns
-    -------
-    scales : dict of str to list of float
-        By the name of the parameter.
-    """
+
+@contextmanager
+def seeded_noise(learner):
+    """Seed the noise of a learner, or of all of them in a block."""
+    if "noise_seed" in learner.get_params():
+        learner.set_params(noise_seed=3)
+        yield
+    else:
+        with import_module("sklearn_pate.testing").seeded_noise(3):
+            yield
+
+
+def noise_of(fitted):
+    """List the scales of the noise of a fit and its parts."""
     scales: dict[str, list[float]] = {}
+    mechanism = getattr(fitted, "mechanism_", None)
     for part in (mechanism, getattr(mechanism, "counts", None)):
         own = {} if part is None else part.get_params(deep=True)
         for name, value in own.items():
@@ -125,13 +123,7 @@ def noise_of(mechanism):
 
 
 def cost_of(mechanism, n_queries, n_classes):
-    """Return the stated cost of a mechanism.
-
-    Returns
-    -------
-    cost : tuple of RdpCurve and PrivacyProfile
-        Curve and profile.
-    """
+    """Return the stated cost of a mechanism."""
     if hasattr(mechanism, "stated_curve"):
         return (
             mechanism.stated_curve(n_queries, n_classes),
@@ -142,24 +134,12 @@ def cost_of(mechanism, n_queries, n_classes):
 
 
 def unseeded(source, arguments):
-    """Check that a NoiseSource draws from the operating system.
-
-    Returns
-    -------
-    unseeded : bool
-        True if no argument of its constructor was a seed.
-    """
+    """Check that a NoiseSource draws from the operating system."""
     return all(one is None for one in arguments)
 
 
 def numbers(tree, path=""):
-    """Flatten nested dicts and lists to their numbers, by path.
-
-    Returns
-    -------
-    numbers : dict of str to float
-        Without texts, versions, hashes and dates.
-    """
+    """Flatten nested dicts and lists to their numbers, by path."""
     if NO_BEHAVIOUR.search(path):
         return {}
     if isinstance(tree, bool | int | float | np.number):

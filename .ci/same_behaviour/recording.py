@@ -17,9 +17,21 @@ import joblib
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-_FIELDS = """classes_ answers_ queried_indices_ histograms_ soft_answers_ marginals_
-public_indices_ n_features_in_ feature_names_in_ best_params_ released_ batch_of_row_
-intercept_""".split()
+_FIELDS = [
+    "classes_",
+    "answers_",
+    "queried_indices_",
+    "histograms_",
+    "soft_answers_",
+    "marginals_",
+    "public_indices_",
+    "n_features_in_",
+    "feature_names_in_",
+    "best_params_",
+    "released_",
+    "batch_of_row_",
+    "intercept_",
+]
 _EPSILONS = np.array([0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
 _DELTAS = (1e-9, 1e-5, 1e-3)
 _DRAWS = ("discrete_gaussian", "discrete_laplace", "bernoulli_exp", "index", "argmax")
@@ -52,13 +64,7 @@ class Teacher(GaussianNB):
     """Notes the rows and labels of each fit."""
 
     def fit(self, X, y, sample_weight=None):
-        """Fit.
-
-        Returns
-        -------
-        self : Teacher
-            Fitted.
-        """
+        """Fit."""
         tried = any(np.isin(X, rows).all() for rows in TRIED)
         if not tried:
             note("teacher", len(X), joblib.hash([np.array(X), np.array(y)]))
@@ -72,6 +78,11 @@ def _generator(*key):
     _COUNTS[key] += 1
     digest = hashlib.sha256(repr((key, _COUNTS[key])).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16]))
+
+
+def _plain(shape):
+    """Return a shape as a tuple of int."""
+    return tuple(np.atleast_1d(shape).tolist())
 
 
 def _random_bytes(n=None):
@@ -127,8 +138,8 @@ def make_noise_reproducible(source, is_unseeded):
         if not self._is_keyed:
             return words(self, shape)
         if not _GENERATORS:
-            note("noise", "words", shape)
-        drawn = (_GENERATORS or [_generator("words", np.prod(shape))])[-1]
+            note("noise", "words", _plain(shape))
+        drawn = (_GENERATORS or [_generator("words", int(np.prod(shape)))])[-1]
         return np.frombuffer(drawn.bytes(8 * int(np.prod(shape))), "<u8").reshape(shape)
 
     def keyed(name, draw):
@@ -140,7 +151,7 @@ def make_noise_reproducible(source, is_unseeded):
                 key = name, scale.shape[1]
             else:
                 key = name, repr(float(scale))
-                note("noise", *key, getattr(shape, "shape", shape))
+                note("noise", *key, _plain(getattr(shape, "shape", shape)))
             _GENERATORS.append(_generator(*key))
             try:
                 return draw(self, *arguments)
@@ -156,13 +167,7 @@ def make_noise_reproducible(source, is_unseeded):
 
 @contextlib.contextmanager
 def caught():
-    """Collect the categories of warnings.
-
-    Yields
-    ------
-    categories : list of str
-        Sorted at the end, each once.
-    """
+    """Collect the categories of warnings."""
     categories = []
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
@@ -177,13 +182,7 @@ def caught():
 
 
 def of_cost(curve, profile):
-    """Record a curve and a profile.
-
-    Returns
-    -------
-    record : dict
-        Their values, bit by bit.
-    """
+    """Record a curve and a profile."""
     record = {"orders": curve.orders, "curve": curve.values}
     record["pure_epsilon"] = float(getattr(curve, "pure_epsilon", np.inf))
     record["epsilons"] = [float(curve.quiet_epsilon(delta)) for delta in _DELTAS]
@@ -194,27 +193,24 @@ def of_cost(curve, profile):
 
 
 def of_statement(spent):
-    """Record a privacy statement.
-
-    Returns
-    -------
-    record : dict
-        All its numbers and codes.
-    """
-    names = "epsilon delta unit relation n_teachers n_queries n_tables mu".split()
+    """Record a privacy statement."""
+    names = [
+        "epsilon",
+        "delta",
+        "unit",
+        "relation",
+        "n_teachers",
+        "n_queries",
+        "n_tables",
+        "mu",
+    ]
     record = {name: getattr(spent, name) for name in names}
     record["assumptions"] = [one.code for one in spent.assumptions]
     return record | of_cost(spent.curve, spent.profile)
 
 
 def of_ledger(ledger):
-    """Record a ledger.
-
-    Returns
-    -------
-    record : dict
-        Entries, without names and times.
-    """
+    """Record a ledger."""
     entries = [(one.epsilon, one.delta, one.share) for one in ledger.entries()]
     return {"entries": entries, "spent": ledger.spent}
 
@@ -233,16 +229,10 @@ class _Names(pickle.Unpickler):
 
 
 def of_fit(fitted, fresh, names):
-    """Record all that a fit released, and what its pickle holds.
-
-    Returns
-    -------
-    record : dict
-        By field.
-    """
+    """Record all that a fit released, and what its pickle holds."""
     record = {name: getattr(fitted, name, None) for name in _FIELDS}
     record["coefficients"] = names.coefficients(fitted)
-    record["noise"] = names.noise_of(fitted.mechanism_)
+    record["noise"] = names.noise_of(fitted)
     record["spent"] = of_statement(fitted.privacy_spent_)
     for method in ("predict", "predict_proba", "decision_function"):
         if hasattr(fitted, method):
@@ -257,19 +247,19 @@ def of_fit(fitted, fresh, names):
     kept = vars(reader.load())
     record["pickled"] = sorted(names.CLASS_NAMES.get(one, one) for one in reader.names)
     record["attributes"] = [
-        one for one in sorted(kept) if one[-1] == "_" != one[0] and kept[one] is not None
+        one
+        for one in sorted(kept)
+        if one[-1] == "_" != one[0] and kept[one] is not None
     ]
+    hidden = "privacy_analysis_", "public_indices_"
+    record["sensitive"] = [one for one in hidden if one in kept]
+    for name in names.not_compared(fitted):
+        record.pop(name, None)
     return record
 
 
 def of_refusal(call, ledger=None):
-    """Record the error of a call, and what it spent.
-
-    Returns
-    -------
-    record : dict
-        Type of the error, noise drawn, and the ledger.
-    """
+    """Record the error of a call, and what it spent."""
     record: dict = {"error": None}
     with caught() as record["warnings"]:
         try:
@@ -282,13 +272,7 @@ def of_refusal(call, ledger=None):
 
 
 def of_command(arguments):
-    """Run a command of the package in this process.
-
-    Returns
-    -------
-    record : dict
-        Exit code, and the numbers that it printed as JSON.
-    """
+    """Run a command of the package in this process."""
     import runpy
     import sys
 
@@ -310,13 +294,7 @@ def of_command(arguments):
 
 
 def run(name, configuration, folder):
-    """Run one configuration from a clean state.
-
-    Returns
-    -------
-    record : dict
-        What it returned, with its events; "failed" is the text of an unforeseen error.
-    """
+    """Run one configuration from a clean state."""
     import sys
     import traceback
 
