@@ -127,7 +127,8 @@ def compare(old, new):
             one.pop("seconds", None)
         for tree, one in zip(("old", "new"), pair, strict=True):
             if "failed" in one:
-                lines.append((name, f"failed in the {tree} tree", one["failed"]))
+                text = one["failed"] if len(old) == 1 else one["failed"].strip()[-200:]
+                lines.append((name, f"failed in the {tree} tree", text))
         if not any("failed" in one for one in pair):
             lines += [(name, field[1:], how) for field, how in differences(*pair)]
     return lines

@@ -240,7 +240,7 @@ for name, one in {"auto": "auto", "scaler": StandardScaler(), "pca": PCA(2)}.ite
         add(f"representation {name} {strategy}", fit, votes(representation=one, query_strategy=strategy), THREE)
 small = partial(own, "ImageRepresentation", n_filters=20, n_components=10)
 seen = changed(rows(3, n_features=64), lambda X: X.reshape(-1, 8, 8))
-add("representation images", fit, votes(LogisticRegression(), LogisticRegression(), representation=small), seen)
+add("representation images", fit, votes(LogisticRegression(), representation=small), seen)
 add("representation images scores", fit, votes(LogisticRegression(), **SCORES | {"representation": small}), seen)
 network = {"max_epochs": 2, "lr": 0.1, "batch_size": 32, "iterator_train__shuffle": True}
 
@@ -435,8 +435,9 @@ add("search ledger", fit, made("PrivateSearchCV", pure, {"dplogisticregression__
 # Ledgers: a fit that is repeated, killed or refused.
 def released(learner):
     """Return the released numbers of a fit."""
-    kept = [getattr(learner, name, None) for name in ("answers_", "released_")]
-    return [*kept, names.coefficients(learner), getattr(learner, "marginals_", None)]
+    fields = {"answers_", "released_", "marginals_"} - names.not_compared(learner)
+    kept = {name: getattr(learner, name, None) for name in sorted(fields)}
+    return kept | {"coefficients": names.coefficients(learner)}
 
 
 def fit_again(learner, data, public_rows="wrapped", **parameters):

@@ -13,7 +13,9 @@ import sklearn_pate
 # Classes in a pickle that have another name in the new tree.
 CLASS_NAMES: dict[str, str] = {}
 # Parts of a card, a plan or a report that are no behaviour.
-NO_BEHAVIOUR = re.compile(r"version|sha256|hash|date|time|format|bytes|path|file$")
+NO_BEHAVIOUR = re.compile(
+    "version|sha256|hash|date|time|format|bytes|path|file$|max_coordinates"
+)
 _HOMES = ("", ".learners", ".baselines", ".mechanisms", ".students", ".accounting")
 _NOISE = [
     "sigma",
