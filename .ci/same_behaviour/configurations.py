@@ -22,7 +22,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.semi_supervised import LabelPropagation, SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -166,6 +171,12 @@ def ledger(epsilon=500.0):
 
 LEDGER = {"ledger": ledger, "delta": 1e-6}
 
+
+def flat(X):
+    """Turn images into rows."""
+    return X.reshape(len(X), -1)
+
+
 # fmt: off
 # Mechanisms that answer with classes, by name and with noise of their own.
 for data, n in ((TWO, 2), (THREE, 3)):
@@ -240,7 +251,7 @@ for name, one in {"auto": "auto", "scaler": StandardScaler(), "pca": PCA(2)}.ite
         add(f"representation {name} {strategy}", fit, votes(representation=one, query_strategy=strategy), THREE)
 small = partial(own, "ImageRepresentation", n_filters=20, n_components=10)
 seen = changed(rows(3, n_features=64), lambda X: X.reshape(-1, 8, 8))
-add("representation images", fit, votes(LogisticRegression(), representation=small), seen)
+add("representation images", fit, votes(LogisticRegression(), make_pipeline(FunctionTransformer(flat), LogisticRegression()), representation=small), seen)
 add("representation images scores", fit, votes(LogisticRegression(), **SCORES | {"representation": small}), seen)
 network = {"max_epochs": 2, "lr": 0.1, "batch_size": 32, "iterator_train__shuffle": True}
 
@@ -503,7 +514,7 @@ for name, make in {
     "newton": made("newton", random_state=0, **SMALL),
     "synthetic": votes(**DRAWN, **SMALL),
     "knn": made("PrivateKNNClassifier", GaussianNB(), **KNN | SMALL),
-    "own noise": votes(**SMALL | {"epsilon": None}, mechanism=partial(own, "LNMax", gamma=0.02)),
+    "own noise": votes(**SMALL | {"epsilon": None}, mechanism=partial(own, "LNMax", gamma=0.08)),
 }.items():
     add(f"ledger exceeded {name}", over_budget, make, TWO, None if name == "synthetic" else "wrapped")
 add("ledger exceeded linear", over_budget, made("DPLogisticRegression", data_norm=8.0, **SMALL), TWO, None)
@@ -705,7 +716,10 @@ def published(make, data=THREE, public_rows="wrapped"):
     record["formats"] = [bool(text) for text in (report.to_html(), report.to_markdown(), report.to_json())]
     record["leaks"] = [one.name for one in public("privacy_leaks")(learner)]
     record["command"] = recording.of_command(["report", "model.skops", "-o", "report.html"])
-    record["json"] = recording.of_command(["add", "model.json", "model.json", "--json"])
+    other = make()
+    other.fit(**given(other, data, public_rows)).publish().save("other.skops")
+    record["sum"] = recording.of_command(["add", "model.json", "other.json", "--json"])
+    record["repeated"] = recording.of_command(["add", "model.json", "model.json"])
     return record
 
 
