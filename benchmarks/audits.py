@@ -292,11 +292,11 @@ def defects(n_audits=3):
                 n_repeats=n_repeats,
             )
     with planted(PrivateInputs, "shards", all_rows_to_all):
-        for release in ("answers", "histogram"):
+        for mechanism in ("gnmax", "histogram"):
             add(
                 "all rows go to all teachers",
-                lambda r=release: secret_bits(250, 100, epsilon=1.0, release=r),
-                release=release,
+                lambda m=mechanism: secret_bits(250, 100, epsilon=1.0, mechanism=m),
+                release="answers" if mechanism == "gnmax" else mechanism,
             )
     with planted(PrivateInputs, "shards", deal_by_class):
         add(
@@ -386,7 +386,7 @@ def canaries():
         (
             "audit_canaries",
             N_AUDITS,
-            {"n_teachers": 250, "epsilon": 1.0, "release": "histogram"},
+            {"n_teachers": 250, "epsilon": 1.0, "mechanism": "histogram"},
         ),
         # Hardly any noise and one teacher: the largest bound that canaries can show.
         *(

@@ -1,4 +1,4 @@
-"""PATE by defaults, compared with other settings. Writes results/defaults.json.
+"""Noisy Newton steps and default teachers on tables. Writes results/defaults.json.
 
 adult, kddcup99, nonlinear, diabetes    accuracy and AUC against epsilon
 time                                    seconds of the release, and of the poll
@@ -6,8 +6,8 @@ time                                    seconds of the release, and of the poll
 Run some of them with ``python benchmarks/defaults.py adult``, all of them without a
 name: more than an hour. A table is written after each fit, so that an interrupted run
 has fewer seeds. Seeds are those of shards, learners and students; the noise is not
-seeded. Times are processor times of one core; votes are stored for settings beside the
-defaults, so that theirs are not comparable.
+seeded. Times are processor times of one core; votes of teachers are stored, so that
+only times of DPNewton are comparable.
 """
 
 import os
@@ -24,8 +24,8 @@ from command import command
 from learner_data import load
 from learners import (
     N_TEACHERS,
-    VOTES,
-    defaults,
+    default_teachers,
+    newton,
     not_private_logistic,
     objective_logistic,
     pate,
@@ -42,16 +42,15 @@ from sklearn_pate.students._score_basis import ScoreBasis
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 SEEDS = range(5)
-MORE_SEEDS = range(3)  # of the settings beside the defaults
+MORE_SEEDS = range(3)  # of the learners beside DPNewton
 DELTA = 1e-6  # for 500,000 rows
 
-of_teachers = partial(defaults, n_teachers=N_TEACHERS, memory=VOTES)
 LEARNERS = {
     "objective perturbation": objective_logistic,
-    "defaults": defaults,
-    "mean scores": of_teachers,
-    "gnmax": partial(of_teachers, mechanism="gnmax"),
-    "hand-picked": pate,
+    "DPNewton": newton,
+    "PATE, mechanism auto": default_teachers,
+    "PATE, votes": partial(default_teachers, mechanism="gnmax"),
+    "PATE, votes, hand-picked": pate,
 }
 
 
@@ -64,9 +63,9 @@ def measured(data, learner, epsilon, seed):
         scores = fitted.decision_function(X)
     else:
         scores = fitted.predict_proba(X)[:, 1]
-    released = hasattr(fitted, "queried_indices_")
+    has_mechanism = hasattr(fitted, "mechanism_")
     return {
-        "mechanism": type(fitted.mechanism_).__name__ if released else None,
+        "mechanism": type(fitted.mechanism_).__name__ if has_mechanism else None,
         "accuracy": accuracy_score(data.y_test, fitted.predict(X)),
         "auc": roc_auc_score(data.y_test, scores),
         "seconds": seconds,
@@ -74,12 +73,12 @@ def measured(data, learner, epsilon, seed):
 
 
 def comparison(name, **parameters):
-    """Measure all learners at every epsilon, seed by seed; `parameters` of defaults."""
+    """Measure all learners at every epsilon, seed by seed; `parameters` of DPNewton."""
     data = load(name)
-    learners = LEARNERS if name != "nonlinear" else {"defaults": defaults}
-    settings = {("not private", None): not_private_logistic} | {
+    learners = LEARNERS if name != "nonlinear" else {"DPNewton": newton}
+    settings = {("not private, logistic", None): not_private_logistic} | {
         (label, epsilon): partial(
-            learner, **(parameters if label == "defaults" else {})
+            learner, **(parameters if label == "DPNewton" else {})
         )
         for label, learner in learners.items()
         for epsilon in EPSILONS
@@ -87,7 +86,7 @@ def comparison(name, **parameters):
     results = {}
     for seed in SEEDS:
         for (label, epsilon), learner in settings.items():
-            if label != "defaults" and seed not in MORE_SEEDS:
+            if label != "DPNewton" and seed not in MORE_SEEDS:
                 continue
             result = measured(data, learner, epsilon, seed)
             results.setdefault((label, epsilon), []).append(result)

@@ -28,8 +28,8 @@ from torch import nn
 
 from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
 from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
-from sklearn_pate.baselines import DPSGDClassifier
 from sklearn_pate.datasets import fetch_mnist
+from sklearn_pate.learners import DPSGDClassifier
 
 WORK = Path(__file__).parent / "work"
 MNIST = SimpleNamespace(name="MNIST")

@@ -17,7 +17,7 @@ from record import save, summary
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from sklearn_pate.baselines import DPLinearSVC, DPLogisticRegression
+from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 # The paper's figures end at 60,000.

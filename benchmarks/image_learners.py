@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PublicData
-from sklearn_pate.baselines import PrivateKNNClassifier
+from sklearn_pate.learners import PrivateKNNClassifier
 
 DISCRIMINANTS = BASE | {"teacher": "discriminant"}
 
@@ -125,4 +125,8 @@ def _petdl(images, epsilon, seed):
 
 
 #: Learners with queries about public images.
-WITH_QUERIES = {"PATE": _pate, "Private-kNN": _private_knn, "PETDL": _petdl}
+WITH_QUERIES = {
+    "PATE, votes, hand-picked": _pate,
+    "Private-kNN": _private_knn,
+    "PETDL": _petdl,
+}

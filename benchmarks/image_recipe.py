@@ -1,4 +1,4 @@
-"""One recipe for images on three data sets. Writes results/image_recipe.json.
+"""Learners on one representation of images. Writes results/image_recipe.json.
 
 mnist, svhn, svhn-grey, cifar10
                         learners on one representation, at equal replace-one epsilon
@@ -6,9 +6,9 @@ scattering              some of them on scattering features of CIFAR-10
 network                 MNIST with a network as student, at small epsilon
 limits, limits-grey     teachers' votes on SVHN, by the number of teachers
 
-The recipe is ``PATEClassifier().fit`` on arrays of images: an ImageRepresentation of
-public images, and a logistic regression released in steps. Nothing is set for a data
-set. All learners get its components; a network as student gets pixels.
+DPNewton is ``DPNewtonClassifier().fit`` on arrays of images: an ImageRepresentation of
+public images, and a logistic regression by noisy Newton steps. Nothing is set for a
+data set. All learners get the same components; a network as student gets pixels.
 
 Run some tables with ``python benchmarks/image_recipe.py cifar10``, all of them without
 a name: some hours. ``--data svhn-official`` takes the official files of SVHN in place
@@ -54,8 +54,11 @@ from vote_figures import vote_figures
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._teachers import poll_teachers, shard_rows
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
-from sklearn_pate.mechanisms import ScoreSteps
+from sklearn_pate.learners import (
+    DPNewtonClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
 from sklearn_pate.students import (
     DistillationClassifier,
     FixMatchClassifier,
@@ -131,7 +134,7 @@ def scattering(images):
 
 
 def components(seed):
-    """Return the representation of the recipe."""
+    """Return the representation of all learners."""
     return ImageRepresentation(n_components=N_COMPONENTS, random_state=seed)
 
 
@@ -173,13 +176,12 @@ def _on_components(classifier, data, epsilon, seed, call):
     return getattr(classifier, call)(data.train, data.y_train, X_public=public)
 
 
-def steps(data, epsilon, seed, call="fit"):
-    """Fit PATE as the recipe does, on components in place of images."""
-    pate = PATEClassifier(
-        mechanism=ScoreSteps(max_coordinates=N_COMPONENTS),
-        representation=FunctionTransformer(),
+def newton(data, epsilon, seed, call="fit"):
+    """Fit noisy Newton steps, on components in place of images."""
+    classifier = DPNewtonClassifier(
+        representation=FunctionTransformer(), max_coordinates=N_COMPONENTS
     )
-    return _on_components(pate, data, epsilon, seed, call)
+    return _on_components(classifier, data, epsilon, seed, call)
 
 
 def votes(data, epsilon, seed, call="fit"):
@@ -234,16 +236,16 @@ def _teacher():
 
 
 LEARNERS = {
-    "PATE, steps (the recipe)": steps,
+    "DPNewton": newton,
     "PATE, votes": votes,
     "PETDL": petdl,
     "Private-kNN": private_knn,
-    "DP-SGD, logistic": large_batches,
-    "Gaussian objective perturbation, Huber SVM": gaussian_svc,
+    "DP-SGD, linear": large_batches,
+    "Gaussian objective perturbation": gaussian_svc,
 }
-QUICK = ("PATE, steps (the recipe)", NOT_PRIVATE)
+QUICK = ("DPNewton", NOT_PRIVATE)
 #: Learners of rows of length 1, whose statement is for adding or removing a row.
-LINEAR = ("DP-SGD, logistic", "Gaussian objective perturbation, Huber SVM")
+LINEAR = ("DP-SGD, linear", "Gaussian objective perturbation")
 OF_OTHER_RELATION = (*LINEAR, "Private-kNN")
 
 
@@ -300,11 +302,11 @@ def measure_learner(images, data, setting, seed):
 
 
 def measure_network(images, data, setting, seed):
-    """Train a network on the function that the recipe releases."""
-    fitted = steps(data, setting["target"], seed)
+    """Train a network on the class probabilities of DPNewton."""
+    fitted = newton(data, setting["target"], seed)
     X, y = images.test
     student = network_student(data.representation, seed)
-    student.fit(X[data.public], fitted.soft_answers_)
+    student.fit(X[data.public], fitted.predict_proba(data.of_public))
     return {
         "accuracy": student.score(X[data.held_out], data.y_test),
         "of_function": fitted.score(data.test, data.y_test),
@@ -342,7 +344,7 @@ MEASURES = {
 def comparison(
     images, runs, epsilons=None, n_shuffles=(3, 2), learners=None, **options
 ):
-    """Measure learners at every epsilon; the recipe on more shuffles than others."""
+    """Measure learners at every epsilon; DPNewton on more shuffles than others."""
     settings = [
         {"learner": NOT_PRIVATE, "target": None},
         *(
@@ -405,7 +407,7 @@ TABLES = {
             comparison,
             epsilons=(1.0, OF_THREE, 8.0),
             n_shuffles=(1, 1),
-            learners=["PATE, steps (the recipe)", *LINEAR],
+            learners=["DPNewton", *LINEAR],
             representation="scattering",
         ),
     ),

@@ -122,12 +122,12 @@ def _learners(name):
         choose(len(row["accuracy"]["values"]) for row in results["rows"])
         for choose in (max, min)
     )
-    note = f" Runs of the recipe and without privacy: {most}, of the others: {fewest}."
+    note = f" Runs of DPNewton and without privacy: {most}, of the others: {fewest}."
     return f"{accuracy}\n\n{source(results)}{note}"
 
 
 def recipe_mnist():
-    """Learners on MNIST, on components of the recipe."""
+    """Learners on MNIST, on components of public images."""
     return _learners("mnist")
 
 
@@ -182,10 +182,10 @@ def recipe_network():
     columns = {
         "publishable epsilon": ("epsilon", decimals(2)),
         "accuracy, %": ("accuracy", percent),
-        "the released function alone, %": ("of_function", percent),
+        "DPNewton alone, %": ("of_function", percent),
         "right labels of public images, %": ("labels_right", percent),
         "representation, CPU s": ("representation_seconds", decimals(0)),
-        "release and network, CPU s": ("cpu_seconds", decimals(0)),
+        "DPNewton and network, CPU s": ("cpu_seconds", decimals(0)),
     }
     return table(results, columns, note=_shuffles(results))
 

@@ -157,7 +157,6 @@ def taught(images, setting, seed):
         delta=DELTA,
         n_queries=setting["n_queries"],
         query_strategy=setting["query_strategy"],
-        release=setting.get("release", "answers"),
         representation=frozen,
         classes=range(10),
         random_state=seed,
@@ -244,7 +243,9 @@ def queries(images, runs):
 def distillation(images, runs):
     """Compare histograms with answers at equal epsilon."""
     settings = [
-        OURS | {"epsilon": 0.5, "student": student, "n_queries": n, "release": release}
+        OURS
+        | {"epsilon": 0.5, "student": student, "n_queries": n, "release": release}
+        | {"mechanism": "gnmax" if release == "answers" else release}
         for n in (100, 300, 1000)
         for release, student in (
             ("answers", "logistic"),

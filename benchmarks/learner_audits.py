@@ -24,21 +24,21 @@ from learners import Linear
 from record import save
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn_pate.learners.dpsgd import _dpsgd_training
+from sklearn_pate.learners.linear import _perturbation
 from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate._base._split_inputs import PrivateInputs
-from sklearn_pate.baselines import (
+from sklearn_pate.inspection import audit_canaries, audit_neighbours
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.baselines.dpsgd import _dpsgd_training
-from sklearn_pate.baselines.linear import _perturbation
-from sklearn_pate.inspection import audit_canaries, audit_neighbours
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler
 from sklearn_pate.model_selection import PrivateSearchCV
 
@@ -141,13 +141,12 @@ LEARNERS = {
     "Private-kNN": (
         PrivateKNNClassifier(
             LogisticRegression(),
-            mechanism=GNMax(sigma=2),
+            mechanism=NoisyHistogram(sigma=2),
             epsilon=None,
             n_neighbors=1,
             sampling_rate=0.005,
             n_queries=400,
             query_strategy="random",
-            release="histogram",
             delta=0.01,
             classes=[0, 1],
             random_state=0,
@@ -284,12 +283,11 @@ WITH_CANARIES = {
     "Private-kNN": (
         PrivateKNNClassifier(
             LogisticRegression(),
-            mechanism=GNMax(sigma=2),
+            mechanism=NoisyHistogram(sigma=2),
             epsilon=None,
             n_neighbors=1,
             sampling_rate=1e-4,
             query_strategy="random",
-            release="histogram",
             delta=SMALL_DELTA,
             classes=[0, 1],
         ),

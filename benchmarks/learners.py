@@ -16,9 +16,10 @@ from tabular import categories_and_numbers
 from torch import nn
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.baselines import (
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
+    DPNewtonClassifier,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -79,7 +80,7 @@ PATE = {
 }
 
 
-def _with_queries(classifier, data, X, X_public, call):
+def _with_public(classifier, data, X, X_public, call):
     """Fit a learner on public rows too, with patients as groups if any."""
     groups = {} if data.groups_train is None else {"groups": data.groups_train}
     classifier.set_params(
@@ -89,12 +90,24 @@ def _with_queries(classifier, data, X, X_public, call):
     return getattr(classifier, call)(X, data.y_train, X_public=public, **groups)
 
 
-def defaults(data, epsilon, seed, call="fit", **parameters):
-    """Fit PATE with its defaults, and with `parameters`, on the original columns."""
-    classifier = PATEClassifier(epsilon=epsilon, random_state=seed, **parameters)
+def newton(data, epsilon, seed, call="fit", **parameters):
+    """Fit noisy Newton steps by their defaults on the original columns."""
+    classifier = DPNewtonClassifier(epsilon=epsilon, random_state=seed, **parameters)
     if data.groups_train is not None:
         classifier.set_params(n_groups=N_GROUPS)
-    return _with_queries(classifier, data, data.frame_train, data.frame_public, call)
+    return _with_public(classifier, data, data.frame_train, data.frame_public, call)
+
+
+def default_teachers(data, epsilon, seed, call="fit", **parameters):
+    """Fit PATE with 250 teachers, and its defaults otherwise, on the columns."""
+    classifier = PATEClassifier(
+        n_teachers=N_TEACHERS,
+        memory=VOTES,
+        epsilon=epsilon,
+        random_state=seed,
+        **parameters,
+    )
+    return _with_public(classifier, data, data.frame_train, data.frame_public, call)
 
 
 def pate(data, epsilon, seed, call="fit", **parameters):
@@ -110,13 +123,13 @@ def pate(data, epsilon, seed, call="fit", **parameters):
     classifier = PATEClassifier(
         teacher, student, epsilon=epsilon, random_state=seed, **settings | parameters
     )
-    return _with_queries(classifier, data, data.frame_train, data.frame_public, call)
+    return _with_public(classifier, data, data.frame_train, data.frame_public, call)
 
 
 def private_knn(data, epsilon, seed, call="fit"):
     """Fit Private-kNN with its defaults and a logistic student."""
     classifier = PrivateKNNClassifier(logistic(), epsilon=epsilon, random_state=seed)
-    return _with_queries(classifier, data, data.X_train, data.X_public, call)
+    return _with_public(classifier, data, data.X_train, data.X_public, call)
 
 
 def petdl(data, epsilon, seed, call="fit"):
@@ -132,7 +145,7 @@ def petdl(data, epsilon, seed, call="fit"):
         memory=VOTES,
         random_state=seed,
     )
-    return _with_queries(classifier, data, data.X_train, data.X_public, call)
+    return _with_public(classifier, data, data.X_train, data.X_public, call)
 
 
 def output_logistic(data, epsilon, seed, call="fit"):
@@ -197,13 +210,13 @@ def not_private_boosting(data, seed):
 #: Private learners as functions of data, epsilon, seed, and the method to call: fit, or
 #: plan_privacy.
 PRIVATE = {
-    "PATE": pate,
+    "PATE, votes, hand-picked": pate,
     "Private-kNN": private_knn,
     "PETDL": petdl,
-    "output perturbation, logistic": output_logistic,
-    "objective perturbation, logistic": objective_logistic,
-    "Gaussian objective perturbation, Huber SVM": gaussian_svc,
-    "DP-SGD, logistic": dp_sgd,
+    "output perturbation": output_logistic,
+    "objective perturbation": objective_logistic,
+    "Gaussian objective perturbation": gaussian_svc,
+    "DP-SGD, linear": dp_sgd,
 }
 NOT_PRIVATE = {
     "not private, logistic": not_private_logistic,

@@ -3,16 +3,16 @@
 from record import load
 from reporting import area, decimals, percent, table
 
-LEARNERS = {
-    "steps, public rows": "public rows",
-    "steps, synthetic rows": "synthetic rows",
-    "steps, public_size": "public_size",
-    "votes, public rows": "votes, public rows",
-    "votes, synthetic rows": "votes, synthetic rows",
-    "linear": "DPLinearSVC",
-    "naive Bayes": "naive Bayes",
-    "boosting on drawn rows": "boosting on drawn rows",
-}
+LEARNERS = (
+    "DPNewton, public rows",
+    "DPNewton, synthetic rows",
+    "DPNewton, public_size",
+    "PATE, votes, public rows",
+    "PATE, votes, synthetic rows",
+    "Gaussian objective perturbation",
+    "naive Bayes",
+    "boosting on drawn rows",
+)
 DATA = {"adult": "Adult", "kddcup99": "KDDCup99", "diabetes": "Diabetes, patients"}
 TURNS = {
     "adult 1000": "Adult, 1,000 rows",
@@ -21,18 +21,23 @@ TURNS = {
     "adult missing": "Adult, a fifth of all values missing",
     "nonlinear": "500,000 nonlinear rows",
 }
-FEW = ("steps, public rows", "steps, synthetic rows", "linear", "naive Bayes")
+FEW = (
+    "DPNewton, public rows",
+    "DPNewton, synthetic rows",
+    "Gaussian objective perturbation",
+    "naive Bayes",
+)
 
 
 def marginals():
-    """PATE with public rows, with synthetic rows, and other learners."""
+    """Learners with public rows, with synthetic rows, and with neither."""
     results = load("marginals")
     lines = [
         line
         for name, title in DATA.items()
-        for line in _lines(results[name]["rows"], title, tuple(LEARNERS), name)
+        for line in _lines(results[name]["rows"], title, LEARNERS, name)
     ]
-    columns = ["AUC; accuracy in %", "epsilon", "seeds", *LEARNERS.values()]
+    columns = ["AUC; accuracy in %", "epsilon", "seeds", *LEARNERS]
     return table(results["adult"], columns, rows=lines)
 
 
@@ -44,8 +49,7 @@ def marginals_turns():
         for name, title in TURNS.items()
         for line in _lines(results[name]["rows"], title, FEW, name)
     ]
-    columns = ["AUC; accuracy in %", "epsilon", "seeds"]
-    columns += [LEARNERS[one] for one in FEW]
+    columns = ["AUC; accuracy in %", "epsilon", "seeds", *FEW]
     return table(results["adult"], columns, rows=lines)
 
 

@@ -1,4 +1,4 @@
-"""PATE without public rows, compared with other ways. Writes results/marginals.json.
+"""Learners without public rows, and others. Writes results/marginals.json.
 
 adult, kddcup99, diabetes       accuracy and AUC against epsilon, by source of rows
 few, missing, nonlinear         where it turns: few rows, missing values, strong
@@ -48,7 +48,11 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
 from sklearn_pate._marginals._noisy_tables import Marginals, count_cells
-from sklearn_pate.baselines import DPLinearSVC, DPNaiveBayesClassifier
+from sklearn_pate.learners import (
+    DPLinearSVC,
+    DPNaiveBayesClassifier,
+    DPNewtonClassifier,
+)
 from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
 
 EPSILONS = (0.5, 1.0, 2.0)
@@ -141,9 +145,14 @@ def _changed(data, change):
     )
 
 
-def fit_pate(data, domain, epsilon, seed, *, rows, **parameters):
-    """Fit PATE with public rows, with a fifth of the rows, or with synthetic rows."""
-    clf = PATEClassifier(epsilon=epsilon, random_state=seed, **parameters)
+def fit_newton(data, domain, epsilon, seed, *, rows):
+    """Fit noisy Newton steps."""
+    return fit_with(DPNewtonClassifier(), data, domain, epsilon, seed, rows=rows)
+
+
+def fit_with(clf, data, domain, epsilon, seed, *, rows):
+    """Fit with public rows, with a fifth of the rows, or with synthetic rows."""
+    clf.set_params(epsilon=epsilon, random_state=seed)
     arguments = {}
     if rows == "public":
         arguments["X_public"] = PublicData(data.frame_public)
@@ -152,7 +161,9 @@ def fit_pate(data, domain, epsilon, seed, *, rows, **parameters):
     else:
         clf.set_params(synthetic=PrivateMarginals(domain))
     if data.groups_train is not None:
-        clf.set_params(privacy_unit="group", n_groups=N_GROUPS, classes=[0, 1])
+        clf.set_params(privacy_unit="group", classes=[0, 1])
+        if isinstance(clf, DPNewtonClassifier):
+            clf.set_params(n_groups=N_GROUPS)
         arguments["groups"] = data.groups_train
     return clf.fit(data.frame_train, data.y_train, **arguments), data.frame_test
 
@@ -167,17 +178,13 @@ def of_teachers(data, domain, epsilon, seed, *, rows):
     student = make_pipeline(
         encoder, RandomForestClassifier(min_samples_leaf=10, random_state=seed)
     )
-    return fit_pate(
-        data,
-        domain,
-        epsilon,
-        seed,
-        rows=rows,
-        student=student,
-        estimator=LogisticRegression(C=10, max_iter=1000),
+    clf = PATEClassifier(
+        LogisticRegression(C=10, max_iter=1000),
+        student,
         n_teachers=250,
         mechanism="gnmax",
     )
+    return fit_with(clf, data, domain, epsilon, seed, rows=rows)
 
 
 def fit_linear(data, domain, epsilon, seed):
@@ -228,17 +235,22 @@ def fit_boosting(data, domain, epsilon, seed):
 
 
 LEARNERS = {
-    "steps, public rows": partial(fit_pate, rows="public"),
-    "steps, public_size": partial(fit_pate, rows="public_size"),
-    "steps, synthetic rows": partial(fit_pate, rows="synthetic"),
-    "votes, public rows": partial(of_teachers, rows="public"),
-    "votes, public_size": partial(of_teachers, rows="public_size"),
-    "votes, synthetic rows": partial(of_teachers, rows="synthetic"),
-    "linear": fit_linear,
+    "DPNewton, public rows": partial(fit_newton, rows="public"),
+    "DPNewton, public_size": partial(fit_newton, rows="public_size"),
+    "DPNewton, synthetic rows": partial(fit_newton, rows="synthetic"),
+    "PATE, votes, public rows": partial(of_teachers, rows="public"),
+    "PATE, votes, public_size": partial(of_teachers, rows="public_size"),
+    "PATE, votes, synthetic rows": partial(of_teachers, rows="synthetic"),
+    "Gaussian objective perturbation": fit_linear,
     "naive Bayes": fit_naive_bayes,
     "boosting on drawn rows": fit_boosting,
 }
-FEWER = ("steps, public rows", "steps, synthetic rows", "linear", "naive Bayes")
+FEWER = (
+    "DPNewton, public rows",
+    "DPNewton, synthetic rows",
+    "Gaussian objective perturbation",
+    "naive Bayes",
+)
 
 
 def measured(name, label, epsilon, seed):

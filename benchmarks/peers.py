@@ -29,7 +29,7 @@ def diffprivlib(data, epsilon, seeds):
         name: getattr(data, name) for name in ("X_train", "y_train", "X_test", "y_test")
     }
     metric = getattr(data, "metric", "accuracy")
-    ours = PRIVATE["objective perturbation, logistic"](data, epsilon, 0)
+    ours = PRIVATE["objective perturbation"](data, epsilon, 0)
     # Its theorem covers no intercept.
     options = ["--no-intercept", "--epsilon", epsilon, "--C", ours.C_]
     fits = _fits("DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options, seeds)

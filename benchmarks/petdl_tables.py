@@ -21,10 +21,11 @@ _TEACHERS = {
     "discriminant": "linear discriminants on a representation",
     "biased": "networks on biased shards",
 }
+_METHODS = {"PETDL": "PETDL", "PATE": "PATE, votes"}
 # Learners of image_recipe.py, and their numbers of teachers.
 _ON_CIFAR10 = {
     "PETDL": ("PETDL, linear discriminants", "250"),
-    "PATE, steps (the recipe)": ("PATE, a shard for each row", "50,000"),
+    "DPNewton": ("DPNewton", ""),
 }
 _SMALL = 2  # epsilons of the order of the paper's, on MNIST
 
@@ -64,7 +65,7 @@ def petdl_claims():
     for row in [*(row for row in main if row["epsilon"]["mean"] < _SMALL), *svhn]:
         measured = f"{percent(row['accuracy'])} at {decimals(2)(row['epsilon'])}"
         cells = [measured, ""] if row["data"] == "MNIST" else ["", measured]
-        name = f"{row['method']}, {_TEACHERS[row['teacher']]}"
+        name = f"{_METHODS[row['method']]}, {_TEACHERS[row['teacher']]}"
         lines.append([name, str(row["n_teachers"]), *cells, ""])
     lines += [
         [f"{title}, components of public images", n_teachers, "", "", measured]

@@ -94,13 +94,13 @@ def mnist_queries():
 
 
 LEARNERS = {
-    "PATE": ("#0072b2", "-", "o"),
+    "PATE, votes, hand-picked": ("#0072b2", "-", "o"),
     "Private-kNN": ("#56b4e9", "-", "s"),
     "PETDL": ("#009e73", "-", "^"),
-    "output perturbation, logistic": ("#999999", "--", "v"),
-    "objective perturbation, logistic": ("#e69f00", "--", "D"),
-    "Gaussian objective perturbation, Huber SVM": ("#d55e00", "--", "P"),
-    "DP-SGD, logistic": ("#cc79a7", "-.", "X"),
+    "output perturbation": ("#999999", "--", "v"),
+    "objective perturbation": ("#e69f00", "--", "D"),
+    "Gaussian objective perturbation": ("#d55e00", "--", "P"),
+    "DP-SGD, linear": ("#cc79a7", "-.", "X"),
     "DP-SGD, network": ("#882255", "-.", "*"),
     "diffprivlib, logistic": ("#000000", ":", "."),
 }
@@ -176,11 +176,11 @@ def _draw_line(ax, label, style, places, means, deviations):
 
 
 SIZES = {
-    "PATE, defaults": ("#0072b2", "-", "o"),
+    "DPNewton": ("#0072b2", "-", "o"),
     "PATE, mean scores of boosting": ("#56b4e9", "-", "s"),
     "PATE, votes of boosting": ("#009e73", "-", "^"),
-    "Gaussian objective perturbation, Huber SVM": ("#d55e00", "--", "P"),
-    "DP-SGD, logistic": ("#cc79a7", "-.", "X"),
+    "Gaussian objective perturbation": ("#d55e00", "--", "P"),
+    "DP-SGD, linear": ("#cc79a7", "-.", "X"),
     "teachers' plurality, not private": ("0.45", ":", "^"),
     "not private, logistic": ("0.45", ":", "x"),
     "not private, boosting": ("#000000", ":", "."),

@@ -24,7 +24,7 @@ from types import SimpleNamespace
 import peers
 from command import command
 from learner_data import load
-from learners import NOT_PRIVATE, PRIVATE, defaults
+from learners import NOT_PRIVATE, PRIVATE, newton
 from record import environment, save, summary
 from record import load as load_results
 from replace_one import own_epsilon, replace_one_epsilon
@@ -36,7 +36,7 @@ SEEDS = range(5)
 # Fits that take less than a second have more repetitions.
 QUICK = range(25)
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
-WITH_DEFAULTS = {"PATE, defaults": defaults} | PRIVATE
+WITH_NEWTON = {"DPNewton": newton} | PRIVATE
 #: Epsilons for replacing one row or patient, and seeds.
 REPLACE_ONE = {
     "adult": ((0.5, 1.0, 2.0), range(3)),
@@ -72,7 +72,7 @@ def run_rows(name, setting, seed):
     learner, epsilon = setting["learner"], setting["epsilon"]
     if epsilon is None:
         return scored(NOT_PRIVATE[learner](data, seed), data), None
-    fitted = WITH_DEFAULTS[learner](data, epsilon, seed)
+    fitted = WITH_NEWTON[learner](data, epsilon, seed)
     return scored(fitted, data), fitted.privacy_spent_
 
 
@@ -134,7 +134,7 @@ def at_replace_one(name, runs, kept):
     rows = [measure(learner, None) for learner in NOT_PRIVATE]
     rows += [
         measure(learner, epsilon, replace_one=True)
-        for learner in WITH_DEFAULTS
+        for learner in WITH_NEWTON
         for epsilon in epsilons
     ]
     rows += of_diffprivlib(name, kept, epsilons)
@@ -147,7 +147,7 @@ def measured(name, runs, kept, learner, target, *, seeds, replace_one=False):
         return kept[learner, target]
     epsilon = target
     if replace_one:
-        fit = partial(WITH_DEFAULTS[learner], load(name), seed=0)
+        fit = partial(WITH_NEWTON[learner], load(name), seed=0)
         epsilon = own_epsilon(partial(fit, call="plan_privacy"), target)
     quick = name in ("adult", "kddcup99") and "perturbation" in learner
     setting = {"learner": learner, "epsilon": epsilon}
@@ -227,7 +227,7 @@ TABLES = {name: (partial(comparison, name), SEEDS) for name in RUNS} | {
 def main():
     """Measure the named tables, or all."""
     parser = command(__doc__, TABLES)
-    names = [*WITH_DEFAULTS, *NOT_PRIVATE, peers.DIFFPRIVLIB, *peers.OF_COLUMNS]
+    names = [*WITH_NEWTON, *NOT_PRIVATE, peers.DIFFPRIVLIB, *peers.OF_COLUMNS]
     parser.add_argument("--learners", nargs="+", choices=names)
     parser.add_argument("--jobs", type=int, default=2, help="fits at a time")
     given = parser.parse_args()

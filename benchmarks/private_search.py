@@ -17,8 +17,8 @@ from record import save, summary
 from scipy.optimize import brentq
 from sklearn.model_selection import GridSearchCV, KFold
 
-from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection import privacy_leaks
+from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import GumbelMax
 from sklearn_pate.model_selection import PrivateSearchCV
 

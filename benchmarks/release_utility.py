@@ -1,9 +1,9 @@
 """Settings with and without a warning of `fit`. Writes results/release_utility.json.
 
 settings   answers to queries, by the number of teachers
-small      the defaults, by the number of private rows
+small      noisy Newton steps, by the number of private rows
 
-What became of the student of PATE on Adult and KDDCup99, and whether `fit` warned
+What became of the model on Adult and KDDCup99, and whether `fit` warned
 before the cost was recorded. Run one of them with ``python
 benchmarks/release_utility.py small``, both without a name. Shards, teachers and
 students are seeded; the noise is not. The same teachers vote at all epsilons.
@@ -21,7 +21,7 @@ from itertools import product
 import numpy as np
 from command import command
 from learner_data import load
-from learners import defaults, pate
+from learners import newton, pate
 from record import save, summary
 from sklearn.metrics import roc_auc_score
 
@@ -53,14 +53,14 @@ def settings():
 
 
 def small():
-    """Fit the defaults to few private rows."""
+    """Fit noisy Newton steps to few private rows."""
     rows = []
     for name, n_rows, epsilon in product(DATA, N_ROWS, EPSILONS):
         data = load(name)
         data = replace(
             data, frame_train=data.frame_train[:n_rows], y_train=data.y_train[:n_rows]
         )
-        _, row = outcome(data, defaults, epsilon)
+        _, row = outcome(data, newton, epsilon)
         rows.append({"n_rows": n_rows, **row})
         print(rows[-1], flush=True)
     return rows

@@ -5,8 +5,8 @@ def table(results, columns, *, rows=None, note=""):
     """Format a table with the conditions of its measurement.
 
     ``columns`` maps a heading to the name of a value in a row, to a pair of name and
-    format, or to a function of a row. ``rows`` replaces the rows of the results; a list
-    among them has finished cells.
+    format, or to a function that gets the row. ``rows`` replaces the rows of the
+    results; a list among them has finished cells.
     """
     rows = results["rows"] if rows is None else rows
     cells = [
@@ -25,7 +25,7 @@ def _cell(row, column):
 
 
 def cross_table(rows, title, line, column, cell, heading):
-    """Format a table with a line and a column for each value of two functions of a row.
+    """Format a table with a line and a column for each value of `line` and of `column`.
 
     A row with column None fills all cells of its line.
     """

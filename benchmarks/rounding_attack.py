@@ -24,11 +24,11 @@ from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils import _safe_indexing
+from sklearn_pate.learners._row_features import RowFeatures
 
 from sklearn_pate import PublicData
-from sklearn_pate.baselines import PrivateKNNClassifier
-from sklearn_pate.baselines._row_features import RowFeatures
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.learners import PrivateKNNClassifier
+from sklearn_pate.mechanisms import NoisyHistogram
 
 N_TRIALS, N_REFERENCES, N_COPIES, N_FEATURES = 24, 10, 2999, 64
 REPRESENTATIONS = {
@@ -104,12 +104,11 @@ class Attack:
         first = 0 if is_present else 1
         knn = PrivateKNNClassifier(
             GaussianNB(),
-            mechanism="gnmax" if sigma is None else GNMax(sigma=sigma),
+            mechanism="histogram" if sigma is None else NoisyHistogram(sigma=sigma),
             epsilon=1.0 if sigma is None else None,
             n_neighbors=27,
             n_queries=20,
             representation=self.representation,
-            release="histogram",
             classes=[0, 1],
             random_state=0,
         )

@@ -27,10 +27,10 @@ from command import command
 from learner_data import load
 from learners import (
     N_TEACHERS,
-    VOTES,
-    defaults,
+    default_teachers,
     dp_sgd,
     gaussian_svc,
+    newton,
     not_private_boosting,
     not_private_logistic,
 )
@@ -53,15 +53,13 @@ SIZES = {
 FEW_ROWS, MANY_ROWS = 3_000, 100_000  # ten seeds, or one seed and no DP-SGD
 BOOSTING = HistGradientBoostingClassifier(max_iter=50, random_state=0)
 
-boosting_teachers = partial(
-    defaults, estimator=BOOSTING, n_teachers=N_TEACHERS, memory=VOTES
-)
+boosting_teachers = partial(default_teachers, estimator=BOOSTING)
 PRIVATE = {
-    "PATE, defaults": defaults,
+    "DPNewton": newton,
     "PATE, mean scores of boosting": partial(boosting_teachers, mechanism="scores"),
     "PATE, votes of boosting": partial(boosting_teachers, mechanism="gnmax"),
-    "Gaussian objective perturbation, Huber SVM": gaussian_svc,
-    "DP-SGD, logistic": dp_sgd,
+    "Gaussian objective perturbation": gaussian_svc,
+    "DP-SGD, linear": dp_sgd,
 }
 
 
@@ -128,7 +126,7 @@ def run(name, setting, seed, key):
     start = time.process_time()
     fitted = fit()
     seconds = time.process_time() - start
-    on_frames = learner.startswith("PATE") or learner.startswith("teachers")
+    on_frames = learner.startswith(("DPNewton", "PATE", "teachers"))
     X = data.frame_test if on_frames else data.X_test
     return key, {
         "accuracy": accuracy_score(data.y_test, fitted.predict(X)),

@@ -10,9 +10,10 @@ from sklearn_pate.inspection.privacy_report._data_flow import draw_data_flow, fl
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for gallery_order
 
-# The privacy report has the same picture, with numbers.
-PICTURE = DOCS / "_static" / "data-flow.svg"
-PICTURE.write_text(draw_data_flow(flow_of("teachers")))
+# The privacy report has the same pictures, with numbers.
+for name, kind in (("data-flow", "teachers"), ("newton-flow", "newton")):
+    picture = DOCS / "_static" / f"{name}.svg"
+    picture.write_text(draw_data_flow(flow_of(kind)))
 
 
 def write_outputs(folder, stored):

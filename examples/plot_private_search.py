@@ -25,7 +25,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import privacy_leaks
-from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
 
 X, y = load_digits(return_X_y=True)

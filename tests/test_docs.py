@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from sklearn_pate._cli import main
-from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.inspection.privacy_report._data_flow import (
     draw_data_flow,
     flow_of,
 )
+from sklearn_pate.learners import DPLogisticRegression
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - {DOCS / "guide" / "index.md"})
@@ -88,9 +88,12 @@ def test_a_page_of_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkey
             assert_same(expected, printed)
 
 
-def test_the_picture_of_the_guide_is_the_one_that_reports_draw():
-    picture = draw_data_flow(flow_of("teachers"))
-    assert (DOCS / "_static" / "data-flow.svg").read_text() == picture
+@pytest.mark.parametrize(
+    ("name", "kind"), [("data-flow", "teachers"), ("newton-flow", "newton")]
+)
+def test_a_picture_of_the_guide_is_the_one_that_reports_draw(name, kind):
+    picture = draw_data_flow(flow_of(kind))
+    assert (DOCS / "_static" / f"{name}.svg").read_text() == picture
 
 
 def test_the_names_for_other_tools_are_those_of_a_statement():

@@ -112,7 +112,7 @@ def test_quickstart(run, tmp_path, times):
         N_RELEASES=2,
     )
     assert "epsilon=1.000" in printed
-    for name in ("no privacy", "PATE, defaults", "PATE, 20 teachers vote"):
+    for name in ("no privacy", "DPNewton", "PATE, 20 teachers vote"):
         assert re.search(rf"{name}.* +\d+\.\d%", printed)
     assert str(tmp_path / "new") in printed
     report = (tmp_path / "new" / "report.html").read_text(encoding="utf-8")

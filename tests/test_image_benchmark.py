@@ -62,8 +62,8 @@ def test_one_command_takes_the_official_files(recipe, monkeypatch, tmp_path):
     small = partial(ImageRepresentation, n_filters=50, n_components=200)
     components = np.asarray, lambda seed: small(random_state=seed)
     monkeypatch.setitem(recipe.REPRESENTATIONS, "components", components)
-    steps = {"PATE, steps (the recipe)": recipe.steps}
-    monkeypatch.setattr(recipe, "LEARNERS", steps)
+    newton = {"DPNewton": recipe.newton}
+    monkeypatch.setattr(recipe, "LEARNERS", newton)
     monkeypatch.setattr(recipe, "Runs", partial(recipe.Runs, n_jobs=1))
     monkeypatch.setattr(sys, "argv", ["", "svhn", "--data", "svhn-official"])
     recipe.main()
